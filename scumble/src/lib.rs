@@ -1,0 +1,5 @@
+//! scumble
+pub mod error;
+pub mod ratio;
+pub mod table;
+pub mod taxonomy;

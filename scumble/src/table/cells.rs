@@ -1,0 +1,236 @@
+//! Cells: the distinct tuples of quasi-identifiers, each with the number of rows that have it.
+//!
+//! Whatever a search asks is asked of cells. A table of ten million people has ten or a hundred thousand of them, and
+//! the rows themselves are read once.
+
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+
+/// Distinct tuples of codes with their counts.
+#[derive(Debug, Default)]
+pub struct Cells {
+    width: usize,
+    codes: Vec<u32>,
+    counts: Vec<u32>,
+    index: HashTable<u32>,
+}
+
+fn hash(codes: &[u32]) -> u64 {
+    let mut hasher = FxHasher::default();
+    for code in codes {
+        hasher.write_u32(*code);
+    }
+    hasher.finish()
+}
+
+impl Cells {
+    /// No cells yet, of tuples of `width` codes.
+    pub fn new(width: usize) -> Self {
+        Cells { width, ..Cells::default() }
+    }
+
+    /// How many distinct tuples there are.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// How many codes a tuple has.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The codes of a cell.
+    pub fn codes(&self, cell: u32) -> &[u32] {
+        &self.codes[cell as usize * self.width..][..self.width]
+    }
+
+    /// The number of rows of each cell.
+    pub fn counts(&self) -> &[u32] {
+        &self.counts
+    }
+
+    /// Counts `rows` more rows with a tuple; returns the tuple's cell.
+    pub fn add(&mut self, tuple: &[u32], rows: u32) -> u32 {
+        debug_assert_eq!(tuple.len(), self.width);
+        let hash = hash(tuple);
+        let Cells { width, codes, index, .. } = self;
+        let at = |cell: u32| &codes[cell as usize * *width..][..*width];
+        if let Some(&cell) = index.find(hash, |&cell| at(cell) == tuple) {
+            self.counts[cell as usize] += rows;
+            return cell;
+        }
+        let cell = self.counts.len() as u32;
+        self.codes.extend_from_slice(tuple);
+        self.counts.push(rows);
+        let Cells { width, codes, index, .. } = self;
+        index.insert_unique(hash, cell, |&cell| self::hash(&codes[cell as usize * *width..][..*width]));
+        cell
+    }
+
+    /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.
+    pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
+        let mut cells = Cells::new(self.width);
+        let mut tuple = vec![0; self.width];
+        let went = (0..self.len() as u32).map(|cell| {
+            for ((code, map), new) in self.codes(cell).iter().zip(maps).zip(&mut tuple) {
+                *new = map[*code as usize];
+            }
+            cells.add(&tuple, self.counts[cell as usize])
+        });
+        let went = went.collect();
+        (cells, went)
+    }
+}
+
+/// For each group of rows, the values of one column that occur in it with their counts, in ascending order of value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tallies {
+    starts: Vec<u32>,
+    entries: Vec<(u32, u32)>,
+}
+
+impl Tallies {
+    /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
+    pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
+        use rayon::slice::ParallelSliceMut;
+        let mut pairs: Vec<u64> =
+            groups.iter().zip(values).map(|(group, value)| u64::from(*group) << 32 | u64::from(*value)).collect();
+        pairs.par_sort_unstable();
+        let mut tallies = Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
+        tallies.starts.push(0);
+        for run in pairs.chunk_by(|a, b| a == b) {
+            let (group, value) = ((run[0] >> 32) as usize, run[0] as u32);
+            while tallies.starts.len() <= group {
+                tallies.starts.push(tallies.entries.len() as u32);
+            }
+            tallies.entries.push((value, run.len() as u32));
+        }
+        tallies.starts.resize(number_of_groups + 1, tallies.entries.len() as u32);
+        tallies
+    }
+
+    /// Tallies put together group by group.
+    pub fn from_parts(starts: Vec<u32>, entries: Vec<(u32, u32)>) -> Tallies {
+        Tallies { starts, entries }
+    }
+
+    /// The values of a group with their counts.
+    pub fn group(&self, group: usize) -> &[(u32, u32)] {
+        &self.entries[self.starts[group] as usize..self.starts[group + 1] as usize]
+    }
+
+    /// How many groups there are.
+    pub fn len(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many (group, value) pairs there are.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new ones.
+    /// `values` is larger than any value.
+    pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
+        // Groups in the order of where they go (a counting sort), then each new group by a small scratch row.
+        let mut starts = vec![0u32; groups + 1];
+        for new in went {
+            starts[*new as usize + 1] += 1;
+        }
+        for group in 0..groups {
+            starts[group + 1] += starts[group];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![0u32; went.len()];
+        for (old, new) in went.iter().enumerate() {
+            order[next[*new as usize] as usize] = old as u32;
+            next[*new as usize] += 1;
+        }
+        let mut merged = Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::new() };
+        merged.entries.reserve(self.entries.len());
+        merged.starts.push(0);
+        let mut scratch = vec![0u32; values];
+        let mut seen = Vec::with_capacity(values.min(1024));
+        for group in 0..groups {
+            match &order[starts[group] as usize..starts[group + 1] as usize] {
+                [only] => merged.entries.extend_from_slice(self.group(*only as usize)),
+                several => {
+                    for old in several {
+                        for (value, count) in self.group(*old as usize) {
+                            if scratch[*value as usize] == 0 {
+                                seen.push(*value);
+                            }
+                            scratch[*value as usize] += count;
+                        }
+                    }
+                    seen.sort_unstable();
+                    for value in seen.drain(..) {
+                        merged.entries.push((value, std::mem::take(&mut scratch[value as usize])));
+                    }
+                }
+            }
+            merged.starts.push(merged.entries.len() as u32);
+        }
+        merged
+    }
+
+    /// How often each of `values` values occurs in all groups together.
+    pub fn totals(&self, values: usize) -> Vec<u64> {
+        let mut totals = vec![0; values];
+        for (value, count) in &self.entries {
+            totals[*value as usize] += u64::from(*count);
+        }
+        totals
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn merging_tallies_is_counting_the_merged_rows(
+            rows in prop::collection::vec((0u32..6, 0u32..5), 1..100),
+            went in prop::collection::vec(0u32..3, 6),
+        ) {
+            let (groups, values): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
+            let fine = Tallies::count(6, &groups, &values);
+            let moved: Vec<u32> = groups.iter().map(|group| went[*group as usize]).collect();
+            prop_assert_eq!(fine.merge(3, &went, 5), Tallies::count(3, &moved, &values));
+            prop_assert_eq!(fine.totals(5).iter().sum::<u64>(), groups.len() as u64);
+        }
+
+        #[test]
+        fn cells_count_tuples(rows in prop::collection::vec((0u32..3, 0u32..3), 1..80)) {
+            let mut cells = Cells::new(2);
+            let mut truth = BTreeMap::new();
+            for (a, b) in &rows {
+                let cell = cells.add(&[*a, *b], 1);
+                prop_assert_eq!(cells.codes(cell), &[*a, *b][..]);
+                *truth.entry((*a, *b)).or_insert(0u32) += 1;
+            }
+            prop_assert_eq!(cells.len(), truth.len());
+            for cell in 0..cells.len() as u32 {
+                let codes = cells.codes(cell);
+                prop_assert_eq!(cells.counts()[cell as usize], truth[&(codes[0], codes[1])]);
+            }
+            let (merged, went) = cells.recode(&[vec![0, 0, 1], vec![0, 0, 0]]);
+            prop_assert!(merged.len() <= 2 && went.len() == cells.len());
+            prop_assert_eq!(merged.counts().iter().sum::<u32>() as usize, rows.len());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Which values has each column?
+//!
+//! A [`Table`] is what one scan of a file leaves in memory. Columns that are counted (quasi-identifiers, sensitive
+//! attributes, the target) are dictionary-encoded; distinct tuples of quasi-identifiers become [`Cells`], and each row
+//! keeps only the number of its cell. Columns that are merely released travel as Arrow arrays. Identifiers are not
+//! here at all.
+
+mod cells;
+mod dictionary;
+mod value;
+
+pub use cells::{Cells, Tallies};
+pub use dictionary::Dictionary;
+pub use value::{Day, Type};
+
+use arrow_array::ArrayRef;
+use std::path::PathBuf;
+
+/// What a column is to an adversary and to a user of the release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Names a person by itself; never released.
+    Identifier,
+    /// Known to an adversary; recoded.
+    QuasiIdentifier,
+    /// What must not be learnt about a person; released as it is, counted in every group.
+    Sensitive,
+    /// The class label or number that the release will be used to predict; released as it is.
+    Target,
+    /// Of no interest to an adversary; released as it is.
+    Insensitive,
+}
+
+impl Role {
+    /// Every role with its name in a policy.
+    pub const NAMES: [(&'static str, Role); 5] = [
+        ("identifier", Role::Identifier),
+        ("quasi-identifier", Role::QuasiIdentifier),
+        ("sensitive", Role::Sensitive),
+        ("target", Role::Target),
+        ("insensitive", Role::Insensitive),
+    ];
+}
+
+/// The values of one column.
+#[derive(Debug)]
+pub enum Data {
+    /// A quasi-identifier: a row has it through its cell.
+    Key(Dictionary),
+    /// A counted column that is released as it is: a code for each row. `plain` holds the original arrays where they
+    /// were not text, so that a release keeps their type.
+    Coded {
+        /// The distinct values.
+        dictionary: Dictionary,
+        /// The value of each row.
+        codes: Vec<u32>,
+        /// The arrays as they were read, unless they were text.
+        plain: Option<Vec<ArrayRef>>,
+    },
+    /// A column that is only passed on.
+    Plain(Vec<ArrayRef>),
+}
+
+/// One column: its name, its role and its values.
+#[derive(Debug)]
+pub struct Column {
+    /// The name in the header.
+    pub name: String,
+    /// The role.
+    pub role: Role,
+    /// The values.
+    pub data: Data,
+}
+
+impl Column {
+    /// The distinct values, for columns that are counted.
+    pub fn dictionary(&self) -> Option<&Dictionary> {
+        match &self.data {
+            Data::Key(dictionary) | Data::Coded { dictionary, .. } => Some(dictionary),
+            Data::Plain(_) => None,
+        }
+    }
+}
+
+/// A file after one scan: every column but the identifiers, in the file's order.
+#[derive(Debug)]
+pub struct Table {
+    /// Where it came from.
+    pub file: PathBuf,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The distinct tuples of quasi-identifiers, coded by the columns' dictionaries in the columns' order.
+    pub cells: Cells,
+    /// The cell of each row.
+    pub row_cells: Vec<u32>,
+}
+
+impl Table {
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.row_cells.len() as u64
+    }
+
+    /// The columns with a role, in order.
+    pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Column> {
+        self.columns.iter().filter(move |column| column.role == role)
+    }
+
+    /// How often each value of a coded column occurs in each cell.
+    pub fn tallies(&self, codes: &[u32]) -> Tallies {
+        Tallies::count(self.cells.len(), &self.row_cells, codes)
+    }
+}

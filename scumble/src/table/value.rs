@@ -1,0 +1,160 @@
+//! What a value is: a whole number, a real number, a date or a text.
+
+use std::fmt;
+
+/// The type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    /// Whole numbers.
+    Integer,
+    /// Finite decimal numbers.
+    Real,
+    /// Days of the calendar, written `YYYY-MM-DD`.
+    Date,
+    /// Anything.
+    Text,
+}
+
+impl Type {
+    /// Every type with its name in a policy, from the narrowest to the widest.
+    pub const NAMES: [(&'static str, Type); 4] =
+        [("integer", Type::Integer), ("real", Type::Real), ("date", Type::Date), ("text", Type::Text)];
+
+    /// The type's name in a policy.
+    pub fn name(self) -> &'static str {
+        Type::NAMES.iter().find(|(_, kind)| *kind == self).map_or("text", |(name, _)| name)
+    }
+
+    /// What a value should have been, for an error.
+    pub fn expected(self) -> &'static str {
+        match self {
+            Type::Integer => "an integer",
+            Type::Real => "a number",
+            Type::Date => "a date (YYYY-MM-DD)",
+            Type::Text => "text",
+        }
+    }
+
+    /// The place of a value on the number line (dates count days), or `None` where the value is not of this type.
+    /// Text has no such place.
+    pub fn number(self, value: &str) -> Option<f64> {
+        match self {
+            // Beyond 2^53 two integers could share a float; they are refused rather than merged.
+            Type::Integer => {
+                let number = value.trim().parse::<i64>().ok()?;
+                (number.unsigned_abs() <= 1 << 53).then_some(number as f64)
+            }
+            Type::Real => value.trim().parse::<f64>().ok().filter(|number| number.is_finite()),
+            Type::Date => value.trim().parse::<Day>().ok().map(|day| f64::from(day.0)),
+            Type::Text => None,
+        }
+    }
+
+    /// The narrowest type that all values have; text when there is none.
+    pub fn infer<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Type {
+        let some = values.clone().next().is_some();
+        let fits = |kind: Type| values.clone().all(|value| kind.number(value).is_some());
+        let narrowest = [Type::Integer, Type::Real, Type::Date].into_iter().find(|kind| some && fits(*kind));
+        narrowest.unwrap_or(Type::Text)
+    }
+}
+
+/// A day of the proleptic Gregorian calendar, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Day(pub i32);
+
+impl Day {
+    /// The day with a year (0 to 9999), a month and a day of the month, if the calendar has it.
+    pub fn new(year: i32, month: u32, day: u32) -> Option<Day> {
+        if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
+            return None;
+        }
+        let before_year = |year: i32| {
+            let past = year - 1;
+            365 * year + past.div_euclid(4) - past.div_euclid(100) + past.div_euclid(400)
+        };
+        let before_month: u32 = (1..month).map(|earlier| days_in(year, earlier)).sum();
+        let epoch = before_year(1970);
+        Some(Day(before_year(year) - epoch + before_month as i32 + day as i32 - 1))
+    }
+
+    /// Year, month and day of the month.
+    pub fn parts(self) -> (i32, u32, u32) {
+        // The year by an estimate from above, then down by a few steps; the month by walking.
+        let mut year = (1970 + if self.0 < 0 { self.0 / 366 } else { self.0 / 365 }).min(9999);
+        while Day::new(year, 1, 1).is_none_or(|first| first > self) {
+            year -= 1;
+        }
+        let first = Day::new(year, 1, 1).map_or(0, |first| first.0);
+        let mut rest = (self.0 - first) as u32;
+        let mut month = 1;
+        while month < 12 && rest >= days_in(year, month) {
+            rest -= days_in(year, month);
+            month += 1;
+        }
+        (year, month, rest + 1)
+    }
+}
+
+fn days_in(year: i32, month: u32) -> u32 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+impl std::str::FromStr for Day {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Day, ()> {
+        let bytes = text.as_bytes();
+        if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
+            return Err(());
+        }
+        let part = |range: std::ops::Range<usize>| {
+            let digits = &text.get(range).ok_or(())?;
+            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten().ok_or(())
+        };
+        Day::new(part(0..4)? as i32, part(5..7)?, part(8..10)?).ok_or(())
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = self.parts();
+        write!(f, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_count_through_the_calendar() {
+        assert_eq!("1970-01-01".parse(), Ok(Day(0)));
+        assert_eq!("2000-02-29".parse(), Ok(Day(11_016)));
+        for bad in ["1900-02-29", "2001-13-01", "2001-00-10", "01-01-2001", "2001-1-01", "2001-01-32", "２001-1-1"] {
+            assert_eq!(bad.parse::<Day>(), Err(()), "{bad}");
+        }
+        let mut last = "0000-01-01".parse::<Day>().unwrap();
+        for _ in 0..1_000_000 {
+            let next = Day(last.0 + 1);
+            let (year, month, day) = next.parts();
+            assert_eq!(Day::new(year, month, day), Some(next));
+            last = next;
+        }
+    }
+
+    #[test]
+    fn the_narrowest_type_is_inferred() {
+        assert_eq!(Type::infer(["1", "-2"].into_iter()), Type::Integer);
+        assert_eq!(Type::infer(["1", "2.5", "1e3"].into_iter()), Type::Real);
+        assert_eq!(Type::infer(["2020-01-01"].into_iter()), Type::Date);
+        assert_eq!(Type::infer(["2020-01-01", "1"].into_iter()), Type::Text);
+        assert_eq!(Type::infer(["nan"].into_iter()), Type::Text);
+        assert_eq!(Type::infer(std::iter::empty()), Type::Text);
+    }
+}

@@ -1,0 +1,252 @@
+//! A hierarchy meets the values of a column: the tree, and the leaf of each value.
+
+use super::{DateLevel, Hierarchy, Taxonomy, dates};
+use crate::error::{Error, Place, Result};
+use crate::table::{Day, Dictionary, Type};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+/// The tree of a column, and where the column's values lie in it.
+#[derive(Debug)]
+pub struct Binding {
+    /// The tree.
+    pub taxonomy: Taxonomy,
+    /// The leaf of each code of the column's dictionary.
+    pub leaf_of: Vec<u32>,
+    /// The type of the column's values, as declared or as found.
+    pub kind: Type,
+    /// Where each leaf lies on the number line; empty for text.
+    pub numbers: Vec<f64>,
+}
+
+/// Where a value's fault would be: the file and the column.
+struct Spot<'a> {
+    file: &'a Path,
+    column: &'a str,
+    dictionary: &'a Dictionary,
+}
+
+impl Spot<'_> {
+    fn place(&self, code: u32) -> Place {
+        Place::file(self.file).line(self.dictionary.line(code)).column(self.column)
+    }
+
+    fn not_in(&self, code: u32, hierarchy: String) -> Error {
+        let value = self.dictionary.value(code).to_string();
+        Error::NotInHierarchy { place: self.place(code), value, hierarchy }
+    }
+}
+
+/// Builds the tree of `column` over the values that occur in it. Empty values, and those in `missing`, are missing
+/// unless a hierarchy file lists them as leaves. `declared` is the type the policy states.
+pub fn bind(
+    hierarchy: &Hierarchy,
+    declared: Option<Type>,
+    missing: &[String],
+    dictionary: &Dictionary,
+    column: &str,
+    file: &Path,
+) -> Result<Binding> {
+    let spot = Spot { file, column, dictionary };
+    let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
+    if let Hierarchy::File(rows) = hierarchy {
+        return bind_file(rows, declared, is_missing, &spot);
+    }
+    let present: Vec<u32> = (0..dictionary.len() as u32).filter(|code| !is_missing(dictionary.value(*code))).collect();
+    let with_missing = present.len() < dictionary.len();
+    let values = present.iter().map(|code| dictionary.value(*code));
+    let kind = declared.unwrap_or_else(|| Type::infer(values.clone()));
+    if kind == Type::Text || matches!(hierarchy, Hierarchy::Mask(_)) {
+        let texts: Vec<&str> = values.collect();
+        let (taxonomy, codes) = match hierarchy {
+            Hierarchy::Mask(mask) => mask.taxonomy(&texts, with_missing)?,
+            Hierarchy::None => flat(&texts, with_missing)?,
+            _ => return Err(spot.wrong_type(present.first().copied().unwrap_or(0), numeric_kind(hierarchy))),
+        };
+        let leaf_of = spread(dictionary.len(), &present, &codes, taxonomy.missing());
+        return Ok(Binding { taxonomy, leaf_of, kind: Type::Text, numbers: Vec::new() });
+    }
+
+    // Numbers and dates: equal numbers are one leaf however they are written, labelled by the first way.
+    let mut by_number: BTreeMap<Number, (f64, Vec<u32>)> = BTreeMap::new();
+    for code in &present {
+        let number = kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
+        by_number.entry(Number::new(number)).or_insert((number, Vec::new())).1.push(*code);
+    }
+    let numbers: Vec<f64> = by_number.values().map(|(number, _)| *number).collect();
+    let texts: Vec<&str> = by_number.values().map(|(_, codes)| dictionary.value(codes[0])).collect();
+    let taxonomy = match hierarchy {
+        Hierarchy::Intervals(intervals) => {
+            let whole = kind == Type::Integer && intervals.is_whole();
+            if let (Some(least), Some(greatest)) = (numbers.first(), numbers.last()) {
+                let (from, to) = intervals.domain(*least, *greatest);
+                let outside = by_number.values().find(|(number, _)| !(from..=to).contains(number));
+                if let Some((_, codes)) = outside {
+                    return Err(spot.not_in(codes[0], intervals.describe()));
+                }
+            }
+            intervals.taxonomy(&numbers, &texts, whole, with_missing)?
+        }
+        Hierarchy::Dates(_) if kind != Type::Date => {
+            return Err(spot.wrong_type(present.first().copied().unwrap_or(0), Type::Date));
+        }
+        Hierarchy::Dates(steps) => calendar(steps, &numbers, &texts, with_missing)?,
+        _ if kind == Type::Date => calendar(&DateLevel::all(), &numbers, &texts, with_missing)?,
+        _ => flat(&texts, with_missing)?.0,
+    };
+    let mut leaf_of = vec![taxonomy.missing().unwrap_or(0); dictionary.len()];
+    for (leaf, (_, codes)) in by_number.values().enumerate() {
+        for code in codes {
+            leaf_of[*code as usize] = leaf as u32;
+        }
+    }
+    Ok(Binding { taxonomy, leaf_of, kind, numbers })
+}
+
+impl Spot<'_> {
+    fn wrong_type(&self, code: u32, kind: Type) -> Error {
+        let value = if self.dictionary.is_empty() { String::new() } else { self.dictionary.value(code).to_string() };
+        Error::WrongType { place: self.place(code), value, expected: kind.expected() }
+    }
+}
+
+/// The type that a hierarchy for numbers wants to see.
+fn numeric_kind(hierarchy: &Hierarchy) -> Type {
+    match hierarchy {
+        Hierarchy::Dates(_) => Type::Date,
+        _ => Type::Real,
+    }
+}
+
+fn bind_file(
+    rows: &super::HierarchyFile,
+    declared: Option<Type>,
+    is_missing: impl Fn(&str) -> bool,
+    spot: &Spot<'_>,
+) -> Result<Binding> {
+    let dictionary = spot.dictionary;
+    let listed: HashMap<&str, ()> = rows.rows().iter().map(|row| (row[0].as_str(), ())).collect();
+    let absent = |code: u32| is_missing(dictionary.value(code)) && !listed.contains_key(dictionary.value(code));
+    let with_missing = (0..dictionary.len() as u32).any(absent);
+    let (taxonomy, leaves) = rows.taxonomy(with_missing)?;
+    let kind = declared.unwrap_or_else(|| Type::infer(rows.rows().iter().map(|row| row[0].as_str())));
+    // A number may be written in another way than in the file: 39.0 for 39.
+    let by_number: HashMap<Number, u32> = match kind {
+        Type::Text => HashMap::new(),
+        _ => leaves.iter().filter_map(|(text, leaf)| Some((Number::new(kind.number(text)?), *leaf))).collect(),
+    };
+    let find = |code: u32| {
+        let value = dictionary.value(code);
+        let number = || kind.number(value).and_then(|number| by_number.get(&Number::new(number)));
+        match leaves.get(value).or_else(number) {
+            Some(leaf) => Ok(*leaf),
+            None if absent(code) => Ok(taxonomy.missing().unwrap_or(0)),
+            None => Err(spot.not_in(code, rows.file().display().to_string())),
+        }
+    };
+    let leaf_of = (0..dictionary.len() as u32).map(find).collect::<Result<_>>()?;
+    let number_of = |code: u32| kind.number(taxonomy.level(0).label(code));
+    let real = taxonomy.codes() - u32::from(taxonomy.missing().is_some());
+    let numbers: Option<Vec<f64>> = (0..real).map(number_of).collect();
+    Ok(Binding { leaf_of, kind, numbers: numbers.unwrap_or_default(), taxonomy })
+}
+
+/// Values, then the root.
+fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
+    let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, super::ROOT]).collect();
+    // A value that happens to be written like the root would be ambiguous; from_paths refuses it.
+    Taxonomy::from_paths("its values".into(), &paths, with_missing)
+}
+
+fn calendar(steps: &[DateLevel], numbers: &[f64], texts: &[&str], with_missing: bool) -> Result<Taxonomy> {
+    let days: Vec<Day> = numbers.iter().map(|number| Day(*number as i32)).collect();
+    dates::taxonomy(steps, &days, texts, with_missing)
+}
+
+/// The leaves of the present codes, spread over all codes; the others are missing.
+fn spread(codes: usize, present: &[u32], leaves: &[u32], missing: Option<u32>) -> Vec<u32> {
+    let mut leaf_of = vec![missing.unwrap_or(0); codes];
+    for (code, leaf) in present.iter().zip(leaves) {
+        leaf_of[*code as usize] = *leaf;
+    }
+    leaf_of
+}
+
+/// A finite float in its numeric order, usable as a key; 0 and -0 are one.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Number(u64);
+
+impl Number {
+    fn new(number: f64) -> Number {
+        let bits = (number + 0.0).to_bits();
+        Number(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{HierarchyFile, Intervals};
+    use super::*;
+
+    fn dictionary(values: &[&str]) -> Dictionary {
+        let mut dictionary = Dictionary::default();
+        for (line, value) in (2..).zip(values) {
+            dictionary.encode(value, line);
+        }
+        dictionary
+    }
+
+    fn bound(hierarchy: &Hierarchy, kind: Option<Type>, values: &[&str]) -> Result<Binding> {
+        let binding = bind(hierarchy, kind, &["?".to_string()], &dictionary(values), "age", Path::new("t.csv"))?;
+        super::super::tests::check_laws(&binding.taxonomy);
+        Ok(binding)
+    }
+
+    fn label(binding: &Binding, code: usize, level: usize) -> &str {
+        let level = binding.taxonomy.level(level);
+        level.label(level.node_of(binding.leaf_of[code]))
+    }
+
+    #[test]
+    fn equal_numbers_are_one_leaf_and_missing_is_its_own() {
+        let binding = bound(&Hierarchy::None, None, &["39", "?", "039", "7", ""]).unwrap();
+        assert_eq!(binding.kind, Type::Integer);
+        assert_eq!(binding.leaf_of, [1, 2, 1, 0, 2]);
+        assert_eq!(binding.numbers, [7.0, 39.0]);
+        assert_eq!((label(&binding, 1, 0), label(&binding, 1, 1)), ("", "*"));
+    }
+
+    #[test]
+    fn a_value_outside_its_hierarchy_is_refused_with_its_line() {
+        let intervals = Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
+        let error = bound(&intervals, None, &["1", "100", "101"]).unwrap_err().to_string();
+        assert!(error.starts_with("t.csv:4: column `age`: `101` is not a leaf of"), "{error}");
+        let rows = vec![(1, vec!["a".to_string(), "*".to_string()])];
+        let file = Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap());
+        let error = bound(&file, None, &["a", "b"]).unwrap_err().to_string();
+        assert!(error.starts_with("t.csv:3: column `age`: `b` is not a leaf of h.csv"), "{error}");
+    }
+
+    #[test]
+    fn a_file_may_write_numbers_in_its_own_way() {
+        let rows = ["40", "39", "?"].iter().map(|leaf| (1, vec![leaf.to_string(), "*".to_string()])).collect();
+        let file = Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap());
+        let binding = bound(&file, Some(Type::Real), &["39.0", "40", "?", ""]).unwrap();
+        assert_eq!(binding.leaf_of, [1, 0, 2, 3]);
+    }
+
+    #[test]
+    fn a_wrong_type_is_refused_with_its_line() {
+        let error = bound(&Hierarchy::None, Some(Type::Integer), &["1", "2.5"]).unwrap_err().to_string();
+        assert!(error.starts_with("t.csv:3: column `age`: `2.5` is not an integer"), "{error}");
+        assert!(bound(&Hierarchy::Dates(DateLevel::all()), None, &["1", "2"]).is_err());
+    }
+
+    #[test]
+    fn a_column_with_only_missing_values_has_a_tree() {
+        for hierarchy in [Hierarchy::None, Hierarchy::Intervals(Intervals::new(vec![5.0], None, None).unwrap())] {
+            let binding = bound(&hierarchy, Some(Type::Integer), &["", "?"]).unwrap();
+            assert_eq!(binding.leaf_of, [0, 0]);
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Cuts: a set of nodes that together cover every leaf exactly once.
+//!
+//! A level is a cut whose nodes have one depth; full-subtree recoding may cut deeper on one branch than on another.
+
+use super::Taxonomy;
+
+/// A node of a taxonomy: its level and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Node {
+    /// The level; 0 are the leaves.
+    pub level: usize,
+    /// The number within the level.
+    pub index: u32,
+}
+
+/// Nodes that cover every leaf exactly once, in the order of the leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    nodes: Vec<Node>,
+    node_of: Vec<u32>,
+}
+
+impl Cut {
+    /// The cut with these nodes, or `None` where they overlap, leave a gap or do not exist.
+    pub fn new(taxonomy: &Taxonomy, mut nodes: Vec<Node>) -> Option<Cut> {
+        let range = |node: &Node| {
+            let level = taxonomy.levels().get(node.level)?;
+            ((node.index as usize) < level.len()).then(|| level.range(node.index))
+        };
+        if nodes.iter().any(|node| range(node).is_none()) {
+            return None;
+        }
+        nodes.sort_by_key(|node| range(node).map(|range| range.start));
+        let mut node_of = Vec::with_capacity(taxonomy.codes() as usize);
+        for (number, node) in nodes.iter().enumerate() {
+            let range = range(node)?;
+            if range.start as usize != node_of.len() {
+                return None;
+            }
+            node_of.resize(range.end as usize, number as u32);
+        }
+        (node_of.len() == taxonomy.codes() as usize).then_some(Cut { nodes, node_of })
+    }
+
+    /// The cut through one level.
+    pub fn at_level(taxonomy: &Taxonomy, level: usize) -> Cut {
+        let nodes = (0..taxonomy.level(level).len() as u32).map(|index| Node { level, index }).collect();
+        Cut { nodes, node_of: taxonomy.level(level).nodes().to_vec() }
+    }
+
+    /// The nodes in the order of their leaves.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The node that a leaf is said by.
+    pub fn node(&self, code: u32) -> Node {
+        self.nodes[self.node_of[code as usize] as usize]
+    }
+
+    /// How many cuts a taxonomy has, or `None` past 2^128. Nodes with one child say the same as the child and count
+    /// once: a tree's cuts are its root alone, or a cut of each child.
+    pub fn count(taxonomy: &Taxonomy) -> Option<u128> {
+        fn below(taxonomy: &Taxonomy, level: usize, index: u32) -> Option<u128> {
+            let Some(child_level) = level.checked_sub(1) else { return Some(1) };
+            let range = taxonomy.level(level).range(index);
+            let children = taxonomy.level(child_level);
+            let (first, last) = (children.node_of(range.start), children.node_of(range.end - 1));
+            if first == last {
+                return below(taxonomy, child_level, first);
+            }
+            let mut product = 1u128;
+            for child in first..=last {
+                product = product.checked_mul(below(taxonomy, child_level, child)?)?;
+            }
+            product.checked_add(1)
+        }
+        below(taxonomy, taxonomy.height(), 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree() -> Taxonomy {
+        let paths = vec![vec!["a", "x", "*"], vec!["b", "x", "*"], vec!["c", "y", "*"], vec!["d", "y", "*"]];
+        Taxonomy::from_paths("t".into(), &paths, false).unwrap().0
+    }
+
+    #[test]
+    fn a_cut_covers_every_leaf_once() {
+        let tree = tree();
+        let node = |level, index| Node { level, index };
+        let cut = Cut::new(&tree, vec![node(1, 1), node(0, 0), node(0, 1)]).unwrap();
+        assert_eq!((cut.node(0), cut.node(3)), (node(0, 0), node(1, 1)));
+        assert_eq!(Cut::new(&tree, vec![node(1, 1)]), None, "a gap");
+        assert_eq!(Cut::new(&tree, vec![node(1, 0), node(1, 1), node(0, 0)]), None, "an overlap");
+        assert_eq!(Cut::new(&tree, vec![node(3, 0)]), None, "no such node");
+        assert_eq!(Cut::new(&tree, vec![node(1, 0), node(1, 1)]), Some(Cut::at_level(&tree, 1)));
+    }
+
+    #[test]
+    fn cuts_are_counted() {
+        // The root; or for each of x and y: itself or its two leaves.
+        assert_eq!(Cut::count(&tree()), Some(1 + 2 * 2));
+        let chain = Taxonomy::from_paths("t".into(), &[vec!["a", "x", "*"]], false).unwrap().0;
+        assert_eq!(Cut::count(&chain), Some(1));
+    }
+}
