@@ -3,3 +3,8 @@ pub mod error;
 pub mod ratio;
 pub mod table;
 pub mod taxonomy;
+pub mod source;
+pub mod privacy;
+pub mod loss;
+pub mod recoding;
+pub mod search;

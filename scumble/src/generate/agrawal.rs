@@ -1,7 +1,8 @@
 //! Agrawal's table: nine numeric attributes drawn independently or nearly so, and four targets computed from them.
 //!
-//! LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets" (2007), figure 7, after the generator of
-//! Agrawal, Imielinski and Swami (1993). The names are the paper's: C2 and C7 are classes, R7 and R10 numeric.
+//! LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets" (TR 1590, 2007), figure 7, after the
+//! generator of Agrawal et al. (1993, its reference 4). The names are the paper's: C2 and C7 are classes, R7 and R10
+//! numeric.
 //!
 //! Departures: `hvalue` is a whole number, uniform from 0.5 to 1.5 times 100,000 times `zipcode`, where the paper
 //! multiplies by a real `h`. The formulas are computed in hundredths, as whole numbers, so the sign that decides C7 is
@@ -69,12 +70,8 @@ impl Person {
 /// The columns of the table.
 pub(super) fn schema() -> SchemaRef {
     let numbers = ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
-    let targets = [
-        ("c2", DataType::Utf8),
-        ("c7", DataType::Utf8),
-        ("r7", DataType::Float64),
-        ("r10", DataType::Float64),
-    ];
+    let targets =
+        [("c2", DataType::Utf8), ("c7", DataType::Utf8), ("r7", DataType::Float64), ("r10", DataType::Float64)];
     let columns = numbers.map(|name| (name, DataType::Int64)).into_iter().chain(targets);
     let fields = columns.map(|(name, kind)| Field::new(name, kind, false));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -83,9 +80,8 @@ pub(super) fn schema() -> SchemaRef {
 /// The next rows of a random stream.
 pub(super) fn batch(random: &mut Random, rows: usize) -> RecordBatch {
     let people: Vec<Person> = (0..rows).map(|_| Person::draw(random)).collect();
-    let number = |get: fn(&Person) -> i64| -> ArrayRef {
-        Arc::new(Int64Array::from_iter_values(people.iter().map(get)))
-    };
+    let number =
+        |get: fn(&Person) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(people.iter().map(get))) };
     let class = |get: fn(&Person) -> &'static str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(people.iter().map(get)))
     };

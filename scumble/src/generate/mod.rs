@@ -7,8 +7,9 @@
 //! - [`Kind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with its four targets.
 //!
 //! A table is made in batches of 65,536 rows, and each batch draws from a random stream of its own, row after row. So a
-//! table of any size needs the memory of one batch, the same seed gives the same rows, and a longer table begins with the
-//! rows of a shorter one. The alternative, one stream through the whole table, would tie every row to all before it.
+//! table of any size needs the memory of one batch, the same seed gives the same rows, and a longer table begins with
+//! the rows of a shorter one. The alternative, one stream through the whole table, would tie every row to all before
+//! it.
 
 mod agrawal;
 mod census;
@@ -99,8 +100,8 @@ impl Iterator for Generator {
 }
 
 /// The files that go with a table of this kind, as names relative to the table's folder and contents. The first is a
-/// policy, named after the table (`people.csv` has `people.policy.toml`); the others are the hierarchies it refers to, in
-/// `folder`.
+/// policy, named after the table (`people.csv` has `people.policy.toml`); the others are the hierarchies it refers to,
+/// in `folder`.
 pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String, String)> {
     let policy_name = Path::new(data_file_name).with_extension("policy.toml");
     let policy_name = policy_name.to_string_lossy().into_owned();
@@ -134,6 +135,9 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Float64Type, Int64Type};
+    use arrow_schema::DataType;
     use toml::{Table, Value};
 
     fn table(kind: Kind, rows: u64, seed: u64) -> Vec<RecordBatch> {
@@ -146,6 +150,31 @@ mod tests {
             assert_eq!(table(kind, 70_000, 5), table(kind, 70_000, 5));
             assert_ne!(table(kind, 1000, 5), table(kind, 1000, 6));
         }
+    }
+
+    /// A change of these rows changes every table made so far, and belongs in the change log.
+    #[test]
+    fn the_rows_of_a_seed_are_frozen() {
+        let row = |kind, number: usize| {
+            let batches = table(kind, 65_537, 42);
+            let batch = &batches[number / 65_536];
+            let cells = batch.columns().iter().map(|column| match column.data_type() {
+                DataType::Int64 => column.as_primitive::<Int64Type>().value(number % 65_536).to_string(),
+                DataType::Float64 => column.as_primitive::<Float64Type>().value(number % 65_536).to_string(),
+                _ => column.as_string::<i32>().value(number % 65_536).to_string(),
+            });
+            cells.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(row(Kind::Agrawal, 3), "24465 34812 53 1 11 9 874349 26 498700 B B -80024.41 129637.47");
+        assert_eq!(row(Kind::Agrawal, 65_536), "70307 69886 25 3 10 2 112243 10 420283 A B -10127.29 68929.31");
+        assert_eq!(
+            row(Kind::Census, 3),
+            "P0000004 Male 32 White Never married Master United States Freelance 71708 Sales <=50K"
+        );
+        assert_eq!(
+            row(Kind::Census, 65_536),
+            "P0065537 Male 39 White Married Some college United States Private company 81002 Office support <=50K"
+        );
     }
 
     #[test]

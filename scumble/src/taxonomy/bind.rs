@@ -52,7 +52,10 @@ pub fn bind(
     if let Hierarchy::File(rows) = hierarchy {
         return bind_file(rows, declared, is_missing, &spot);
     }
-    let present: Vec<u32> = (0..dictionary.len() as u32).filter(|code| !is_missing(dictionary.value(*code))).collect();
+    // In the order of their text, not of their appearance: the order of a taxonomy must not tell the order of rows.
+    let mut present: Vec<u32> =
+        (0..dictionary.len() as u32).filter(|code| !is_missing(dictionary.value(*code))).collect();
+    present.sort_unstable_by_key(|code| dictionary.value(*code));
     let with_missing = present.len() < dictionary.len();
     let values = present.iter().map(|code| dictionary.value(*code));
     let kind = declared.unwrap_or_else(|| Type::infer(values.clone()));
@@ -67,14 +70,15 @@ pub fn bind(
         return Ok(Binding { taxonomy, leaf_of, kind: Type::Text, numbers: Vec::new() });
     }
 
-    // Numbers and dates: equal numbers are one leaf however they are written, labelled by the first way.
+    // Numbers and dates: equal numbers are one leaf however they are written, labelled by the shortest way.
     let mut by_number: BTreeMap<Number, (f64, Vec<u32>)> = BTreeMap::new();
     for code in &present {
         let number = kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
         by_number.entry(Number::new(number)).or_insert((number, Vec::new())).1.push(*code);
     }
     let numbers: Vec<f64> = by_number.values().map(|(number, _)| *number).collect();
-    let texts: Vec<&str> = by_number.values().map(|(_, codes)| dictionary.value(codes[0])).collect();
+    let shortest = |codes: &[u32]| codes.iter().map(|code| dictionary.value(*code)).min_by_key(|text| text.len());
+    let texts: Vec<&str> = by_number.values().filter_map(|(_, codes)| shortest(codes)).collect();
     let taxonomy = match hierarchy {
         Hierarchy::Intervals(intervals) => {
             let whole = kind == Type::Integer && intervals.is_whole();

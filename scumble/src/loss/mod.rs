@@ -1,0 +1,35 @@
+//! What does a release cost?
+//!
+//! Each loss is a sum over groups and columns that only grows when groups merge, and that suppression only adds to:
+//! that is what makes a finer node's plain loss a bound for every coarser one. Sums are kept as integers and divided
+//! once at the end, so the same release costs the same float however it was reached.
+
+mod cm;
+mod dm;
+mod entropy;
+mod lm;
+
+pub use cm::{cm, minority};
+pub use dm::dm;
+pub use entropy::non_uniform_entropy;
+pub use lm::{Lm, LmSum};
+
+/// What a search minimises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The share of detail lost, averaged over cells of the table.
+    Lm,
+    /// Squared class sizes.
+    Dm,
+    /// The share of rows outside their class's majority label.
+    Cm,
+}
+
+impl Loss {
+    /// Every loss with its name in a policy and its meaning.
+    pub const NAMES: [(&'static str, Loss, &'static str); 3] = [
+        ("lm", Loss::Lm, "loss metric: the share of detail lost, averaged over the table's cells"),
+        ("dm", Loss::Dm, "discernibility: squared class sizes, plus rows x suppressed rows"),
+        ("cm", Loss::Cm, "classification: share of rows outside their class's majority label"),
+    ];
+}

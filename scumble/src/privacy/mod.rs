@@ -1,0 +1,91 @@
+//! Which groups may be released?
+//!
+//! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says what merging does to
+//! it ([`Monotone`]): what a search may prune follows from that, and from nothing else.
+
+mod k_anonymity;
+mod l_diversity;
+mod t_closeness;
+
+pub use k_anonymity::KAnonymity;
+pub use l_diversity::{Diversity, LDiversity};
+pub use t_closeness::{Distance, TCloseness};
+
+use crate::table::Tallies;
+use std::fmt::Debug;
+
+/// What is counted of a group: its rows, and the values of every counted column.
+#[derive(Clone, Copy, Debug)]
+pub struct Group<'a> {
+    /// How many rows it has; never zero.
+    pub rows: u64,
+    /// The tallies of the counted columns.
+    pub columns: &'a [Tallies],
+    /// Which group of the tallies this is.
+    pub index: usize,
+}
+
+impl<'a> Group<'a> {
+    /// The values of a counted column in this group, in ascending order, with their counts.
+    pub fn tally(&self, column: usize) -> &'a [(u32, u32)] {
+        self.columns[column].group(self.index)
+    }
+}
+
+/// What merging groups does to a requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Monotone {
+    /// A group that holds still holds after any other rows join it. So the rows that fail only become fewer as groups
+    /// merge, and pruning is sound with suppression too.
+    Always,
+    /// Groups that hold make a group that holds; one that fails may spoil its neighbour. So pruning is sound only
+    /// where nothing is suppressed.
+    UnlessSuppressed,
+    /// Merging may break it. Nothing may be pruned.
+    Never,
+}
+
+/// What a requirement asks, as a report states it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness".
+    pub requirement: &'static str,
+    /// The kind, where there are several.
+    pub kind: Option<&'static str>,
+    /// The position of the sensitive attribute it is about, among the counted columns.
+    pub column: Option<usize>,
+    /// The figure asked for.
+    pub required: f64,
+    /// A second parameter with its name: `l` of recursive (c, l)-diversity.
+    pub also: Option<(&'static str, f64)>,
+    /// Whether a larger figure is safer.
+    pub larger_is_safer: bool,
+}
+
+/// A property that every released group must have.
+pub trait Requirement: Debug + Send + Sync {
+    /// Whether the group has it. Exact: a group on the boundary is decided by integers, and where that is beyond reach,
+    /// against the group.
+    fn holds(&self, group: &Group<'_>) -> bool;
+
+    /// What is measured of the group, for a report; comparable with [`Statement::required`].
+    fn figure(&self, group: &Group<'_>) -> f64;
+
+    /// What is asked.
+    fn statement(&self) -> Statement;
+
+    /// What merging does to it.
+    fn monotone(&self) -> Monotone;
+
+    /// The same requirement measured against what is released instead of the whole input, where it compares a group
+    /// with the whole: `columns[i]` are the totals of counted column `i` over the released rows. A release must hold
+    /// in both ways, so that whoever has only the release can check it.
+    fn against_release(&self, _columns: &[Vec<u64>]) -> Option<Box<dyn Requirement>> {
+        None
+    }
+}
+
+/// Whether a group meets all requirements.
+pub fn all_hold(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> bool {
+    requirements.iter().all(|requirement| requirement.holds(group))
+}

@@ -1,0 +1,89 @@
+//! Parquet and Arrow files, through Arrow's own readers.
+
+use super::{BATCH_ROWS, Batch, Batches, Format, Lines};
+use crate::error::{Error, Result};
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::{FileReader, StreamReader};
+use arrow_schema::{ArrowError, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+use std::path::{Path, PathBuf};
+
+/// An opened file whose schema is known.
+pub(super) struct Reader {
+    path: PathBuf,
+    kind: Kind,
+}
+
+enum Kind {
+    Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
+    File(Box<FileReader<BufReader<File>>>),
+    Stream(Box<StreamReader<BufReader<File>>>),
+}
+
+/// What Arrow's file format begins with; its stream format does not.
+const MAGIC: &[u8] = b"ARROW1";
+
+impl Reader {
+    pub(super) fn open(path: &Path, format: Format) -> Result<Reader> {
+        let mut file = File::open(path).map_err(Error::io(path, "read"))?;
+        let broken = |source: ArrowError| Error::Columnar { file: path.to_path_buf(), source };
+        let kind = match format {
+            Format::Parquet => {
+                let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| broken(error.into()))?;
+                Kind::Parquet(Box::new(builder))
+            }
+            _ => {
+                let mut start = Vec::new();
+                (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(Error::io(path, "read"))?;
+                file.rewind().map_err(Error::io(path, "read"))?;
+                let file = BufReader::new(file);
+                match start == MAGIC {
+                    true => Kind::File(Box::new(FileReader::try_new(file, None).map_err(broken)?)),
+                    false => Kind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?)),
+                }
+            }
+        };
+        Ok(Reader { path: path.to_path_buf(), kind })
+    }
+
+    pub(super) fn schema(&self) -> SchemaRef {
+        match &self.kind {
+            Kind::Parquet(builder) => builder.schema().clone(),
+            Kind::File(reader) => reader.schema(),
+            Kind::Stream(reader) => reader.schema(),
+        }
+    }
+
+    pub(super) fn batches(self, wanted: &[bool]) -> Result<Batches> {
+        let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
+        let path = self.path;
+        let broken = {
+            let path = path.clone();
+            move |source: ArrowError| Error::Columnar { file: path.clone(), source }
+        };
+        let pick = move |batch: RecordBatch| batch.project(&columns);
+        let batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
+            // Parquet skips unwanted columns on disk; the others are read whole.
+            Kind::Parquet(builder) => {
+                let mask = ProjectionMask::roots(builder.parquet_schema(), (0..wanted.len()).filter(|c| wanted[*c]));
+                let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+                Box::new(reader.map_err(|error| broken(error.into()))?)
+            }
+            Kind::File(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
+            Kind::Stream(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
+        };
+        let mut row = 1;
+        Ok(Box::new(batches.filter_map(move |batch| match batch {
+            Ok(batch) if batch.num_rows() == 0 => None,
+            Ok(batch) => {
+                let lines = Lines::From(row);
+                row += batch.num_rows() as u64;
+                Some(Ok(Batch { columns: batch.columns().to_vec(), lines }))
+            }
+            Err(source) => Some(Err(broken(source))),
+        })))
+    }
+}

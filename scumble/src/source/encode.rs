@@ -1,0 +1,144 @@
+//! One scan of a file into a table: dictionaries, cells and the columns that only travel.
+//!
+//! While one thread parses the next batch, the columns of this one are encoded in parallel. Codes are given in the
+//! order of appearance and columns do not depend on each other, so the table is the same for any number of threads.
+
+use super::{Batch, Batches, Lines, Source};
+use crate::error::{Error, Place, Result};
+use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, StringArray};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::DataType;
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
+use std::sync::mpsc;
+
+/// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
+pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
+    let file = source.file().to_path_buf();
+    let wanted: Vec<bool> = roles.iter().map(|role| *role != Role::Identifier).collect();
+    let mut columns = Vec::new();
+    for (field, role) in source.schema().fields().iter().zip(roles) {
+        let place = || Place::file(&file).column(field.name().clone());
+        let text = field.data_type() == &DataType::Utf8;
+        if !matches!(role, Role::Identifier | Role::Insensitive) && !can_cast_types(field.data_type(), &DataType::Utf8) {
+            let data_type = field.data_type().to_string();
+            return Err(Error::UnsupportedColumn { place: place(), data_type });
+        }
+        let data = match role {
+            Role::Identifier => continue,
+            Role::QuasiIdentifier => Data::Key(Dictionary::default()),
+            Role::Insensitive => Data::Plain(Vec::new()),
+            Role::Sensitive | Role::Target => {
+                let plain = (!text).then(Vec::new);
+                Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain }
+            }
+        };
+        columns.push(Column { name: field.name().clone(), role: *role, data });
+    }
+    let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
+    let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
+    let batches = source.batches(&wanted)?;
+    for_each_ahead(batches, |batch| table.append(batch))?;
+    if table.row_cells.is_empty() {
+        return Err(Error::EmptyTable { file: table.file });
+    }
+    Ok(table)
+}
+
+/// Handles batches in order, the next one being read meanwhile where there is a thread for it.
+fn for_each_ahead(mut batches: Batches, mut handle: impl FnMut(Batch) -> Result<()>) -> Result<()> {
+    if rayon::current_num_threads() < 2 {
+        return batches.try_for_each(|batch| handle(batch?));
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(2);
+        scope.spawn(move || {
+            for batch in batches {
+                // The other side hangs up when it has found an error of its own.
+                if sender.send(batch).is_err() {
+                    break;
+                }
+            }
+        });
+        receiver.into_iter().try_for_each(|batch| handle(batch?))
+    })
+}
+
+impl Table {
+    /// More rows from a file.
+    fn append(&mut self, batch: Batch) -> Result<()> {
+        let Batch { columns: arrays, lines } = batch;
+        let rows = arrays.first().map_or(0, |array| array.len());
+        if self.row_cells.len() as u64 + rows as u64 > u64::from(u32::MAX) {
+            return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });
+        }
+        let file = &self.file;
+        let keys: Vec<Option<Vec<u32>>> = self
+            .columns
+            .par_iter_mut()
+            .zip(arrays.par_iter())
+            .map(|(column, array)| {
+                let broken = |source| Error::Columnar { file: file.clone(), source };
+                column.append(array, &lines).map_err(broken)
+            })
+            .collect::<Result<_>>()?;
+        let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
+        let mut tuple = vec![0; keys.len()];
+        self.row_cells.reserve(rows);
+        for row in 0..rows {
+            for (code, key) in tuple.iter_mut().zip(&keys) {
+                *code = key[row];
+            }
+            self.row_cells.push(self.cells.add(&tuple, 1));
+        }
+        Ok(())
+    }
+}
+
+impl Column {
+    /// More values; the codes of a quasi-identifier are handed back for the cells.
+    fn append(&mut self, array: &ArrayRef, lines: &Lines) -> Result<Option<Vec<u32>>, arrow_schema::ArrowError> {
+        match &mut self.data {
+            Data::Plain(arrays) => arrays.push(array.clone()),
+            Data::Key(dictionary) => {
+                let mut codes = Vec::with_capacity(array.len());
+                encode_values(dictionary, array, lines, &mut codes)?;
+                return Ok(Some(codes));
+            }
+            Data::Coded { dictionary, codes, plain } => {
+                encode_values(dictionary, array, lines, codes)?;
+                if let Some(arrays) = plain {
+                    arrays.push(array.clone());
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn encode_values(
+    dictionary: &mut Dictionary,
+    array: &ArrayRef,
+    lines: &Lines,
+    codes: &mut Vec<u32>,
+) -> Result<(), arrow_schema::ArrowError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast;
+    let texts: &StringArray = match array.data_type() {
+        DataType::Utf8 => array.as_string(),
+        _ => {
+            cast = cast_with_options(array, &DataType::Utf8, &options)?;
+            cast.as_string()
+        }
+    };
+    codes.reserve(texts.len());
+    match texts.null_count() {
+        0 => codes.extend((0..texts.len()).map(|row| dictionary.encode(texts.value(row), lines.of(row)))),
+        _ => codes.extend(texts.iter().enumerate().map(|(row, text)| match text {
+            Some(text) => dictionary.encode(text, lines.of(row)),
+            None => dictionary.encode_empty(lines.of(row)),
+        })),
+    }
+    Ok(())
+}

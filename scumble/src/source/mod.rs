@@ -1,0 +1,156 @@
+//! Where do rows live and get counted?
+//!
+//! A [`Source`] is a file that is read once, front to back, in batches of Arrow arrays; [`encode`] turns the batches
+//! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read.
+
+mod columnar;
+mod csv;
+mod encode;
+
+pub use encode::encode;
+
+use crate::error::{Error, Result};
+use arrow_array::ArrayRef;
+use arrow_schema::SchemaRef;
+use std::path::{Path, PathBuf};
+
+/// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache.
+pub const BATCH_ROWS: usize = 16_384;
+
+/// How a table lies in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text with a delimiter (`None`: sniffed when read, a comma when written).
+    Csv(Option<u8>),
+    /// Parquet.
+    Parquet,
+    /// Arrow's interprocess format, as a file or a stream.
+    Arrow,
+}
+
+impl Format {
+    /// The format that a file's name tells.
+    pub fn of(file: &Path) -> Result<Format> {
+        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+        match ending.as_str() {
+            "csv" | "tsv" | "txt" => Ok(Format::Csv(None)),
+            "parquet" | "pq" => Ok(Format::Parquet),
+            "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
+            _ => Err(Error::UnknownFormat { file: file.to_path_buf() }),
+        }
+    }
+}
+
+/// Some rows, column by column, with the lines they stood on.
+#[derive(Debug)]
+pub struct Batch {
+    /// The wanted columns, in the file's order.
+    pub columns: Vec<ArrayRef>,
+    /// The line (or row, in columnar formats) of each row, counted from 1.
+    pub lines: Lines,
+}
+
+/// The line of each row of a batch.
+#[derive(Debug)]
+pub enum Lines {
+    /// One by one, as quoted line breaks demand.
+    Each(Vec<u64>),
+    /// Consecutive, from this one.
+    From(u64),
+}
+
+impl Lines {
+    /// The line of a row of the batch.
+    pub fn of(&self, row: usize) -> u64 {
+        match self {
+            Lines::Each(lines) => lines[row],
+            Lines::From(first) => first + row as u64,
+        }
+    }
+}
+
+/// Batches as they are read.
+pub type Batches = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+
+/// A file, opened: its columns are known, its rows are not yet read.
+pub struct Source {
+    file: PathBuf,
+    format: Format,
+    schema: SchemaRef,
+    bytes: u64,
+    opened: Opened,
+}
+
+enum Opened {
+    Csv(csv::Records),
+    Columnar(columnar::Reader),
+}
+
+impl Source {
+    /// Opens a file and reads its header or schema. Column names are checked to be unique and not empty.
+    pub fn open(file: &Path, format: Format) -> Result<Source> {
+        let bytes = std::fs::metadata(file).map_err(Error::io(file, "read"))?.len();
+        let (format, schema, opened) = match format {
+            Format::Csv(delimiter) => {
+                let (records, delimiter, schema) = csv::open(file, delimiter)?;
+                (Format::Csv(Some(delimiter)), schema, Opened::Csv(records))
+            }
+            _ => {
+                let reader = columnar::Reader::open(file, format)?;
+                (format, reader.schema(), Opened::Columnar(reader))
+            }
+        };
+        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+        if names.is_empty() {
+            return Err(Error::NoHeader { file: file.to_path_buf() });
+        }
+        for (position, name) in names.iter().enumerate() {
+            if name.is_empty() {
+                return Err(Error::NamelessColumn { file: file.to_path_buf(), position: position + 1 });
+            }
+            if let Some(first) = names[..position].iter().position(|earlier| earlier == name) {
+                let positions = (first + 1, position + 1);
+                return Err(Error::RepeatedColumn { file: file.to_path_buf(), column: name.to_string(), positions });
+            }
+        }
+        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened })
+    }
+
+    /// The file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The format; the delimiter of a CSV file is known now.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The columns; those of a CSV file are all text.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns' names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.schema.fields().iter().map(|field| field.name().as_str())
+    }
+
+    /// The size of the file.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The rows, in batches, with the columns that are wanted only.
+    pub fn batches(self, wanted: &[bool]) -> Result<Batches> {
+        match self.opened {
+            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(records, wanted))),
+            Opened::Columnar(reader) => reader.batches(wanted),
+        }
+    }
+}
+
+/// All records of a small delimited text file without a header, such as a hierarchy, with their lines.
+pub fn read_records(file: &Path) -> Result<Vec<(u64, Vec<String>)>> {
+    csv::read_all(file)
+}
