@@ -8,3 +8,8 @@ pub mod privacy;
 pub mod loss;
 pub mod recoding;
 pub mod search;
+pub mod release;
+pub mod random;
+pub mod generate;
+pub mod policy;
+pub mod jobs;

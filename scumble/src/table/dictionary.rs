@@ -80,7 +80,7 @@ impl Dictionary {
     }
 
     /// The values in the order of their codes.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &str> {
+    pub fn values(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.len()).map(|code| self.value(code as u32))
     }
 }

@@ -95,7 +95,10 @@ impl<'a, const W: usize> Search<'a, W> {
         }
         let (space, visited) = (search.engine.lattice.space(), search.seen.len() as u64);
         match search.best {
-            Some((cost, levels)) => Ok(Found { levels, cost, optimal: true, space, visited }),
+            Some((cost, levels)) => {
+                let cost = search.engine.reported(cost);
+                Ok(Found { levels, cost, optimal: true, space, visited })
+            }
             None => Err(Error::CannotBeMet {
                 reason: format!(
                     "of {space} recodings none holds; the best of {visited} evaluated would suppress {} of {} rows, and \

@@ -164,6 +164,15 @@ impl<'a, const W: usize> Engine<'a, W> {
         }
     }
 
+    /// A cost in the unit of the loss: a mean for LM, a sum for DM, a share for CM.
+    fn reported(&self, cost: f64) -> f64 {
+        match self.task.loss {
+            Loss::Lm => cost / (self.rows as f64 * self.task.taxonomies.len() as f64),
+            Loss::Dm => cost,
+            Loss::Cm => cost / self.rows as f64,
+        }
+    }
+
     /// Leaves lost by generalization alone.
     fn generalization(&self, levels: &[usize]) -> LmSum {
         LmSum(levels.iter().zip(&self.marginals).map(|(level, lost)| lost[*level]).collect())

@@ -1,0 +1,145 @@
+//! From arguments to jobs, and from their results to an exit status.
+
+use crate::args::{Args, BenchArg, Command, Common, KindArg, OutputArgs, PolicyArgs};
+use crate::{bench, show};
+use scumble::error::{Error, Kind, Result};
+use scumble::generate::Kind as Table;
+use scumble::jobs::{self, Failure, Options};
+use scumble::loss::Loss;
+use scumble::policy::{Algorithm, Policy};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What a command has to say: for scripts, and for people. `failed` is why the status is 1 nevertheless.
+struct Output {
+    json: Value,
+    text: String,
+    failed: Option<Failure>,
+}
+
+/// Runs a command; returns the exit status.
+pub fn run(args: Args) -> u8 {
+    if let Some(threads) = args.common.threads {
+        // Only fails if a pool exists already, and none does.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
+    }
+    let json = args.common.json;
+    match dispatch(args.command, &args.common) {
+        Ok(output) => {
+            show::print(&if json { output.json.to_string() + "\n" } else { output.text });
+            match output.failed {
+                None => 0,
+                Some(failure) => {
+                    show::complain(&failure.error);
+                    failure.error.kind() as u8
+                }
+            }
+        }
+        Err(failure) => {
+            if let (true, Kind::Refused) = (json, failure.error.kind()) {
+                let report = failure.report.clone();
+                let report = report.unwrap_or_else(|| json!({"error": failure.error.to_string(), "released": 0}));
+                show::print(&(report.to_string() + "\n"));
+            }
+            show::complain(&failure.error);
+            failure.error.kind() as u8
+        }
+    }
+}
+
+fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
+    let done = |json: Value, text: String| Ok(Output { json, text, failed: None });
+    let options = |output: &OutputArgs| Options {
+        delimiter: common.delimiter,
+        keep_order: output.keep_order,
+        ..Options::default()
+    };
+    match command {
+        Command::Init { input, output } => {
+            let text = jobs::init(&input, common.delimiter)?;
+            if output.exists() {
+                let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, "it exists; choose another name with -o");
+                return Err(Error::Io { file: output, doing: "write", source }.into());
+            }
+            scumble::release::replace(&output, &text)?;
+            let said = format!("{}: written; check every role, then run\n  scumble anonymize {} --policy {} -o release.csv\n",
+                output.display(), input.display(), output.display());
+            done(json!({"policy": output}), said)
+        }
+        Command::Anonymize { input, policy, output, strategy, levels, save_recoding } => {
+            let policy = read_policy(&policy)?;
+            let options = Options { strategy: strategy.into(), levels, save_recoding, ..options(&output) };
+            let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
+            done(report.to_json(), show::report(&report, &input, &output.output))
+        }
+        Command::Apply { recoding, input, policy, output } => {
+            let policy = read_policy(&policy)?;
+            let report = jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
+            done(report.to_json(), show::report(&report, &input, &output.output))
+        }
+        Command::Verify { release, policy } => {
+            let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter)?;
+            let failed = verification.failure().map(|reason| Failure {
+                error: Error::CheckFailed { file: release.clone(), reason },
+                report: None,
+            });
+            Ok(Output { json: verification.to_json(), text: show::verification(&verification, &release), failed })
+        }
+        Command::Risk { file, policy, threshold, population } => {
+            let policy = read_policy(&policy)?;
+            let risks = jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
+            done(show::risks_json(&risks), show::risks(&risks, &file))
+        }
+        Command::Generate { kind, rows, seed, output, policy } => {
+            let kind = match kind {
+                KindArg::Census => Table::Census,
+                KindArg::Agrawal => Table::Agrawal,
+            };
+            let files = jobs::generate(kind, rows, seed, &output, policy.as_deref())?;
+            let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            done(json!({"rows": rows, "seed": seed, "files": files}), text)
+        }
+        Command::Bench { name: BenchArg::FullDomain, adult, runs } => {
+            let table = bench::full_domain(adult.as_deref(), runs)?;
+            done(table.to_json(), table.to_text())
+        }
+    }
+}
+
+/// A policy with what the flags say instead.
+fn read_policy(args: &PolicyArgs) -> Result<Policy> {
+    let mut policy = Policy::read(Path::new(&args.policy))?;
+    let wrong = |key: &str, value: &str, expected: String| Error::BadParameter {
+        place: None,
+        key: key.into(),
+        value: value.into(),
+        expected,
+    };
+    if let Some(k) = args.k {
+        if k < 1 {
+            return Err(wrong("-k", &k.to_string(), "a whole number from 1".into()));
+        }
+        policy.privacy.k = Some(k);
+    }
+    if let Some(name) = &args.loss {
+        let found = Loss::NAMES.iter().find(|(known, ..)| known == name);
+        policy.search.loss = found.ok_or_else(|| wrong("--loss", name, names(Loss::NAMES.iter().map(|n| n.0))))?.1;
+    }
+    if let Some(name) = &args.algorithm {
+        let found = Algorithm::NAMES.iter().find(|(known, ..)| known == name);
+        let expected = || names(Algorithm::NAMES.iter().map(|n| n.0));
+        policy.search.algorithm = found.ok_or_else(|| wrong("--algorithm", name, expected()))?.1;
+    }
+    if let Some(share) = &args.suppression {
+        let expected = || wrong("--suppression", share, "a share from 0 to 1".into());
+        policy.search.suppression = share.parse().map_err(|_| expected())?;
+        if policy.search.suppression > scumble::ratio::Ratio::ONE {
+            return Err(expected());
+        }
+    }
+    Ok(policy)
+}
+
+fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    format!("one of {}", names.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,163 @@
+//! What people see.
+
+use scumble::error::Error;
+use scumble::jobs::Verification;
+use scumble::release::{Judgement, Report, Risk, Risks, Verified};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Writes to standard output; whoever has closed it does not want to know.
+pub fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// One line on standard error: what is wrong, where, and what to do.
+pub fn complain(error: &Error) {
+    let _ = writeln!(std::io::stderr().lock(), "scumble: {error}");
+}
+
+/// A whole number with its thousands apart.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
+        _ if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
+        _ => format!("{seconds:.2} s"),
+    }
+}
+
+fn share(part: u64, whole: u64) -> String {
+    format!("{:.1} %", if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 })
+}
+
+fn figure(number: f64) -> String {
+    if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
+}
+
+fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
+    let statement = &judgement.statement;
+    let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
+    let about = statement.column.and_then(|column| counted.get(column)).map_or(String::new(), |name| format!(" of {name}"));
+    let also = statement.also.map_or(String::new(), |(name, value)| format!(" with {name} = {}", figure(value)));
+    let limit = if statement.larger_is_safer { "at least" } else { "at most" };
+    let reached = judgement.achieved.map_or("nothing to measure".into(), figure);
+    let verdict = if judgement.satisfied() { "holds" } else { "FAILS" };
+    let _ = writeln!(
+        text,
+        "  {verdict}  {kind}{}{about}{also}: {limit} {} asked, {reached} reached",
+        statement.requirement,
+        figure(statement.required)
+    );
+}
+
+fn classes(text: &mut String, verified: &Verified) {
+    let _ = writeln!(
+        text,
+        "  {} classes, the smallest of {} rows, {:.1} on average",
+        thousands(verified.classes),
+        thousands(verified.smallest),
+        verified.average()
+    );
+}
+
+/// The summary of a release.
+pub fn report(report: &Report, input: &Path, output: &Path) -> String {
+    let mut text = format!("{} -> {}\n", input.display(), output.display());
+    let verified = &report.verified;
+    let _ = writeln!(
+        text,
+        "  {} of {} rows released, {} suppressed ({})",
+        thousands(verified.rows),
+        thousands(report.rows),
+        thousands(report.suppressed),
+        share(report.suppressed, report.rows)
+    );
+    classes(&mut text, verified);
+    for one in &verified.privacy {
+        judgement(&mut text, one, &report.counted);
+    }
+    let losses = &report.losses;
+    let _ = write!(text, "  detail lost: LM {:.4}, entropy {:.2} bits a value", losses.lm, losses.entropy);
+    if let Some(cm) = losses.cm {
+        let _ = write!(text, ", CM {cm:.4}");
+    }
+    let levels: Vec<String> =
+        report.levels.iter().map(|(name, level, height)| format!("{name} {level}/{height}")).collect();
+    let _ = writeln!(text, "\n  levels (0 as it is, the last nothing left): {}", levels.join(", "));
+    if let Some(searched) = &report.searched {
+        let _ = writeln!(
+            text,
+            "  proven to be the best of {} recodings; {} were evaluated in {}",
+            thousands(searched.found.space),
+            thousands(searched.found.visited),
+            duration(searched.seconds)
+        );
+    }
+    let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
+    let _ = writeln!(text, "  verified on the written file; {} in all; see {}.report.json", duration(total), output.display());
+    text
+}
+
+/// The summary of a re-check.
+pub fn verification(verification: &Verification, release: &Path) -> String {
+    let mut text = format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows));
+    classes(&mut text, &verification.verified);
+    for one in &verification.verified.privacy {
+        judgement(&mut text, one, &verification.counted);
+    }
+    for problem in &verification.problems {
+        let _ = writeln!(text, "  FAILS  {problem}");
+    }
+    text
+}
+
+/// Risks as JSON.
+pub fn risks_json(risks: &Risks) -> Value {
+    let one = |risk: &Risk| json!({"highest": risk.highest, "average": risk.average, "above-threshold": risk.above_threshold});
+    json!({
+        "rows": risks.rows,
+        "classes": risks.classes,
+        "unique": risks.unique,
+        "threshold": risks.threshold,
+        "prosecutor": one(&risks.prosecutor),
+        "journalist": one(&risks.journalist),
+        "marketer": {"average": risks.marketer},
+    })
+}
+
+/// Risks for people.
+pub fn risks(risks: &Risks, file: &Path) -> String {
+    let mut text = format!(
+        "{}: {} rows in {} classes; {} rows are alone in theirs ({})\n",
+        file.display(),
+        thousands(risks.rows),
+        thousands(risks.classes),
+        thousands(risks.unique),
+        share(risks.unique, risks.rows)
+    );
+    let _ = writeln!(text, "  {:<12}{:>10}{:>10}{:>16}", "", "highest", "average", format!("above {}", risks.threshold));
+    for (name, risk) in [("prosecutor", risks.prosecutor), ("journalist", risks.journalist)] {
+        let _ = writeln!(
+            text,
+            "  {name:<12}{:>9.2}%{:>9.2}%{:>14.1} %",
+            100.0 * risk.highest,
+            100.0 * risk.average,
+            100.0 * risk.above_threshold
+        );
+    }
+    let _ = writeln!(text, "  {:<12}{:>10}{:>9.2}%", "marketer", "", 100.0 * risks.marketer);
+    text
+}

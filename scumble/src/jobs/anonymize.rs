@@ -1,0 +1,93 @@
+//! The main job: search, recode, verify, write.
+
+use super::{Failure, Work};
+use crate::error::{Error, Result};
+use crate::policy::{Policy, Prepared, nearest};
+use crate::release::{Report, Searched, verify};
+use crate::search::lattice::incognito::{self, Strategy};
+use crate::table::Tallies;
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// What a caller may choose besides the policy.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The delimiter of a CSV input; sniffed where not given.
+    pub delimiter: Option<u8>,
+    /// Levels fixed by hand: nothing is searched.
+    pub levels: Option<Vec<(String, usize)>>,
+    /// The order of the search.
+    pub strategy: Strategy,
+    /// Rows stay in the order of the input.
+    pub keep_order: bool,
+    /// Where to save the recoding.
+    pub save_recoding: Option<PathBuf>,
+}
+
+/// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
+pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+    let mut work = Work::read(input, policy, output, options.delimiter)?;
+    if let Some(given) = &options.levels {
+        let levels = levels_by_hand(given, &work.prepared)?;
+        return work.release("fixed-levels", levels, None, options);
+    }
+    let found = incognito::search(&work.prepared.task, options.strategy).map_err(|error| {
+        let top: Vec<usize> = work.prepared.task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
+        with_report(error, &work.prepared, &top)
+    })?;
+    let seconds = work.clock.phase("search");
+    let levels = found.levels.clone();
+    work.release("incognito", levels, Some(Searched { found, data_scans: 1, seconds }), options)
+}
+
+/// A level for each quasi-identifier, from those that were given by name.
+fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<usize>> {
+    let wrong = |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
+    for (name, _) in given {
+        if !prepared.names.contains(name) {
+            let near = nearest(name, prepared.names.iter().map(String::as_str));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(wrong(name.clone(), format!("quasi-identifiers{hint}")));
+        }
+    }
+    let level = |(name, taxonomy): (&String, &std::sync::Arc<crate::taxonomy::Taxonomy>)| {
+        let mut matching = given.iter().filter(|(given, _)| given == name);
+        match (matching.next(), matching.next()) {
+            (None, _) => Err(wrong(name.clone(), "a level for every quasi-identifier, and this one has none".into())),
+            (_, Some(_)) => Err(wrong(name.clone(), "one level for each quasi-identifier".into())),
+            (Some((_, level)), None) if *level > taxonomy.height() => {
+                Err(wrong(format!("{name}={level}"), format!("a level from 0 to {}", taxonomy.height())))
+            }
+            (Some((_, level)), None) => Ok(*level),
+        }
+    };
+    prepared.names.iter().zip(&prepared.task.taxonomies).map(level).collect()
+}
+
+/// An unmet requirement, with what the recoding at `levels` would reach before suppression.
+pub(super) fn with_report(error: Error, prepared: &Prepared, levels: &[usize]) -> Failure {
+    let report = matches!(error, Error::CannotBeMet { .. }).then(|| shortfall(&error, prepared, levels));
+    Failure { error, report }
+}
+
+fn shortfall(error: &Error, prepared: &Prepared, levels: &[usize]) -> Value {
+    let task = &prepared.task;
+    let maps: Vec<Vec<u32>> =
+        task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec()).collect();
+    let (classes, went) = task.cells.recode(&maps);
+    let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &went, *values);
+    let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+    let verified = verify(&classes, &tallies, &task.requirements);
+    let names: serde_json::Map<String, Value> =
+        prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();
+    json!({
+        "error": error.to_string(),
+        "rows": task.rows(),
+        "released": 0,
+        "suppressible": task.suppressible,
+        "classes": verified.classes,
+        "smallest-class": verified.smallest,
+        "privacy": verified.privacy_json(&prepared.counted),
+        "recoding": {"model": "full-domain", "levels": names},
+    })
+}

@@ -1,0 +1,24 @@
+//! More rows, recoded the same way, verified as strictly.
+
+use super::{Failure, Options, Work};
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::recoding::Recoding;
+use crate::release::Report;
+use std::path::Path;
+
+/// Applies a saved recoding to another file of the same shape. Classes that fail are left out up to the policy's limit;
+/// past it nothing is released.
+pub fn apply(
+    recoding: &Path,
+    input: &Path,
+    policy: &Policy,
+    output: &Path,
+    options: &Options,
+) -> Result<Report, Failure> {
+    let text = std::fs::read_to_string(recoding).map_err(Error::io(recoding, "read"))?;
+    let saved = Recoding::from_json(&text, recoding)?;
+    let work = Work::read(input, policy, output, options.delimiter)?;
+    let levels = saved.levels_for(work.columns(), recoding)?;
+    work.release("saved-recoding", levels, None, options)
+}

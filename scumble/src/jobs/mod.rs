@@ -1,0 +1,185 @@
+//! How do the rooms work together?
+//!
+//! One file per command: read, bind, search, recode, write, verify, in one direction. The command line, and any other
+//! face of scumble, calls these and shows what comes back.
+
+mod anonymize;
+mod apply;
+mod generate;
+mod init;
+mod risk;
+mod verify;
+
+pub use anonymize::{Options, anonymize};
+pub use apply::apply;
+pub use generate::generate;
+pub use init::init;
+pub use risk::risk;
+pub use verify::{Verification, verify};
+
+use crate::error::{Error, Result};
+use crate::policy::{Policy, Prepared};
+use crate::recoding::Recoding;
+use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, replace, schema};
+use crate::source::{Format, Source, encode};
+use crate::table::{Data, Role, Table, Tallies};
+use crate::taxonomy::Taxonomy;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Instant;
+
+/// A job that released nothing: why, and where a requirement was the reason, how far it fell short.
+#[derive(Debug)]
+pub struct Failure {
+    /// What went wrong.
+    pub error: Error,
+    /// What was asked and reached, as JSON.
+    pub report: Option<Value>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure { error, report: None }
+    }
+}
+
+/// Measures the stages of a job.
+struct Clock {
+    last: Instant,
+    phases: Vec<Phase>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { last: Instant::now(), phases: Vec::new() }
+    }
+
+    /// Ends a stage, which has the time since the last one, and returns its seconds.
+    fn phase(&mut self, name: &'static str) -> f64 {
+        let now = Instant::now();
+        let seconds = (now - self.last).as_secs_f64();
+        self.phases.push(Phase { name, seconds });
+        self.last = now;
+        seconds
+    }
+}
+
+/// Opens a file whose format its name tells.
+fn open(file: &Path, delimiter: Option<u8>) -> Result<Source> {
+    let format = match Format::of(file)? {
+        Format::Csv(_) => Format::Csv(delimiter),
+        format => format,
+    };
+    Source::open(file, format)
+}
+
+/// A table on its way to a release: read, and bound to the policy.
+struct Work<'a> {
+    policy: &'a Policy,
+    output: &'a Path,
+    /// The format of the output.
+    format: Format,
+    table: Table,
+    prepared: Prepared,
+    bytes: u64,
+    clock: Clock,
+}
+
+impl<'a> Work<'a> {
+    /// Reads the input once. What could be known to fail at the end is refused here: an output of no known format, or
+    /// one that would overwrite the input.
+    fn read(input: &Path, policy: &'a Policy, output: &'a Path, delimiter: Option<u8>) -> Result<Work<'a>> {
+        let mut clock = Clock::start();
+        let real = |file: &Path| std::fs::canonicalize(file).ok();
+        if real(input).is_some_and(|input| real(output) == Some(input)) {
+            return Err(Error::OutputIsInput { file: output.to_path_buf() });
+        }
+        let asked = Format::of(output)?;
+        let source = open(input, delimiter)?;
+        let format = match (asked, source.format()) {
+            (Format::Csv(None), Format::Csv(delimiter)) => Format::Csv(delimiter),
+            (format, _) => format,
+        };
+        let roles = policy.roles(&source, false)?;
+        let bytes = source.bytes();
+        let table = encode(source, &roles)?;
+        clock.phase("read");
+        let prepared = policy.prepare(&table)?;
+        clock.phase("bind");
+        Ok(Work { policy, output, format, table, prepared, bytes, clock })
+    }
+
+    /// The quasi-identifiers with their trees.
+    fn columns(&self) -> impl Iterator<Item = (&str, &Taxonomy)> {
+        self.prepared.names.iter().map(String::as_str).zip(self.prepared.task.taxonomies.iter().map(AsRef::as_ref))
+    }
+
+    /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report beside it.
+    fn release(
+        mut self,
+        algorithm: &'static str,
+        levels: Vec<usize>,
+        searched: Option<Searched>,
+        options: &Options,
+    ) -> Result<Report, Failure> {
+        let task = &self.prepared.task;
+        let recoded = Recoded::new(task, levels.clone());
+        let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &levels))?;
+        let losses = losses(&self.table, &self.prepared, &recoded);
+        self.clock.phase("recode");
+        let draft = Draft::new(self.output)?;
+        let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table))?;
+        let rows = Rows::new(&self.table, task, &self.prepared.leaf_cell, &recoded, options.keep_order)?;
+        let released = rows.len() as u64;
+        for batch in rows {
+            sink.write(&batch?)?;
+        }
+        sink.finish()?;
+        self.clock.phase("write");
+        let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
+        let verification = verify::verify_file(draft.path(), self.format, self.policy)?;
+        let found = verification.verified.rows;
+        let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
+        if let Some(reason) = lost.or_else(|| verification.failure()) {
+            return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
+        }
+        self.clock.phase("verify");
+        if let Some(file) = &options.save_recoding {
+            replace(file, &(Recoding::full_domain(self.columns(), &levels).to_json() + "\n"))?;
+        }
+        draft.publish()?;
+        self.clock.phase("publish");
+        let level = |((name, tree), level): ((&str, &Taxonomy), &usize)| (name.to_string(), *level, tree.height());
+        let report = Report {
+            algorithm,
+            rows: self.table.rows(),
+            suppressed: recoded.suppressed,
+            verified: verification.verified,
+            counted: verification.counted,
+            losses,
+            levels: self.columns().zip(&levels).map(level).collect(),
+            searched,
+            io: Io { read: self.bytes + written, written },
+            phases: self.clock.phases,
+        };
+        let mut beside = self.output.as_os_str().to_os_string();
+        beside.push(".report.json");
+        let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default();
+        replace(Path::new(&beside), &(json + "\n"))?;
+        Ok(report)
+    }
+}
+
+/// What a recoded table lost. The label of CM is the first target.
+fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
+    let task = &prepared.task;
+    let cm = table.with_role(Role::Target).next().and_then(|column| match &column.data {
+        Data::Coded { dictionary, codes, .. } => {
+            let cells: Vec<u32> = table.row_cells.iter().map(|cell| prepared.leaf_cell[*cell as usize]).collect();
+            let labels = Tallies::count(task.cells.len(), &cells, codes);
+            Some(recoded.cm(task, &labels, dictionary.len()))
+        }
+        _ => None,
+    });
+    Losses { lm: recoded.lm(task), dm: recoded.dm(task), cm, entropy: recoded.entropy(task) }
+}

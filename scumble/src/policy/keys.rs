@@ -1,0 +1,92 @@
+//! Every key that a policy may have. Errors and the reference in `docs/policy.md` come from this list.
+
+/// A key: where it stands, its name and its meaning.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// The table it stands in; `attributes.*` for each attribute.
+    pub section: &'static str,
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+const fn key(section: &'static str, name: &'static str, meaning: &'static str) -> Key {
+    Key { section, name, meaning }
+}
+
+/// The list.
+pub const KEYS: &[Key] = &[
+    key("", "attributes", "a table for each column"),
+    key("", "defaults", "what holds for columns that say nothing else"),
+    key("", "privacy", "what every released class must meet; all that are given hold together"),
+    key("", "search", "how the release is looked for"),
+    key("attributes.*", "role", "identifier, quasi-identifier, sensitive, target or insensitive"),
+    key("attributes.*", "type", "integer, real, text or date; inferred where absent"),
+    key("attributes.*", "hierarchy", "the path of a CSV file (leaf;parent;…;root), or one of the tables below"),
+    key("attributes.*", "missing", "a list of values that mean \"missing\" in this column, besides the empty one"),
+    key("attributes.*.hierarchy", "intervals", "widths, each a multiple of the one before"),
+    key("attributes.*.hierarchy", "from", "the least value of the domain; with `intervals`"),
+    key("attributes.*.hierarchy", "to", "the greatest value of the domain, inside the last interval; with `intervals`"),
+    key("attributes.*.hierarchy", "mask", "\"right\" or \"left\": the side from which characters are masked"),
+    key("attributes.*.hierarchy", "char", "the character that stands in for masked ones; `*` where absent"),
+    key("attributes.*.hierarchy", "dates", "a list from month, quarter, year, decade"),
+    key("defaults", "role", "the role of columns that have none"),
+    key("defaults", "missing", "a list of values that mean \"missing\" in every column"),
+    key("privacy", "k", "k-anonymity: the least number of rows in a class"),
+    key("privacy", "l-diversity", "a table (or a list of them) with `kind` and `l`"),
+    key("privacy", "t-closeness", "the largest distance t, or a table (or a list of them) with `t`"),
+    key("privacy.l-diversity", "kind", "frequency, distinct, entropy or recursive"),
+    key("privacy.l-diversity", "l", "how diverse a class must be"),
+    key("privacy.l-diversity", "c", "the factor of recursive (c, l)-diversity"),
+    key("privacy.l-diversity", "sensitive", "the sensitive attribute it is about; all where absent"),
+    key("privacy.t-closeness", "t", "the largest distance between a class and the table, 0 to 1"),
+    key("privacy.t-closeness", "distance", "fitting, equal, ordered or hierarchical"),
+    key("privacy.t-closeness", "sensitive", "the sensitive attribute it is about; all where absent"),
+    key("search", "algorithm", "auto or incognito"),
+    key("search", "loss", "lm, dm or cm: what is minimised"),
+    key("search", "suppression", "a table with `scheme` and `limit`"),
+    key("search.suppression", "scheme", "records: rows of classes that fail are left out; none: nothing is"),
+    key("search.suppression", "limit", "the largest share of rows that may be left out"),
+];
+
+/// The keys of a section.
+pub(super) fn of(section: &str) -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(move |key| key.section == section).map(|key| key.name)
+}
+
+/// The name nearest to what was typed, if it is near enough to be meant.
+pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let ranked = names.map(|name| (distance(&typed.to_lowercase(), &name.to_lowercase()), name));
+    let best = ranked.min_by_key(|(distance, _)| *distance)?;
+    (best.0 <= 1 + typed.chars().count().max(best.1.chars().count()) / 2).then(|| best.1.to_string())
+}
+
+/// Edits (insert, delete, replace a character) between two texts.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found_and_a_far_one_is_not() {
+        assert_eq!(nearest("heirarchy", of("attributes.*")), Some("hierarchy".into()));
+        assert_eq!(nearest("l-diversty", of("privacy")), Some("l-diversity".into()));
+        assert_eq!(nearest("xyzzyplugh", of("privacy")), None);
+        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
+    }
+}

@@ -1,0 +1,193 @@
+//! What is asked for?
+//!
+//! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns, requirements, and how to search.
+//! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
+
+mod file;
+mod keys;
+mod prepare;
+
+pub use keys::{KEYS, Key, nearest};
+pub use prepare::Prepared;
+
+use crate::error::{Error, Place, Result};
+use crate::loss::Loss;
+use crate::privacy::Diversity;
+use crate::ratio::Ratio;
+use crate::source::Source;
+use crate::table::{Role, Type};
+use crate::taxonomy::Hierarchy;
+use std::path::{Path, PathBuf};
+
+/// What the policy says of one column.
+#[derive(Clone, Debug)]
+pub struct Attribute {
+    /// The column's name.
+    pub name: String,
+    /// Its role, if it is said here and not by the defaults.
+    pub role: Option<Role>,
+    /// Its type, if it is not to be inferred.
+    pub kind: Option<Type>,
+    /// How its values are generalized.
+    pub hierarchy: Hierarchy,
+    /// Values that mean "missing"; the defaults' where not said.
+    pub missing: Option<Vec<String>>,
+}
+
+/// A diversity that is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiversityAsked {
+    /// The form, with its parameters.
+    pub form: Diversity,
+    /// The sensitive attribute; all of them where not said.
+    pub sensitive: Option<String>,
+}
+
+/// Which ground distance t-closeness uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DistanceAsked {
+    /// Hierarchical where the attribute has a hierarchy, ordered for numbers, equal otherwise.
+    Fitting,
+    /// Any two values are equally far apart.
+    Equal,
+    /// By rank.
+    Ordered,
+    /// By common ancestor.
+    Hierarchical,
+}
+
+impl DistanceAsked {
+    /// Every choice with its name in a policy.
+    pub const NAMES: [(&'static str, DistanceAsked); 4] = [
+        ("fitting", DistanceAsked::Fitting),
+        ("equal", DistanceAsked::Equal),
+        ("ordered", DistanceAsked::Ordered),
+        ("hierarchical", DistanceAsked::Hierarchical),
+    ];
+}
+
+/// A closeness that is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClosenessAsked {
+    /// The largest distance.
+    pub t: Ratio,
+    /// The ground distance.
+    pub distance: DistanceAsked,
+    /// The sensitive attribute; all of them where not said.
+    pub sensitive: Option<String>,
+}
+
+/// Everything that must hold, together.
+#[derive(Clone, Debug, Default)]
+pub struct Privacy {
+    /// The least class size.
+    pub k: Option<u64>,
+    /// Diversities.
+    pub diversity: Vec<DiversityAsked>,
+    /// Closenesses.
+    pub closeness: Vec<ClosenessAsked>,
+}
+
+/// A search algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// The one that suits the policy and the data.
+    Auto,
+    /// The optimal full-domain recoding.
+    Incognito,
+}
+
+impl Algorithm {
+    /// Every algorithm that exists, with its name and meaning.
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 2] = [
+        ("auto", Algorithm::Auto, "the one that suits; at present always incognito"),
+        ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
+    ];
+}
+
+/// How to search.
+#[derive(Clone, Copy, Debug)]
+pub struct Search {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// What is minimised.
+    pub loss: Loss,
+    /// The share of rows that may be left out.
+    pub suppression: Ratio,
+}
+
+/// A policy, read and checked.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The file it came from.
+    pub file: PathBuf,
+    /// What it says of columns, in its own order.
+    pub attributes: Vec<Attribute>,
+    /// The role of columns that it does not name.
+    pub default_role: Option<Role>,
+    /// Values that mean "missing" in every column.
+    pub missing: Vec<String>,
+    /// What must hold.
+    pub privacy: Privacy,
+    /// How to search.
+    pub search: Search,
+}
+
+impl Policy {
+    /// Reads and checks a policy and the hierarchy files it names, which lie relative to it.
+    pub fn read(file: &Path) -> Result<Policy> {
+        let text = std::fs::read(file).map_err(Error::io(file, "read"))?;
+        let text = String::from_utf8(text).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let bytes = error.into_bytes();
+            let line = bytes[..valid].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
+            let value = String::from_utf8_lossy(&bytes[valid..bytes.len().min(valid + 8)]).into_owned();
+            Error::InvalidUtf8 { place: Place::file(file).line(line), value }
+        })?;
+        Policy::parse(&text, file)
+    }
+
+    /// Reads a policy from text; `file` is what errors call it and where its hierarchies are looked for.
+    pub fn parse(text: &str, file: &Path) -> Result<Policy> {
+        file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
+    }
+
+    /// What the policy says of a column.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| attribute.name == name)
+    }
+
+    /// The values that mean "missing" in a column.
+    pub fn missing_of(&self, name: &str) -> &[String] {
+        self.attribute(name).and_then(|attribute| attribute.missing.as_deref()).unwrap_or(&self.missing)
+    }
+
+    /// The role of each column of a source. A column without a role is an error, and so is an attribute without a
+    /// column; `is_release` allows identifiers to be absent, as they are in a release.
+    pub fn roles(&self, source: &Source, is_release: bool) -> Result<Vec<Role>> {
+        let names: Vec<&str> = source.names().collect();
+        for attribute in &self.attributes {
+            let dropped = is_release && attribute.role.or(self.default_role) == Some(Role::Identifier);
+            if !dropped && !names.contains(&attribute.name.as_str()) {
+                return Err(Error::NoSuchColumn {
+                    file: source.file().to_path_buf(),
+                    column: attribute.name.clone(),
+                    nearest: nearest(&attribute.name, names.iter().copied()),
+                });
+            }
+        }
+        let role = |name: &&str| {
+            let said = self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role);
+            said.ok_or_else(|| Error::NoRole {
+                place: Place::file(source.file()).column(*name),
+                policy: self.file.clone(),
+            })
+        };
+        let roles: Vec<Role> = names.iter().map(role).collect::<Result<_>>()?;
+        if !roles.contains(&Role::QuasiIdentifier) {
+            let missing = "no column is a quasi-identifier; give the role to those that an outsider may know".into();
+            return Err(Error::Incomplete { file: self.file.clone(), missing });
+        }
+        Ok(roles)
+    }
+}

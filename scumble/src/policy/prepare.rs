@@ -1,0 +1,177 @@
+//! A policy meets a table: trees are bound, cells are coded by their leaves, requirements get their columns.
+
+use super::{DistanceAsked, Policy};
+use crate::error::{Error, Result};
+use crate::loss::Loss;
+use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness};
+use crate::search::Task;
+use crate::table::{Column, Data, Role, Table, Tallies, Type};
+use crate::taxonomy::{Binding, Hierarchy, bind};
+use std::sync::Arc;
+
+/// A table that is ready to be searched.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What a search gets.
+    pub task: Task,
+    /// The cell of the task that each cell of the table went to.
+    pub leaf_cell: Vec<u32>,
+    /// The quasi-identifiers, in order.
+    pub names: Vec<String>,
+    /// The counted columns, as requirements number them.
+    pub counted: Vec<String>,
+}
+
+/// The requirements on a table, and what they count.
+pub(crate) struct Counted {
+    pub(crate) names: Vec<String>,
+    /// The value of each row, coded by the leaves of the column's tree.
+    pub(crate) codes: Vec<Vec<u32>>,
+    pub(crate) values: Vec<usize>,
+    pub(crate) requirements: Vec<Box<dyn Requirement>>,
+}
+
+impl Counted {
+    /// The tallies by group of each counted column; `group_of_row` numbers below `groups`.
+    pub(crate) fn tallies(&self, groups: usize, group_of_row: &[u32]) -> Vec<Tallies> {
+        self.codes.iter().map(|codes| Tallies::count(groups, group_of_row, codes)).collect()
+    }
+}
+
+impl Policy {
+    fn bind(&self, table: &Table, column: &Column) -> Result<Binding> {
+        let attribute = self.attribute(&column.name);
+        let none = Hierarchy::None;
+        let hierarchy = attribute.map_or(&none, |attribute| &attribute.hierarchy);
+        let kind = attribute.and_then(|attribute| attribute.kind);
+        let dictionary = column.dictionary().ok_or_else(|| Error::NoSuchColumn {
+            file: table.file.clone(),
+            column: column.name.clone(),
+            nearest: None,
+        })?;
+        bind(hierarchy, kind, self.missing_of(&column.name), dictionary, &column.name, &table.file)
+    }
+
+    /// Binds the policy to a table.
+    pub fn prepare(&self, table: &Table) -> Result<Prepared> {
+        let keys: Vec<&Column> = table.with_role(Role::QuasiIdentifier).collect();
+        let bound: Vec<Binding> = keys.iter().map(|column| self.bind(table, column)).collect::<Result<_>>()?;
+        let (taxonomies, maps): (Vec<_>, Vec<_>) =
+            bound.into_iter().map(|binding| (Arc::new(binding.taxonomy), binding.leaf_of)).unzip();
+        let (cells, leaf_cell) = table.cells.recode(&maps);
+        let mut counted = self.counted(table)?;
+        let target = self.target(table, &mut counted)?;
+        let cell_of_row: Vec<u32> = table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
+        let task = Task {
+            taxonomies,
+            tallies: counted.tallies(cells.len(), &cell_of_row),
+            cells,
+            values: counted.values,
+            requirements: counted.requirements,
+            loss: self.search.loss,
+            target,
+            suppressible: self.search.suppression.floor_of(table.rows()),
+        };
+        let names = keys.iter().map(|column| column.name.clone()).collect();
+        Ok(Prepared { task, leaf_cell, names, counted: counted.names })
+    }
+
+    /// Counts the target too where the search minimises CM; its position among the counted columns.
+    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<usize>> {
+        if self.search.loss != Loss::Cm {
+            return Ok(None);
+        }
+        let incomplete = |missing: &str| Error::Incomplete { file: self.file.clone(), missing: missing.into() };
+        let mut targets = table.with_role(Role::Target);
+        let target = targets.next().ok_or_else(|| incomplete("the loss `cm` needs a column with the role `target`"))?;
+        if targets.next().is_some() {
+            return Err(incomplete("the loss `cm` needs one `target`, and there are several"));
+        }
+        let Data::Coded { dictionary, codes, .. } = &target.data else { return Ok(None) };
+        counted.names.push(target.name.clone());
+        counted.codes.push(codes.clone());
+        counted.values.push(dictionary.len());
+        Ok(Some(counted.names.len() - 1))
+    }
+
+    /// The requirements on a table and the sensitive columns they count. The table may be an input or a release: what
+    /// compares with the whole compares with the rows that are there.
+    pub(crate) fn counted(&self, table: &Table) -> Result<Counted> {
+        let incomplete = |missing: String| Error::Incomplete { file: self.file.clone(), missing };
+        let sensitive: Vec<&Column> = table.with_role(Role::Sensitive).collect();
+        let mut counted = Counted { names: Vec::new(), codes: Vec::new(), values: Vec::new(), requirements: Vec::new() };
+        let mut bindings: Vec<(Arc<crate::taxonomy::Taxonomy>, Type, bool)> = Vec::new();
+        // The columns that a requirement is about, counted when first asked for.
+        let mut columns_of = |about: &Option<String>, what: &str, counted: &mut Counted| -> Result<Vec<usize>> {
+            let chosen: Vec<&&Column> =
+                sensitive.iter().filter(|column| about.as_ref().is_none_or(|name| *name == column.name)).collect();
+            if chosen.is_empty() {
+                return Err(incomplete(match about {
+                    Some(name) => format!("{what} is about `{name}`, which is not a sensitive attribute of the table"),
+                    None => format!("{what} needs a column with the role `sensitive`"),
+                }));
+            }
+            let mut positions = Vec::new();
+            for column in chosen {
+                let known = counted.names.iter().position(|name| *name == column.name);
+                positions.push(match known {
+                    Some(position) => position,
+                    None => {
+                        let Data::Coded { codes, .. } = &column.data else { continue };
+                        let binding = self.bind(table, column)?;
+                        let has_tree = self.attribute(&column.name).is_some_and(|a| !matches!(a.hierarchy, Hierarchy::None));
+                        counted.names.push(column.name.clone());
+                        counted.values.push(binding.taxonomy.codes() as usize);
+                        counted.codes.push(codes.iter().map(|code| binding.leaf_of[*code as usize]).collect());
+                        bindings.push((Arc::new(binding.taxonomy), binding.kind, has_tree));
+                        counted.names.len() - 1
+                    }
+                });
+            }
+            Ok(positions)
+        };
+        let mut requirements: Vec<Box<dyn Requirement>> = Vec::new();
+        if let Some(k) = self.privacy.k.and_then(KAnonymity::new) {
+            requirements.push(Box::new(k));
+        }
+        for asked in &self.privacy.diversity {
+            for column in columns_of(&asked.sensitive, "l-diversity", &mut counted)? {
+                if let Some(requirement) = LDiversity::new(column, asked.form) {
+                    requirements.push(Box::new(requirement));
+                }
+            }
+        }
+        let mut close = Vec::new();
+        for asked in &self.privacy.closeness {
+            for column in columns_of(&asked.sensitive, "t-closeness", &mut counted)? {
+                close.push((column, asked));
+            }
+        }
+        for (column, asked) in close {
+            let (taxonomy, kind, has_tree) = &bindings[column];
+            let ordered = *kind != Type::Text;
+            let distance = match asked.distance {
+                DistanceAsked::Hierarchical => Distance::Hierarchical(taxonomy.clone()),
+                DistanceAsked::Fitting if *has_tree => Distance::Hierarchical(taxonomy.clone()),
+                DistanceAsked::Fitting if ordered => Distance::Ordered,
+                DistanceAsked::Ordered if !ordered => {
+                    let name = &counted.names[column];
+                    return Err(incomplete(format!("the ordered distance needs numbers or dates, and `{name}` is text")));
+                }
+                DistanceAsked::Ordered => Distance::Ordered,
+                DistanceAsked::Fitting | DistanceAsked::Equal => Distance::Equal,
+            };
+            let mut whole = vec![0u64; counted.values[column]];
+            counted.codes[column].iter().for_each(|code| whole[*code as usize] += 1);
+            if let Some(requirement) = TCloseness::new(column, asked.t, distance, whole) {
+                requirements.push(Box::new(requirement));
+            }
+        }
+        if requirements.is_empty() {
+            let missing = "nothing is required; give `k`, `l-diversity` or `t-closeness` under [privacy]";
+            return Err(incomplete(missing.into()));
+        }
+        counted.requirements = requirements;
+        Ok(counted)
+    }
+}

@@ -1,0 +1,120 @@
+//! A recoding applied to the cells of a table: classes, and which of them may be released.
+
+use crate::error::{Error, Result};
+use crate::loss::{Lm, cm, dm, minority, non_uniform_entropy};
+use crate::privacy::{Group, Requirement, all_hold};
+use crate::search::Task;
+use crate::table::{Cells, Tallies};
+use std::sync::Arc;
+
+/// The classes of a recoded table.
+#[derive(Debug)]
+pub struct Recoded {
+    /// The level of each quasi-identifier.
+    pub levels: Vec<usize>,
+    /// The classes, coded by the nodes of the levels.
+    pub classes: Cells,
+    /// The class of each cell.
+    pub class_of: Vec<u32>,
+    /// Whether each class is released.
+    pub kept: Vec<bool>,
+    /// Rows that are not.
+    pub suppressed: u64,
+}
+
+impl Recoded {
+    /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released. This judges afresh
+    /// what a search has judged; the two share the requirements and nothing else.
+    pub fn new(task: &Task, levels: Vec<usize>) -> Result<Recoded> {
+        let maps: Vec<Vec<u32>> =
+            task.taxonomies.iter().zip(&levels).map(|(tree, level)| tree.level(*level).nodes().to_vec()).collect();
+        let (classes, class_of) = task.cells.recode(&maps);
+        let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
+        let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+        let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
+            let rows = u64::from(classes.counts()[index]);
+            all_hold(requirements, &Group { rows, columns: &tallies, index })
+        };
+        let kept: Vec<bool> = (0..classes.len()).map(|class| judge(&task.requirements, class)).collect();
+        let left_out = classes.counts().iter().zip(&kept).filter(|(_, kept)| !**kept);
+        let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count)).sum();
+        let rows = task.rows();
+        if suppressed > task.suppressible || suppressed == rows {
+            let reason = format!(
+                "at the levels {levels:?} {suppressed} of {rows} rows are in classes that fail, and {} may be suppressed",
+                task.suppressible
+            );
+            return Err(Error::CannotBeMet { reason });
+        }
+        if suppressed > 0 {
+            let mut released: Vec<Vec<u64>> = task.values.iter().map(|values| vec![0; *values]).collect();
+            for class in (0..classes.len()).filter(|class| kept[*class]) {
+                for (totals, tally) in released.iter_mut().zip(&tallies) {
+                    for (value, count) in tally.group(class) {
+                        totals[*value as usize] += u64::from(*count);
+                    }
+                }
+            }
+            let again: Vec<Box<dyn Requirement>> =
+                task.requirements.iter().filter_map(|requirement| requirement.against_release(&released)).collect();
+            let failing = (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
+            if failing > 0 {
+                let reason = format!(
+                    "at the levels {levels:?} {failing} classes are close to the whole table, but not to its released part"
+                );
+                return Err(Error::CannotBeMet { reason });
+            }
+        }
+        Ok(Recoded { levels, classes, class_of, kept, suppressed })
+    }
+
+    /// The sizes of the released classes.
+    fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.classes.counts().iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(count, _)| u64::from(*count))
+    }
+
+    /// LM of the release, a mean over all quasi-identifier cells of all input rows.
+    pub fn lm(&self, task: &Task) -> f64 {
+        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
+        let mut sum = lm.nothing();
+        for class in 0..self.classes.len() {
+            let rows = u128::from(self.classes.counts()[class]);
+            for (column, node) in self.classes.codes(class as u32).iter().enumerate() {
+                let level = task.taxonomies[column].level(self.levels[column]);
+                let lost = if self.kept[class] { level.leaves(*node) - 1 } else { lm.whole()[column] };
+                sum.0[column] += rows * u128::from(lost);
+            }
+        }
+        lm.mean(&sum, task.rows())
+    }
+
+    /// DM of the release.
+    pub fn dm(&self, task: &Task) -> u128 {
+        dm(self.sizes(), task.rows(), self.suppressed)
+    }
+
+    /// CM of the release for the label whose tallies by cell are given; labels are below `values`.
+    pub fn cm(&self, task: &Task, labels: &Tallies, values: usize) -> f64 {
+        let labels = labels.merge(self.classes.len(), &self.class_of, values);
+        let classes = (0..self.classes.len()).filter(|class| self.kept[*class]);
+        cm(classes.map(|class| minority(labels.group(class))).sum(), self.suppressed, task.rows())
+    }
+
+    /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.
+    pub fn entropy(&self, task: &Task) -> f64 {
+        let columns = task.taxonomies.len();
+        let per_column = (0..columns).map(|column| {
+            let taxonomy = &task.taxonomies[column];
+            let mut counts = vec![0u64; taxonomy.codes() as usize];
+            let mut kept = counts.clone();
+            for cell in 0..task.cells.len() {
+                let leaf = task.cells.codes(cell as u32)[column] as usize;
+                let rows = u64::from(task.cells.counts()[cell]);
+                counts[leaf] += rows;
+                kept[leaf] += if self.kept[self.class_of[cell] as usize] { rows } else { 0 };
+            }
+            non_uniform_entropy(&counts, &kept, taxonomy.level(self.levels[column]).nodes())
+        });
+        if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
+    }
+}

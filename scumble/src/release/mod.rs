@@ -1,0 +1,22 @@
+//! May it leave the house?
+//!
+//! A recoding is [applied](Recoded) to the table's cells, groups that fail are left out, and the rows are
+//! [written](Draft) to a private file in an order that says nothing about the input's. That file is read back and
+//! [judged](verify) afresh, with none of the search's code, before it takes its name. A bug in a search can cost
+//! utility, never privacy.
+
+mod apply;
+mod report;
+mod risk;
+mod rows;
+mod sink;
+mod verify;
+mod write;
+
+pub use apply::Recoded;
+pub use report::{Io, Losses, Phase, Report, Searched};
+pub use risk::{Risk, Risks};
+pub use rows::{Rows, schema};
+pub use sink::Sink;
+pub use verify::{Judgement, Verified, verify};
+pub use write::{Draft, replace};

@@ -1,0 +1,180 @@
+//! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people script against.
+
+use super::Verified;
+use crate::search::Found;
+use serde_json::{Map, Value, json};
+
+/// What a release lost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Losses {
+    /// Loss metric.
+    pub lm: f64,
+    /// Discernibility.
+    pub dm: u128,
+    /// Classification metric, where there is a target.
+    pub cm: Option<f64>,
+    /// Non-uniform entropy, in bits per cell.
+    pub entropy: f64,
+}
+
+/// How a search went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Searched {
+    /// What it found.
+    pub found: Found,
+    /// How often rows were read for it.
+    pub data_scans: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// A stage of the work and how long it took.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// "read", "bind", "search", "write", "verify".
+    pub name: &'static str,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// Bytes that were moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Io {
+    /// Read, of input and release.
+    pub read: u64,
+    /// Written, of the release.
+    pub written: u64,
+}
+
+/// The whole story of a release.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// Rows of the input.
+    pub rows: u64,
+    /// Rows that were left out.
+    pub suppressed: u64,
+    /// What was counted in the written release.
+    pub verified: Verified,
+    /// The names of the counted columns, as judgements number them.
+    pub counted: Vec<String>,
+    /// What was lost.
+    pub losses: Losses,
+    /// Level of each quasi-identifier, and the height of its tree.
+    pub levels: Vec<(String, usize, usize)>,
+    /// How the search went; `None` where levels were fixed by hand.
+    pub searched: Option<Searched>,
+    /// Bytes that were moved.
+    pub io: Io,
+    /// How long each stage took.
+    pub phases: Vec<Phase>,
+}
+
+/// A number that scripts can read exactly: as a string past 2^53.
+fn whole(number: u128) -> Value {
+    match u64::try_from(number) {
+        Ok(number) if number <= 1 << 53 => json!(number),
+        _ => json!(number.to_string()),
+    }
+}
+
+/// A figure; whole numbers without a fraction, and null for what is no number (a ratio to nothing).
+fn figure(number: f64) -> Value {
+    match number {
+        _ if !number.is_finite() => Value::Null,
+        _ if number.fract() == 0.0 && number.abs() < 9e15 => json!(number as i64),
+        _ => json!(number),
+    }
+}
+
+impl Verified {
+    /// The judgements as JSON; `counted` names the counted columns.
+    pub fn privacy_json(&self, counted: &[String]) -> Value {
+        let judgement = |judgement: &super::Judgement| {
+            let statement = &judgement.statement;
+            let mut object = Map::new();
+            object.insert("requirement".into(), json!(statement.requirement));
+            if let Some(kind) = statement.kind {
+                object.insert("kind".into(), json!(kind));
+            }
+            if let Some(name) = statement.column.and_then(|column| counted.get(column)) {
+                object.insert("sensitive".into(), json!(name));
+            }
+            object.insert("required".into(), figure(statement.required));
+            if let Some((name, value)) = statement.also {
+                object.insert(name.into(), figure(value));
+            }
+            object.insert("achieved".into(), judgement.achieved.map_or(Value::Null, figure));
+            object.insert("satisfied".into(), json!(judgement.satisfied()));
+            if judgement.failing > 0 {
+                object.insert("failing-classes".into(), json!(judgement.failing));
+            }
+            Value::Object(object)
+        };
+        self.privacy.iter().map(judgement).collect()
+    }
+
+    /// Rows over classes.
+    pub fn average(&self) -> f64 {
+        if self.classes == 0 { 0.0 } else { self.rows as f64 / self.classes as f64 }
+    }
+}
+
+impl Losses {
+    fn to_json(self) -> Value {
+        let mut object = Map::new();
+        object.insert("lm".into(), json!(self.lm));
+        object.insert("dm".into(), whole(self.dm));
+        if let Some(cm) = self.cm {
+            object.insert("cm".into(), json!(cm));
+        }
+        object.insert("entropy".into(), json!(self.entropy));
+        Value::Object(object)
+    }
+}
+
+impl Report {
+    /// The report as one JSON object.
+    pub fn to_json(&self) -> Value {
+        let levels: Map<String, Value> =
+            self.levels.iter().map(|(name, level, _)| (name.clone(), json!(level))).collect();
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
+        put("algorithm", json!(self.algorithm));
+        put("rows", json!(self.rows));
+        put("released", json!(self.verified.rows));
+        put("suppressed", json!(self.suppressed));
+        put("classes", json!(self.verified.classes));
+        put("smallest-class", json!(self.verified.smallest));
+        put("average-class", json!(self.verified.average()));
+        put("privacy", self.verified.privacy_json(&self.counted));
+        put("loss", self.losses.to_json());
+        put("recoding", json!({"model": "full-domain", "levels": levels}));
+        if let Some(Searched { found, data_scans, seconds }) = &self.searched {
+            put(
+                "search",
+                json!({
+                    "space": whole(u128::from(found.space)),
+                    "visited": found.visited,
+                    "cost": found.cost,
+                    "optimal": found.optimal,
+                    "data-scans": data_scans,
+                    "seconds": seconds,
+                }),
+            );
+        }
+        put(
+            "io",
+            json!({
+                "bytes-read": self.io.read,
+                "bytes-written": self.io.written,
+                "repartitions": 0,
+                "pruned-nodes": 0,
+            }),
+        );
+        let phase = |phase: &Phase| json!({"name": phase.name, "seconds": phase.seconds});
+        put("phases", self.phases.iter().map(phase).collect());
+        Value::Object(object)
+    }
+}

@@ -1,0 +1,209 @@
+//! The rows of a release, in an order that says nothing about the input's.
+//!
+//! Rows are sorted by what is released of them: class, then the columns that are passed on. The order is a function of
+//! the released rows alone, so it can tell nothing else, and it needs no randomness. `keep_order` opts out.
+
+use super::Recoded;
+use crate::error::{Error, Result};
+use crate::search::Task;
+use crate::table::{Column, Data, Dictionary, Role, Table};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_ord::ord::{DynComparator, make_comparator};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, SortOptions};
+use arrow_select::{concat::concat, take::take};
+use rayon::slice::ParallelSliceMut;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// The columns of a release of this table: those of the input without the identifiers; recoded columns are text.
+pub fn schema(table: &Table) -> SchemaRef {
+    let kind = |column: &Column| match &column.data {
+        Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
+            arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
+        }
+        _ => DataType::Utf8,
+    };
+    let fields: Vec<Field> =
+        table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// Text that may not fit 32-bit offsets once all batches are put together.
+fn wide(kind: &DataType) -> DataType {
+    match kind {
+        DataType::Utf8 => DataType::LargeUtf8,
+        DataType::Binary => DataType::LargeBinary,
+        kind => kind.clone(),
+    }
+}
+
+/// The released rows, batch by batch.
+pub struct Rows<'a> {
+    task: &'a Task,
+    table: &'a Table,
+    recoded: &'a Recoded,
+    schema: SchemaRef,
+    /// For each column that is passed on as it came, all its values.
+    arrays: Vec<Option<ArrayRef>>,
+    rows: Vec<u32>,
+    /// The class of each row of the table.
+    class_of_row: Vec<u32>,
+    next: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// Prepares the rows. `leaf_cell` is the cell of `task` that each cell of `table` went to.
+    pub fn new(
+        table: &'a Table,
+        task: &'a Task,
+        leaf_cell: &[u32],
+        recoded: &'a Recoded,
+        keep_order: bool,
+    ) -> Result<Rows<'a>> {
+        let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
+        let whole = |column: &Column| match &column.data {
+            Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
+                let widened: Vec<ArrayRef> = arrays
+                    .iter()
+                    .map(|array| arrow_cast::cast(array, &wide(array.data_type())))
+                    .collect::<Result<_, ArrowError>>()?;
+                let parts: Vec<&dyn Array> = widened.iter().map(AsRef::as_ref).collect();
+                concat(&parts).map(Some)
+            }
+            _ => Ok(None),
+        };
+        let arrays: Vec<Option<ArrayRef>> =
+            table.columns.iter().map(whole).collect::<Result<_, ArrowError>>().map_err(broken)?;
+        let class_of_row: Vec<u32> =
+            table.row_cells.iter().map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize]).collect();
+        let released = |row: &u32| recoded.kept[class_of_row[*row as usize] as usize];
+        let mut rows: Vec<u32> = (0..table.rows() as u32).filter(released).collect();
+        if !keep_order {
+            sort(&mut rows, table, &arrays, &class_of_row, &class_ranks(recoded)).map_err(broken)?;
+        }
+        Ok(Rows { task, table, recoded, schema: schema(table), arrays, rows, class_of_row, next: 0 })
+    }
+
+    /// How many rows are released.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn batch(&self, rows: &[u32]) -> Result<RecordBatch, ArrowError> {
+        let indices = UInt32Array::from(rows.to_vec());
+        let mut key = 0;
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.table.columns.len());
+        for (column, array) in self.table.columns.iter().zip(&self.arrays) {
+            columns.push(match (&column.data, array) {
+                (_, Some(array)) => take(array, &indices, None)?,
+                (Data::Coded { dictionary, codes, .. }, None) => Arc::new(decode(dictionary, codes, rows)),
+                _ => {
+                    let array = self.labels(key, rows);
+                    key += 1;
+                    Arc::new(array)
+                }
+            });
+        }
+        RecordBatch::try_new(self.schema.clone(), columns)
+    }
+
+    /// The recoded values of one quasi-identifier.
+    fn labels(&self, key: usize, rows: &[u32]) -> StringArray {
+        let level = self.task.taxonomies[key].level(self.recoded.levels[key]);
+        let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 8);
+        for row in rows {
+            let class = self.class_of_row[*row as usize];
+            match level.label(self.recoded.classes.codes(class)[key]) {
+                "" => builder.append_null(),
+                label => builder.append_value(label),
+            }
+        }
+        builder.finish()
+    }
+}
+
+fn decode(dictionary: &Dictionary, codes: &[u32], rows: &[u32]) -> StringArray {
+    rows.iter().map(|row| Some(dictionary.value(codes[*row as usize])).filter(|text| !text.is_empty())).collect()
+}
+
+/// The place of each class among all classes, by its nodes.
+fn class_ranks(recoded: &Recoded) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..recoded.classes.len() as u32).collect();
+    order.sort_unstable_by_key(|class| recoded.classes.codes(*class));
+    inverse(&order)
+}
+
+fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut ranks = vec![0; order.len()];
+    for (rank, item) in order.iter().enumerate() {
+        ranks[*item as usize] = rank as u32;
+    }
+    ranks
+}
+
+/// Sorts rows by class, then by every column that is passed on. As many columns as fit are packed into one number per
+/// row; the rest is compared only where that number is equal.
+fn sort(
+    rows: &mut Vec<u32>,
+    table: &Table,
+    arrays: &[Option<ArrayRef>],
+    class_of_row: &[u32],
+    class_ranks: &[u32],
+) -> Result<(), ArrowError> {
+    let mut keys: Vec<u64> = rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
+    let mut room = class_ranks.len().max(1).leading_zeros();
+    let mut compared: Vec<DynComparator> = Vec::new();
+    for (column, array) in table.columns.iter().zip(arrays) {
+        match (&column.data, array) {
+            (Data::Coded { dictionary, codes, .. }, _) => {
+                let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
+                order.sort_unstable_by_key(|code| dictionary.value(*code));
+                let ranks = inverse(&order);
+                let bits = usize::BITS - dictionary.len().leading_zeros();
+                if bits <= room {
+                    room -= bits;
+                    for (key, row) in keys.iter_mut().zip(rows.iter()) {
+                        *key = *key << bits | u64::from(ranks[codes[*row as usize] as usize]);
+                    }
+                } else {
+                    let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
+                    compared.push(make_comparator(&ranked, &ranked, SortOptions::default())?);
+                }
+            }
+            (_, Some(array)) => compared.push(make_comparator(array, array, SortOptions::default())?),
+            _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
+        }
+    }
+    let mut keyed: Vec<(u64, u32)> = keys.into_iter().zip(rows.iter().copied()).collect();
+    if compared.is_empty() {
+        // Rows with one key are equal in all that is released, so their order is nobody's business.
+        keyed.par_sort_unstable();
+    } else {
+        keyed.par_sort_unstable_by(|a, b| {
+            let rest = || compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
+            a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
+        });
+    }
+    *rows = keyed.into_iter().map(|(_, row)| row).collect();
+    Ok(())
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let end = (self.next + crate::source::BATCH_ROWS).min(self.rows.len());
+        if self.next == end {
+            return None;
+        }
+        let batch = self.batch(&self.rows[self.next..end]);
+        self.next = end;
+        Some(batch.map_err(|source| Error::Columnar { file: self.table.file.clone(), source }))
+    }
+}

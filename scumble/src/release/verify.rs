@@ -1,0 +1,68 @@
+//! A release judged from its file alone: the rows are counted afresh, and every class is put to every requirement.
+//!
+//! Nothing of the search is used here. The classes are the distinct tuples of quasi-identifiers as they stand in the
+//! file.
+
+use crate::privacy::{Group, Requirement, Statement};
+use crate::table::{Cells, Tallies};
+
+/// How one requirement came out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// What was asked.
+    pub statement: Statement,
+    /// The worst class's figure; `None` where there is no class.
+    pub achieved: Option<f64>,
+    /// How many classes fail.
+    pub failing: u64,
+}
+
+impl Judgement {
+    /// Whether every class meets it.
+    pub fn satisfied(&self) -> bool {
+        self.failing == 0
+    }
+}
+
+/// What was counted in a release.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verified {
+    /// Rows in the file.
+    pub rows: u64,
+    /// Classes in the file.
+    pub classes: u64,
+    /// Rows of the smallest class.
+    pub smallest: u64,
+    /// A judgement for each requirement.
+    pub privacy: Vec<Judgement>,
+}
+
+impl Verified {
+    /// Whether every requirement holds.
+    pub fn satisfied(&self) -> bool {
+        self.privacy.iter().all(Judgement::satisfied)
+    }
+}
+
+/// Judges every class. `tallies` are those of the counted columns by class.
+pub fn verify(classes: &Cells, tallies: &[Tallies], requirements: &[Box<dyn Requirement>]) -> Verified {
+    let sizes = || classes.counts().iter().map(|count| u64::from(*count));
+    let judge = |requirement: &dyn Requirement| {
+        let statement = requirement.statement();
+        let (mut achieved, mut failing) = (None::<f64>, 0);
+        for (index, rows) in sizes().enumerate() {
+            let group = Group { rows, columns: tallies, index };
+            failing += u64::from(!requirement.holds(&group));
+            let figure = requirement.figure(&group);
+            let worse = if statement.larger_is_safer { f64::min } else { f64::max };
+            achieved = Some(achieved.map_or(figure, |worst| worse(worst, figure)));
+        }
+        Judgement { statement, achieved, failing }
+    };
+    Verified {
+        rows: sizes().sum(),
+        classes: classes.len() as u64,
+        smallest: sizes().min().unwrap_or(0),
+        privacy: requirements.iter().map(|requirement| judge(requirement.as_ref())).collect(),
+    }
+}

@@ -1,0 +1,175 @@
+//! A file that appears complete or not at all.
+//!
+//! A [`Draft`] is a hidden file beside its target, readable by its owner only and locked while its process lives. It
+//! becomes the target by a rename, or it is removed. What a killed process left is recognised by its name and by the
+//! lock that nobody holds any more, and is removed by the next draft of the same target.
+
+use crate::error::{Error, Result};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// What the names of drafts end with.
+const ENDING: &str = ".scumble-draft";
+
+/// A file on its way to its name.
+#[derive(Debug)]
+pub struct Draft {
+    target: PathBuf,
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Draft {
+    /// An empty private file beside `target`.
+    pub fn new(target: &Path) -> Result<Draft> {
+        remove_abandoned(target);
+        let mut number = 0u32;
+        let (path, file) = loop {
+            let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create_new(true);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            match options.open(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+                Err(error) => return Err(Error::io(target, "write")(error)),
+                Ok(file) => break (path, file),
+            }
+        };
+        let draft = Draft { target: target.to_path_buf(), path, file: Some(file) };
+        if let Some(file) = &draft.file {
+            // Where a file system knows no locks the draft works, it is only not told apart from an abandoned one.
+            let _ = file.try_lock();
+        }
+        Ok(draft)
+    }
+
+    /// The draft's own path, to read back what was written.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file's name after [`publish`](Self::publish).
+    pub fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// A second handle to write through.
+    pub fn writer(&self) -> Result<File> {
+        match &self.file {
+            Some(file) => file.try_clone().map_err(Error::io(&self.target, "write")),
+            None => Err(Error::io(&self.target, "write")(std::io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    /// Makes the content durable and gives the file its name.
+    pub fn publish(mut self) -> Result<()> {
+        let failed = || Error::io(&self.target, "write");
+        if let Some(file) = &self.file {
+            file.sync_all().map_err(failed())?;
+        }
+        std::fs::rename(&self.path, &self.target).map_err(failed())?;
+        self.file = None;
+        // The rename itself is durable once the folder is; not every system can sync a folder.
+        if let Ok(folder) = File::open(folder_of(&self.target)) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Writes a small file whole: it appears complete, readable by its owner only, or not at all.
+pub fn replace(target: &Path, content: &str) -> Result<()> {
+    let draft = Draft::new(target)?;
+    draft.writer()?.write_all(content.as_bytes()).map_err(Error::io(target, "write"))?;
+    draft.publish()
+}
+
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn beside(target: &Path, ending: &str) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(ending);
+    folder_of(target).join(name)
+}
+
+/// Removes drafts of a target whose process is gone.
+fn remove_abandoned(target: &Path) {
+    let prefix = beside(target, ".");
+    let Some(prefix) = prefix.file_name().and_then(|name| name.to_str()) else { return };
+    let Ok(entries) = std::fs::read_dir(folder_of(target)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_draft = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(ENDING));
+        // Never through a link: somebody else's file may be behind it.
+        if is_draft && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+            if let Ok(file) = OpenOptions::new().write(true).open(entry.path()) {
+                if file.try_lock().is_ok() {
+                    let _ = std::fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("scumble-write-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_draft_is_gone_unless_published() {
+        let folder = folder("drop");
+        let target = folder.join("out.csv");
+        drop(Draft::new(&target).unwrap());
+        assert_eq!(names(&folder), Vec::<String>::new());
+        replace(&target, "a\n").unwrap();
+        assert_eq!(names(&folder), ["out.csv"]);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn abandoned_drafts_are_removed_and_live_ones_are_not() {
+        let folder = folder("abandoned");
+        let target = folder.join("out.csv");
+        std::fs::write(folder.join(format!(".out.csv.1-0{ENDING}")), "left by a killed run").unwrap();
+        std::fs::write(folder.join(format!(".other.csv.1-0{ENDING}")), "of another target").unwrap();
+        let live = Draft::new(&target).unwrap();
+        let second = Draft::new(&target).unwrap();
+        assert_eq!(names(&folder).len(), 3, "{:?}", names(&folder));
+        drop(second);
+        live.publish().unwrap();
+        assert_eq!(names(&folder), [format!(".other.csv.1-0{ENDING}"), "out.csv".to_string()]);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}
