@@ -1,15 +1,63 @@
-//! scumble
+//! Anonymization of tables about people: a table goes in, a release comes out that nobody can be picked out of, with as
+//! much detail left as can be proven safe.
+//!
+//! ```
+//! use scumble::{jobs, policy::Policy};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = std::env::temp_dir().join(format!("scumble-front-page-{}", std::process::id()));
+//! std::fs::create_dir_all(&folder)?;
+//! let (input, output) = (folder.join("patients.csv"), folder.join("release.csv"));
+//! std::fs::write(&input, "name,age,diagnosis\nAnn,31,flu\nBob,34,asthma\nCid,52,flu\nDee,58,gout\n")?;
+//!
+//! let policy = Policy::parse(
+//!     r#"
+//!     [attributes.name]
+//!     role = "identifier"
+//!
+//!     [attributes.age]
+//!     role = "quasi-identifier"
+//!     hierarchy = { intervals = [10, 20], from = 20, to = 60 }
+//!
+//!     [attributes.diagnosis]
+//!     role = "sensitive"
+//!
+//!     [privacy]
+//!     k = 2
+//!     l-diversity = { kind = "distinct", l = 2 }
+//!     "#,
+//!     &folder.join("policy.toml"),
+//! )?;
+//! let report = jobs::anonymize(&input, &policy, &output, &jobs::Options::default()).map_err(|failure| failure.error)?;
+//!
+//! assert_eq!(report.verified.smallest, 2);
+//! assert_eq!(
+//!     std::fs::read_to_string(&output)?,
+//!     "age,diagnosis\n30-39,asthma\n30-39,flu\n50-60,flu\n50-60,gout\n"
+//! );
+//! # std::fs::remove_dir_all(folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The rooms, in the order in which they may know each other:
+
 pub mod error;
 pub mod ratio;
+pub mod random;
+
 pub mod table;
 pub mod taxonomy;
-pub mod source;
-pub mod privacy;
-pub mod loss;
 pub mod recoding;
+pub mod source;
+
+pub mod loss;
+pub mod privacy;
 pub mod search;
-pub mod release;
-pub mod random;
+
 pub mod generate;
+pub mod release;
+
 pub mod policy;
+
 pub mod jobs;

@@ -130,7 +130,7 @@ hierarchy = { intervals = [5000, 25000], from = 0, to = 75000 }
 [attributes.age]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5, 10, 20, 60], from = 20, to = 80 }
+hierarchy = { intervals = [5, 10, 20], from = 20, to = 80 }
 
 [attributes.elevel]
 role = "quasi-identifier"

@@ -35,6 +35,10 @@ impl Requirement for KAnonymity {
         }
     }
 
+    fn least_rows(&self) -> u64 {
+        self.k
+    }
+
     fn monotone(&self) -> Monotone {
         Monotone::Always
     }

@@ -109,6 +109,29 @@ impl Requirement for LDiversity {
         Statement { requirement: "l-diversity", kind: Some(kind), column, required, also, larger_is_safer }
     }
 
+    /// A part with each value once is the most diverse there is, so it decides.
+    fn attainable(&self, group: &Group<'_>) -> bool {
+        let values = group.tally(self.column).len() as u128;
+        match self.form {
+            Diversity::Frequency(l) | Diversity::Entropy(l) => {
+                values * u128::from(l.denominator()) >= u128::from(l.numerator())
+            }
+            Diversity::Distinct(l) => values >= u128::from(l),
+            Diversity::Recursive { l: 1, .. } => true,
+            Diversity::Recursive { c, l } => {
+                let tail = (values + 1).saturating_sub(u128::from(l));
+                u128::from(c.denominator()) < tail * u128::from(c.numerator())
+            }
+        }
+    }
+
+    fn least_rows(&self) -> u64 {
+        match self.form {
+            Diversity::Frequency(l) | Diversity::Entropy(l) => l.numerator().div_ceil(l.denominator()),
+            Diversity::Distinct(l) | Diversity::Recursive { l, .. } => l,
+        }
+    }
+
     fn monotone(&self) -> Monotone {
         match self.form {
             Diversity::Distinct(_) | Diversity::Recursive { l: 1, .. } => Monotone::Always,

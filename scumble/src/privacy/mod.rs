@@ -77,6 +77,17 @@ pub trait Requirement: Debug + Send + Sync {
     /// What merging does to it.
     fn monotone(&self) -> Monotone;
 
+    /// Whether some part of the group's rows could meet it. Where none can, the rows fail at every finer node as well,
+    /// and a search may count on that.
+    fn attainable(&self, group: &Group<'_>) -> bool {
+        self.monotone() != Monotone::Always || self.holds(group)
+    }
+
+    /// The least number of rows of a group that meets it.
+    fn least_rows(&self) -> u64 {
+        1
+    }
+
     /// The same requirement measured against what is released instead of the whole input, where it compares a group
     /// with the whole: `columns[i]` are the totals of counted column `i` over the released rows. A release must hold
     /// in both ways, so that whoever has only the release can check it.

@@ -143,6 +143,34 @@ impl Tallies {
     /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new ones.
     /// `values` is larger than any value.
     pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
+        match groups * values <= 4 * self.entries.len() {
+            true => self.merge_dense(groups, went, values),
+            false => self.merge_sparse(groups, went, values),
+        }
+    }
+
+    /// Through a table of all groups by all values: where most of it is filled, or it is small.
+    fn merge_dense(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
+        let mut table = vec![0u32; groups * values];
+        for (old, new) in went.iter().enumerate() {
+            let row = &mut table[*new as usize * values..][..values];
+            for (value, count) in self.group(old) {
+                row[*value as usize] += count;
+            }
+        }
+        let mut merged = Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::with_capacity(groups * values) };
+        merged.starts.push(0);
+        for row in table.chunks_exact(values.max(1)) {
+            let filled = row.iter().enumerate().filter(|(_, count)| **count > 0);
+            merged.entries.extend(filled.map(|(value, count)| (value as u32, *count)));
+            merged.starts.push(merged.entries.len() as u32);
+        }
+        merged.starts.resize(groups + 1, merged.entries.len() as u32);
+        merged
+    }
+
+    /// Group by group, with what occurs only.
+    fn merge_sparse(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
         // Groups in the order of where they go (a counting sort), then each new group by a small scratch row.
         let mut starts = vec![0u32; groups + 1];
         for new in went {
@@ -210,7 +238,8 @@ mod tests {
             let (groups, values): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
             let fine = Tallies::count(6, &groups, &values);
             let moved: Vec<u32> = groups.iter().map(|group| went[*group as usize]).collect();
-            prop_assert_eq!(fine.merge(3, &went, 5), Tallies::count(3, &moved, &values));
+            prop_assert_eq!(fine.merge_dense(3, &went, 5), Tallies::count(3, &moved, &values));
+            prop_assert_eq!(fine.merge_sparse(3, &went, 5), Tallies::count(3, &moved, &values));
             prop_assert_eq!(fine.totals(5).iter().sum::<u64>(), groups.len() as u64);
         }
 

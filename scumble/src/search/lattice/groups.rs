@@ -4,8 +4,11 @@
 //! rolling up replaces fields and needs no other data than the finer groups. Keys have as many 64-bit words as the
 //! columns need; one is the rule.
 
+use super::Node;
 use crate::search::Task;
 use crate::table::Tallies;
+use std::cell::RefCell;
+use std::sync::{Arc, OnceLock};
 
 /// A key of `W` words.
 pub(super) type Key<const W: usize> = [u64; W];
@@ -62,18 +65,57 @@ impl Layout {
     }
 }
 
-/// The groups at one node of the lattice.
+/// One column going up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) column: usize,
+    pub(super) from: usize,
+    pub(super) to: usize,
+    /// The node that is reached.
+    pub(super) node: Node,
+}
+
+/// The hash table of a roll-up. Each slot holds the round it was filled in and a group, so that a new round empties it
+/// without touching it.
+#[derive(Debug)]
+struct Slots {
+    round: u32,
+    slots: Vec<u64>,
+}
+
+impl Slots {
+    fn renew(&mut self, size: usize) {
+        if self.round == u32::MAX {
+            self.slots.clear();
+            self.round = 0;
+        }
+        if self.slots.len() < size {
+            self.slots.resize(size, 0);
+        }
+        self.round += 1;
+    }
+}
+
+thread_local! {
+    /// Kept by each thread, so that its memory is not asked for again and again.
+    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots { round: 0, slots: Vec::new() }) };
+}
+
+/// The groups at one node of the lattice. What the counted columns hold is put together only when it is asked for:
+/// many nodes are decided by their counts alone.
 #[derive(Debug)]
 pub(super) struct Groups<const W: usize> {
-    pub(super) levels: Vec<usize>,
+    pub(super) node: Node,
     pub(super) keys: Vec<Key<W>>,
     pub(super) counts: Vec<u32>,
-    pub(super) tallies: Vec<Tallies>,
+    tallies: OnceLock<Vec<Tallies>>,
+    /// The finer groups that these were rolled up from, and where each of them went.
+    from: Option<(Arc<Groups<W>>, Vec<u32>)>,
 }
 
 impl<const W: usize> Groups<W> {
     /// The cells themselves: the groups where nothing is generalized.
-    pub(super) fn bottom(task: &Task, layout: &Layout) -> Groups<W> {
+    pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<W> {
         let pack = |cell: u32| {
             let mut key = [0; W];
             for (code, field) in task.cells.codes(cell).iter().zip(&layout.fields) {
@@ -82,10 +124,11 @@ impl<const W: usize> Groups<W> {
             key
         };
         Groups {
-            levels: vec![0; task.taxonomies.len()],
+            node: bottom,
             keys: (0..task.cells.len() as u32).map(pack).collect(),
             counts: task.cells.counts().to_vec(),
-            tallies: task.tallies.clone(),
+            tallies: OnceLock::from(task.tallies.clone()),
+            from: None,
         }
     }
 
@@ -94,56 +137,67 @@ impl<const W: usize> Groups<W> {
         self.keys.len()
     }
 
-    /// Whether a node is this one or coarser, so that it can be rolled up from here.
-    pub(super) fn reaches(&self, levels: &[usize]) -> bool {
-        self.levels.iter().zip(levels).all(|(mine, asked)| mine <= asked)
+    /// The values of the counted columns in each group.
+    pub(super) fn tallies(&self, values: &[usize]) -> &[Tallies] {
+        self.tallies.get_or_init(|| match &self.from {
+            None => Vec::new(),
+            Some((finer, went)) => {
+                let merge = |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), went, *values);
+                finer.tallies(values).iter().zip(values).map(merge).collect()
+            }
+        })
     }
 
-    /// The groups at a coarser node.
-    pub(super) fn roll_up(&self, layout: &Layout, levels: &[usize], values: &[usize]) -> Groups<W> {
-        let changes: Vec<(Field, &[u32])> = self
-            .levels
-            .iter()
-            .zip(levels)
-            .enumerate()
-            .filter(|(_, (from, to))| from < to)
-            .map(|(column, (from, to))| (layout.fields[column], layout.lifts[column][*from][to - from - 1].as_slice()))
-            .collect();
-        let bits = (2 * self.len()).next_power_of_two().trailing_zeros().max(4);
-        let mut slots = vec![0u32; 1 << bits];
+    /// The groups after one column has gone up. `with_tallies` remembers the way for the counted columns.
+    pub(super) fn raise(self: &Arc<Self>, layout: &Layout, step: Step, with_tallies: bool) -> Groups<W> {
+        SLOTS.with_borrow_mut(|slots| {
+            let bits = (2 * self.len()).next_power_of_two().trailing_zeros().max(4);
+            slots.renew(1 << bits);
+            self.raise_with(slots, bits, layout, step, with_tallies)
+        })
+    }
+
+    /// The same with an empty hash table of 2^`bits` slots, at least twice as many as there are groups.
+    fn raise_with(
+        self: &Arc<Self>,
+        slots: &mut Slots,
+        bits: u32,
+        layout: &Layout,
+        step: Step,
+        with_tallies: bool,
+    ) -> Groups<W> {
+        let Field { word, shift, mask } = layout.fields[step.column];
+        let lift = layout.lifts[step.column][step.from][step.to - step.from - 1].as_slice();
+        let (now, slots) = (u64::from(slots.round) << 32, &mut slots.slots[..1 << bits]);
         let last = slots.len() - 1;
-        let mut keys: Vec<Key<W>> = Vec::new();
-        let mut counts: Vec<u32> = Vec::new();
-        let mut went = Vec::with_capacity(if self.tallies.is_empty() { 0 } else { self.len() });
+        let mut keys: Vec<Key<W>> = Vec::with_capacity(self.len());
+        let mut counts: Vec<u32> = Vec::with_capacity(self.len());
+        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
         for (key, count) in self.keys.iter().zip(&self.counts) {
             let mut key = *key;
-            for (field, lift) in &changes {
-                let word = key[field.word];
-                let node = lift[(word >> field.shift & field.mask) as usize];
-                key[field.word] = word & !(field.mask << field.shift) | u64::from(node) << field.shift;
-            }
+            let node = lift[(key[word] >> shift & mask) as usize];
+            key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
             let mut slot = (hash(&key) >> (u64::BITS - bits)) as usize;
             let group = loop {
-                match slots[slot] {
-                    0 => {
-                        keys.push(key);
-                        counts.push(*count);
-                        slots[slot] = keys.len() as u32;
-                        break keys.len() - 1;
-                    }
-                    taken if keys[taken as usize - 1] == key => {
-                        counts[taken as usize - 1] += *count;
-                        break taken as usize - 1;
-                    }
-                    _ => slot = (slot + 1) & last,
+                let taken = slots[slot] ^ now;
+                if taken > u64::from(u32::MAX) {
+                    slots[slot] = now | keys.len() as u64;
+                    keys.push(key);
+                    counts.push(*count);
+                    break keys.len() - 1;
                 }
+                if keys[taken as usize] == key {
+                    counts[taken as usize] += *count;
+                    break taken as usize;
+                }
+                slot = (slot + 1) & last;
             };
-            if !self.tallies.is_empty() {
+            if with_tallies {
                 went.push(group as u32);
             }
         }
-        let merged = self.tallies.iter().zip(values).map(|(tally, values)| tally.merge(keys.len(), &went, *values));
-        Groups { levels: levels.to_vec(), tallies: merged.collect(), keys, counts }
+        let from = with_tallies.then(|| (self.clone(), went));
+        Groups { node: step.node, tallies: OnceLock::new(), keys, counts, from }
     }
 }
 

@@ -18,12 +18,13 @@
 //! Departure from the original: it lists all minimal feasible nodes and checks subsets of attributes first; here the
 //! cost steers, and roll-up makes full nodes cheap.
 
-use super::{Assessment, Engine, Groups, Lattice, Layout, is_finer};
+use super::{Assessment, Engine, Lattice, Layout, Node};
 use crate::error::{Error, Result};
 use crate::search::{Found, Task};
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
-use std::collections::{BinaryHeap, HashMap};
-use std::sync::Arc;
+use std::collections::BinaryHeap;
 
 /// The order in which nodes are visited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,199 +57,201 @@ pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
     }
 }
 
-/// What one node, fixed by hand, would cost.
-pub fn assess(task: &Task, levels: &[usize]) -> Result<Assessment> {
-    let lattice = Lattice::new(levels.to_vec())?;
-    let layout = Layout::new(task);
-    Ok(match layout.words() {
-        1 => Engine::<1>::new(task, lattice, layout).assess(levels),
-        2 => Engine::<2>::new(task, lattice, layout).assess(levels),
-        _ => Engine::<8>::new(task, lattice, layout).assess(levels),
-    })
-}
+/// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited does not depend on the
+/// number of threads.
+const AT_A_TIME: usize = 4;
 
 struct Search<'a, const W: usize> {
     engine: Engine<'a, W>,
-    best: Option<(f64, Vec<usize>)>,
-    /// The fewest rows that any node had to suppress, for the error.
-    fewest: u64,
-    seen: HashMap<Vec<usize>, Assessment>,
-    hopeless: Vec<Vec<usize>>,
-    floors: Vec<(f64, Vec<usize>)>,
+    best: Option<(f64, Node)>,
+    seen: FxHashMap<Node, Assessment>,
+    /// Nodes below which nothing is feasible; none is finer than another.
+    hopeless: Vec<Node>,
+    /// Visited nodes that are not hopeless, and so are all above them; none is coarser than another.
+    hopeful: Vec<Node>,
+    /// Floors of visited nodes, where they say more than the bound.
+    floors: Vec<(f64, Node)>,
 }
 
 impl<'a, const W: usize> Search<'a, W> {
     fn run(task: &'a Task, lattice: Lattice, layout: Layout, strategy: Strategy) -> Result<Found> {
-        let engine = Engine::<W>::new(task, lattice, layout);
         let mut search = Search {
+            engine: Engine::<W>::new(task, lattice, layout),
             best: None,
-            fewest: u64::MAX,
-            seen: HashMap::new(),
+            seen: FxHashMap::default(),
             hopeless: Vec::new(),
+            hopeful: Vec::new(),
             floors: Vec::new(),
-            engine,
         };
         match strategy {
             Strategy::BestFirst => search.best_first(),
             Strategy::TopDown => search.top_down(),
             Strategy::BottomUp => search.bottom_up(),
         }
-        let (space, visited) = (search.engine.lattice.space(), search.seen.len() as u64);
+        let lattice = &search.engine.lattice;
+        let (space, visited) = (lattice.space(), search.seen.len() as u64);
         match search.best {
-            Some((cost, levels)) => {
-                let cost = search.engine.reported(cost);
+            Some((cost, node)) => {
+                let (levels, cost) = (lattice.levels(node), search.engine.reported(cost));
                 Ok(Found { levels, cost, optimal: true, space, visited })
             }
             None => Err(Error::CannotBeMet {
                 reason: format!(
-                    "of {space} recodings none holds; the best of {visited} evaluated would suppress {} of {} rows, and \
-                     {} may be; lower the requirement or raise the suppression limit",
-                    search.fewest, search.engine.rows, task.suppressible
+                    "none of {space} recodings holds with at most {} of {} rows suppressed; lower the requirement or \
+                     raise the suppression limit",
+                    task.suppressible, search.engine.rows
                 ),
             }),
         }
     }
 
-    /// Evaluates a node, once.
-    fn visit(&mut self, levels: &[usize]) -> Assessment {
-        if let Some(known) = self.seen.get(levels) {
-            return known.clone();
+    /// Evaluates nodes that were not seen before, in parallel, and learns from them in their order.
+    fn visit(&mut self, nodes: &[Node]) {
+        let engine = &self.engine;
+        let assessed: Vec<Assessment> = match nodes {
+            [node] => vec![engine.assess(*node)],
+            nodes => nodes.par_iter().map(|node| engine.assess(*node)).collect(),
+        };
+        for (node, assessment) in nodes.iter().zip(assessed) {
+            self.learn(*node, assessment);
         }
-        let (assessment, groups) = self.engine.assess_keeping(levels);
-        self.learn(levels, &assessment, groups);
-        assessment
     }
 
-    fn learn(&mut self, levels: &[usize], assessment: &Assessment, groups: Arc<Groups<W>>) {
-        self.engine.keep(groups);
-        self.fewest = self.fewest.min(assessment.suppressed);
-        if assessment.feasible && self.best.as_ref().is_none_or(|(cost, _)| assessment.cost < *cost) {
-            self.best = Some((assessment.cost, levels.to_vec()));
+    fn learn(&mut self, node: Node, assessment: Assessment) {
+        let lattice = &self.engine.lattice;
+        if assessment.feasible && self.best.is_none_or(|(cost, _)| assessment.cost < cost) {
+            self.best = Some((assessment.cost, node));
         }
-        if assessment.hopeless {
-            self.hopeless.retain(|known| !is_finer(known, levels));
-            self.hopeless.push(levels.to_vec());
+        if assessment.hopeless && !self.is_hopeless(node) {
+            self.hopeless.retain(|known| !lattice.is_finer(*known, node));
+            self.hopeless.push(node);
         }
-        self.floors.push((assessment.floor, levels.to_vec()));
-        self.seen.insert(levels.to_vec(), assessment.clone());
+        if !assessment.hopeless && !self.is_hopeful(node) {
+            self.hopeful.retain(|known| !lattice.is_finer(node, *known));
+            self.hopeful.push(node);
+        }
+        if !self.engine.bound_is_floor() {
+            self.floors.push((assessment.floor, node));
+        }
+        self.seen.insert(node, assessment);
     }
 
-    /// Whether a finer or equal node cannot be feasible.
-    fn is_hopeless(&self, levels: &[usize]) -> bool {
-        self.hopeless.iter().any(|node| is_finer(levels, node))
+    /// Whether neither the node nor a finer one can be feasible.
+    fn is_hopeless(&self, node: Node) -> bool {
+        self.hopeless.iter().any(|known| self.engine.lattice.is_finer(node, *known))
+    }
+
+    /// Whether the node is known not to be hopeless.
+    fn is_hopeful(&self, node: Node) -> bool {
+        self.hopeful.iter().any(|known| self.engine.lattice.is_finer(*known, node))
     }
 
     /// Whether a node with this bound cannot beat the best.
     fn is_dear(&self, bound: f64) -> bool {
-        self.best.as_ref().is_some_and(|(cost, _)| bound >= *cost)
+        self.best.is_some_and(|(cost, _)| bound >= cost)
     }
 
     /// The best bound for a node: its own, or the floor of a finer node.
-    fn bound(&self, levels: &[usize]) -> f64 {
-        let own = self.engine.bound(levels);
-        let finer = self.floors.iter().filter(|(floor, node)| *floor > own && is_finer(node, levels));
-        finer.map(|(floor, _)| *floor).fold(own, f64::max)
+    fn bound(&self, node: Node) -> f64 {
+        let finer = self.floors.iter().filter(|(_, known)| self.engine.lattice.is_finer(*known, node));
+        finer.map(|(floor, _)| *floor).fold(self.engine.bound(node), f64::max)
     }
 
     fn best_first(&mut self) {
-        let top = self.engine.lattice.top();
-        let all = self.visit(&top);
-        if all.hopeless {
-            return;
-        }
-        let mut open = BinaryHeap::from([Open { bound: 0.0, levels: self.engine.lattice.bottom() }]);
-        while let Some(Open { bound, levels }) = open.pop() {
-            if self.is_dear(bound) {
-                break;
-            }
-            let bound = bound.max(self.bound(&levels));
-            if self.is_dear(bound) {
-                continue;
-            }
-            if !self.is_hopeless(&levels) {
-                if self.engine.is_monotone() {
-                    self.bisect_above(&levels);
+        self.visit(&[self.engine.lattice.top()]);
+        let mut open = BinaryHeap::from([Open { bound: 0.0, node: self.engine.lattice.bottom() }]);
+        let mut front: Vec<Open> = Vec::with_capacity(AT_A_TIME);
+        loop {
+            // Fill the front with undecided nodes in ascending order of their bounds.
+            while front.len() < AT_A_TIME {
+                let Some(Open { bound, node }) = open.pop() else { break };
+                if self.is_dear(bound) {
+                    open.clear();
+                    break;
                 }
-                if !self.is_hopeless(&levels) {
-                    self.visit(&levels);
+                // Where a floor rules this node out it rules out all coarser ones with it.
+                let bound = bound.max(self.bound(node));
+                if self.is_dear(bound) {
+                    continue;
                 }
-            }
-            // Each node is reached on one way only: by raising the last raised column or a later one.
-            let last = levels.iter().rposition(|level| *level > 0).unwrap_or(0);
-            for column in last..levels.len() {
-                if levels[column] < self.engine.lattice.heights[column] {
-                    let mut coarser = levels.clone();
-                    coarser[column] += 1;
-                    let bound = bound.max(self.engine.bound(&coarser));
-                    open.push(Open { bound, levels: coarser });
+                for coarser in self.engine.lattice.successors(node) {
+                    let bound = bound.max(self.engine.bound(coarser));
+                    if !self.is_dear(bound) {
+                        open.push(Open { bound, node: coarser });
+                    }
+                }
+                if !self.is_decided(node, bound) {
+                    front.push(Open { bound, node });
                 }
             }
+            if front.is_empty() {
+                return;
+            }
+            let mut probes: Vec<Node> = Vec::with_capacity(front.len());
+            for Open { node, .. } in &front {
+                let probe = self.probe(*node);
+                if !probes.contains(&probe) {
+                    probes.push(probe);
+                }
+            }
+            self.visit(&probes);
+            front.retain(|open| !self.is_decided(open.node, open.bound));
         }
     }
 
-    /// Where feasibility is monotone: finds the border on a chain from a node up, as far as nodes can still be cheaper
-    /// than the best.
-    fn bisect_above(&mut self, levels: &[usize]) {
-        let mut chain = vec![levels.to_vec()];
-        while let Some(next) = self.cheapest_step(&chain[chain.len() - 1]) {
-            chain.push(next);
+    /// Whether nothing is left to be found out about a node.
+    fn is_decided(&self, node: Node, bound: f64) -> bool {
+        self.seen.contains_key(&node) || self.is_dear(bound) || self.is_hopeless(node)
+    }
+
+    /// The node to evaluate on behalf of an undecided one: the last of which it is open whether it is hopeless, on the
+    /// way up by least bounds as far as nodes can still beat the best. If it is hopeless, much falls at once; if not,
+    /// it may be the new best; and coarse nodes have few groups.
+    fn probe(&self, node: Node) -> Node {
+        let mut at = node;
+        while let Some(next) = self.cheapest_step(at).filter(|next| !self.is_hopeful(*next)) {
+            at = next;
         }
-        let (mut low, mut high) = (0, chain.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            let node = chain[middle].clone();
-            if self.is_hopeless(&node) || self.visit(&node).hopeless {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
+        at
     }
 
     /// The coarser neighbour with the least bound, if that can still beat the best.
-    fn cheapest_step(&self, levels: &[usize]) -> Option<Vec<usize>> {
-        let steps = (0..levels.len()).filter(|column| levels[*column] < self.engine.lattice.heights[*column]);
-        let neighbours = steps.map(|column| {
-            let mut coarser = levels.to_vec();
-            coarser[column] += 1;
-            (self.engine.bound(&coarser), coarser)
-        });
-        let cheapest = neighbours.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    fn cheapest_step(&self, node: Node) -> Option<Node> {
+        let lattice = &self.engine.lattice;
+        let neighbours = (0..lattice.columns()).filter_map(|column| lattice.raised(node, column));
+        let cheapest = neighbours.map(|node| (self.engine.bound(node), node)).min_by(|a, b| a.0.total_cmp(&b.0))?;
         (!self.is_dear(cheapest.0)).then_some(cheapest.1)
     }
 
     fn top_down(&mut self) {
-        let mut nodes = self.engine.lattice.by_height();
-        nodes.reverse();
-        for levels in nodes {
-            if !self.is_hopeless(&levels) {
-                self.visit(&levels);
+        for node in self.engine.lattice.by_height().into_iter().rev() {
+            if !self.is_hopeless(node) {
+                self.visit(&[node]);
             }
         }
     }
 
     fn bottom_up(&mut self) {
-        for levels in self.engine.lattice.by_height() {
-            let finer = self.floors.iter().any(|(floor, node)| self.is_dear(*floor) && is_finer(node, &levels));
-            if !finer {
-                self.visit(&levels);
+        for node in self.engine.lattice.by_height() {
+            if !self.is_dear(self.bound(node)) {
+                self.visit(&[node]);
             }
         }
     }
 }
 
 /// A node that may be worth a visit; the least bound comes first, then the first node.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq)]
 struct Open {
     bound: f64,
-    levels: Vec<usize>,
+    node: Node,
 }
 
 impl Eq for Open {}
 
 impl Ord for Open {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.bound.total_cmp(&self.bound).then_with(|| other.levels.cmp(&self.levels))
+        other.bound.total_cmp(&self.bound).then_with(|| other.node.cmp(&self.node))
     }
 }
 

@@ -6,78 +6,24 @@
 
 mod groups;
 pub mod incognito;
+mod node;
 
-use crate::error::{Error, Result};
+pub use node::{Lattice, MOST_NODES, Node};
+
 use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{Group, Monotone, Requirement, all_hold};
 use crate::search::Task;
-use groups::{Groups, Layout};
+use crate::taxonomy::Level;
+use groups::{Groups, Layout, Step};
 use std::sync::{Arc, RwLock};
-
-/// The most nodes that are searched: their states are kept in memory.
-pub const MOST_NODES: u64 = 1 << 26;
 
 /// Groups that are kept for roll-up, in all: about a quarter of a gigabyte.
 const KEPT_GROUPS: usize = 1 << 24;
 
-/// The shape of the lattice.
-#[derive(Clone, Debug)]
-pub struct Lattice {
-    heights: Vec<usize>,
-    space: u64,
-}
-
-impl Lattice {
-    /// The lattice over taxonomies of these heights.
-    pub fn new(heights: Vec<usize>) -> Result<Lattice> {
-        let space = heights.iter().try_fold(1u64, |space, height| space.checked_mul(*height as u64 + 1));
-        match space {
-            Some(space) if space <= MOST_NODES => Ok(Lattice { heights, space }),
-            _ => {
-                let nodes = heights.iter().map(|height| *height as f64 + 1.0).product();
-                Err(Error::SpaceTooLarge { nodes, most: MOST_NODES })
-            }
-        }
-    }
-
-    /// How many nodes there are.
-    pub fn space(&self) -> u64 {
-        self.space
-    }
-
-    /// The coarsest node.
-    pub fn top(&self) -> Vec<usize> {
-        self.heights.clone()
-    }
-
-    /// The finest node.
-    pub fn bottom(&self) -> Vec<usize> {
-        vec![0; self.heights.len()]
-    }
-
-    /// Every node, the finest first: in ascending order of the sum of levels, then of the levels themselves.
-    pub fn by_height(&self) -> Vec<Vec<usize>> {
-        let mut nodes = vec![Vec::new()];
-        for height in &self.heights {
-            let longer = |node: &Vec<usize>, level| node.iter().copied().chain([level]).collect::<Vec<usize>>();
-            nodes = nodes.iter().flat_map(|node| (0..=*height).map(move |level| longer(node, level))).collect();
-        }
-        nodes.sort_by_cached_key(|node| node.iter().sum::<usize>());
-        nodes
-    }
-}
-
-/// Whether `fine` is the same node as `coarse` or finer.
-pub fn is_finer(fine: &[usize], coarse: &[usize]) -> bool {
-    fine.iter().zip(coarse).all(|(fine, coarse)| fine <= coarse)
-}
-
 /// What is known of a node after its groups were judged.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Assessment {
-    /// Rows in groups that fail.
-    pub suppressed: u64,
-    /// What a release at this node costs.
+    /// What a release at this node costs; infinite where there can be none.
     pub cost: f64,
     /// Whether it may be released: not too many rows suppressed, and not all.
     pub feasible: bool,
@@ -95,49 +41,64 @@ pub struct Engine<'a, const W: usize> {
     lm: Lm,
     /// `marginals[column][level]`: leaves lost in the column if all its values go to the level and no row is lost.
     marginals: Vec<Vec<u128>>,
-    /// Requirements that rows can only come to meet as groups merge; those that hold for unions; whether all are one
-    /// of the two.
-    always: Vec<bool>,
+    /// The same as a share of what can be lost in the column.
+    shares: Vec<Vec<f64>>,
+    /// Whether rows can only come to meet every requirement as groups merge.
+    always: bool,
+    /// Whether unions of groups that hold do.
     mergeable: bool,
+    /// Groups of fewer rows fail for certain.
+    least_rows: u64,
+    /// Columns, those whose values are spread most evenly over most values first: raising them joins most groups.
+    order: Vec<usize>,
     kept: RwLock<Kept<W>>,
     rows: u64,
 }
 
 /// Groups of nodes seen before.
 struct Kept<const W: usize> {
-    nodes: Vec<Arc<Groups<W>>>,
+    /// Each with the number of its groups; the cells first.
+    nodes: Vec<(usize, Node, Arc<Groups<W>>)>,
     groups: usize,
 }
 
 impl<'a, const W: usize> Engine<'a, W> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
-        let bottom = Groups::bottom(task, &layout);
-        let columns = 0..task.taxonomies.len();
-        let marginals = columns
+        let bottom = Groups::bottom(task, &layout, lattice.bottom());
+        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
             .map(|column| {
-                let taxonomy = &task.taxonomies[column];
-                let mut rows = vec![0u64; taxonomy.codes() as usize];
+                let mut rows = vec![0u64; task.taxonomies[column].codes() as usize];
                 for (key, count) in bottom.keys.iter().zip(&bottom.counts) {
                     rows[layout.node(key, column) as usize] += u64::from(*count);
                 }
-                let lost = |level: &crate::taxonomy::Level| {
-                    let per_leaf = rows.iter().enumerate().map(|(leaf, rows)| {
-                        let leaves = level.leaves(level.node_of(leaf as u32));
-                        u128::from(*rows) * u128::from(leaves - 1)
-                    });
-                    per_leaf.sum::<u128>()
-                };
-                taxonomy.levels().iter().map(lost).collect()
+                rows
             })
             .collect();
+        let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
+            let lost = |level: &Level| {
+                let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
+                rows.iter().enumerate().map(|(leaf, rows)| u128::from(*rows) * leaves(leaf)).sum()
+            };
+            taxonomy.levels().iter().map(lost).collect()
+        });
+        let marginals: Vec<Vec<u128>> = marginals.collect();
+        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
+        let share = |(lost, whole): (&Vec<u128>, &u64)| lost.iter().map(|lost| *lost as f64 / *whole as f64).collect();
+        let shares = marginals.iter().zip(lm.whole()).map(share).collect();
+        let spread = |column: &usize| rows_of[*column].iter().map(|rows| *rows as f64 * (*rows as f64).max(1.0).ln()).sum();
+        let mut order: Vec<usize> = (0..task.taxonomies.len()).collect();
+        order.sort_by(|a, b| f64::total_cmp(&spread(a), &spread(b)));
         let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Engine {
-            lm: Lm::new(task.taxonomies.iter().map(Arc::as_ref)),
+            lm,
             marginals,
-            always: monotone.iter().map(|monotone| *monotone == Monotone::Always).collect(),
+            shares,
+            always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
+            least_rows: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+            order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
-            kept: RwLock::new(Kept { groups: bottom.len(), nodes: vec![Arc::new(bottom)] }),
+            kept: RwLock::new(Kept { groups: bottom.len(), nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
             task,
             lattice,
             layout,
@@ -146,22 +107,29 @@ impl<'a, const W: usize> Engine<'a, W> {
 
     /// Whether a feasible node's coarser neighbours are all feasible too: rows that fail never become more.
     pub fn is_monotone(&self) -> bool {
-        self.always.iter().all(|always| *always) || self.mergeable && self.task.suppressible == 0
+        self.always || self.mergeable && self.task.suppressible == 0
     }
 
     /// The least that any release at this node can cost, known without looking at its groups. For LM it follows from
     /// the columns one by one; for DM from the number of groups there can be (Cauchy and Schwarz).
-    pub fn bound(&self, levels: &[usize]) -> f64 {
+    pub fn bound(&self, node: Node) -> f64 {
+        let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
         match self.task.loss {
-            Loss::Lm => self.lm.in_rows(&self.generalization(levels)),
+            // The same sum of quotients as Lm::in_rows takes, in the same order.
+            Loss::Lm => levels.zip(&self.shares).map(|(level, shares)| shares[level]).sum(),
             Loss::Dm => {
-                let nodes = levels.iter().zip(&self.task.taxonomies).map(|(level, tree)| tree.level(*level).len() as f64);
+                let nodes = levels.zip(&self.task.taxonomies).map(|(level, tree)| tree.level(level).len() as f64);
                 let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
                 // A hair below, since the division is rounded.
                 (self.rows as f64 * self.rows as f64 / groups * (1.0 - 1e-12)).floor()
             }
             Loss::Cm => 0.0,
         }
+    }
+
+    /// Whether [`bound`](Self::bound) is at least as good as the floor of any finer node.
+    pub fn bound_is_floor(&self) -> bool {
+        self.task.loss == Loss::Lm
     }
 
     /// A cost in the unit of the loss: a mean for LM, a sum for DM, a share for CM.
@@ -174,65 +142,84 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Leaves lost by generalization alone.
-    fn generalization(&self, levels: &[usize]) -> LmSum {
-        LmSum(levels.iter().zip(&self.marginals).map(|(level, lost)| lost[*level]).collect())
+    fn generalization(&self, node: Node) -> LmSum {
+        LmSum(self.marginals.iter().enumerate().map(|(column, lost)| lost[self.lattice.level(node, column)]).collect())
     }
 
-    /// The groups at a node, from the smallest finer node that was kept.
-    fn groups(&self, levels: &[usize]) -> Arc<Groups<W>> {
-        let source = {
-            let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let finer = kept.nodes.iter().filter(|groups| groups.reaches(levels));
-            finer.min_by_key(|groups| groups.len()).map(Arc::clone)
-        };
-        match source {
-            Some(groups) if groups.levels == levels => groups,
-            Some(groups) => Arc::new(groups.roll_up(&self.layout, levels, &self.task.values)),
-            // The bottom is always kept and reaches every node.
-            None => Arc::new(Groups::bottom(self.task, &self.layout)),
+    /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, one column at a time,
+    /// the columns that join most groups first. Every step on the way is kept for other nodes.
+    fn groups(&self, node: Node) -> Arc<Groups<W>> {
+        let mut groups = self.smallest_start(node);
+        for column in &self.order {
+            let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
+            if from < to {
+                let step = Step { column: *column, from, to, node: self.lattice.with(groups.node, *column, to) };
+                groups = Arc::new(groups.raise(&self.layout, step, !self.task.tallies.is_empty()));
+                self.keep(&groups);
+            }
         }
+        groups
     }
 
-    /// Keeps groups for later roll-ups, unless a kept node serves nearly as well or there is no room.
-    fn keep(&self, groups: Arc<Groups<W>>) {
+    /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
+    fn smallest_start(&self, node: Node) -> Arc<Groups<W>> {
+        let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut best = &kept.nodes[0];
+        for other in &kept.nodes[1..] {
+            if other.0 < best.0 && self.lattice.is_finer(other.1, node) {
+                best = other;
+            }
+        }
+        best.2.clone()
+    }
+
+    /// Keeps groups for later, while there is room.
+    fn keep(&self, groups: &Arc<Groups<W>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let finer = kept.nodes.iter().filter(|known| known.reaches(&groups.levels));
-        let best = finer.map(|known| known.len()).min().unwrap_or(usize::MAX);
-        if groups.len() < best - best / 8 && kept.groups + groups.len() <= KEPT_GROUPS {
+        if kept.groups + groups.len() <= KEPT_GROUPS {
             kept.groups += groups.len();
-            kept.nodes.push(groups);
+            kept.nodes.push((groups.len(), groups.node, groups.clone()));
         }
     }
 
     /// Judges the groups at a node.
-    pub fn assess(&self, levels: &[usize]) -> Assessment {
-        self.assess_keeping(levels).0
-    }
-
-    fn assess_keeping(&self, levels: &[usize]) -> (Assessment, Arc<Groups<W>>) {
-        let groups = self.groups(levels);
+    pub fn assess(&self, node: Node) -> Assessment {
+        let groups = self.groups(node);
         let judged = self.judge(&groups);
-        let suppressed = judged.failing.iter().map(|group| u64::from(groups.counts[*group])).sum::<u64>();
         let limit = self.task.suppressible;
-        let mut feasible = suppressed <= limit && suppressed < self.rows;
-        if feasible && suppressed > 0 {
-            feasible = self.holds_against_release(&groups, &judged.failing);
-        }
-        let hopeless = if limit == 0 { self.mergeable && suppressed > 0 } else { judged.never > limit };
-        let (cost, floor) = self.cost(&groups, &judged.failing, suppressed);
-        (Assessment { suppressed, cost, feasible, hopeless, floor }, groups)
+        let hopeless = if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
+        let feasible = judged.suppressed <= limit
+            && judged.suppressed < self.rows
+            && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing));
+        let cost = if feasible { self.cost(&groups, &judged) } else { f64::INFINITY };
+        Assessment { cost, feasible, hopeless, floor: self.floor(&groups) }
     }
 
+    /// Goes through the groups until it is certain that too many rows fail here and at every finer node.
     fn judge(&self, groups: &Groups<W>) -> Judged {
-        let requirements = &self.task.requirements;
-        let mut judged = Judged { failing: Vec::new(), never: 0 };
+        let task = self.task;
+        let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
+        // Counts alone first: they are at hand, and often they decide.
+        let too_small = groups.counts.iter().map(|count| u64::from(*count)).filter(|rows| *rows < self.least_rows);
+        if too_small.sum::<u64>() > task.suppressible {
+            return Judged { suppressed: u64::MAX, never: u64::MAX, ..judged };
+        }
+        let tallies = groups.tallies(&task.values);
         for (index, count) in groups.counts.iter().enumerate() {
-            let group = Group { rows: u64::from(*count), columns: &groups.tallies, index };
-            let Some(first) = requirements.iter().position(|requirement| !requirement.holds(&group)) else { continue };
+            let group = Group { rows: u64::from(*count), columns: tallies, index };
+            if all_hold(&task.requirements, &group) {
+                continue;
+            }
             judged.failing.push(index);
-            let fails_always = |at: usize| self.always[at] && !requirements[at].holds(&group);
-            if self.always[first] || (first + 1..requirements.len()).any(fails_always) {
+            judged.suppressed += group.rows;
+            if judged.suppressed > task.suppressible && self.is_monotone() {
+                return Judged { never: judged.suppressed, ..judged };
+            }
+            if task.requirements.iter().any(|requirement| !requirement.attainable(&group)) {
                 judged.never += group.rows;
+                if judged.never > task.suppressible {
+                    break;
+                }
             }
         }
         judged
@@ -240,10 +227,11 @@ impl<'a, const W: usize> Engine<'a, W> {
 
     /// Requirements that compare a group with the whole must hold against the released rows as well.
     fn holds_against_release(&self, groups: &Groups<W>, failing: &[usize]) -> bool {
+        let tallies = groups.tallies(&self.task.values);
         let mut released: Vec<Vec<u64>> =
-            groups.tallies.iter().zip(&self.task.values).map(|(tally, values)| tally.totals(*values)).collect();
-        for (totals, tallies) in released.iter_mut().zip(&groups.tallies) {
-            for (value, count) in failing.iter().flat_map(|group| tallies.group(*group)) {
+            tallies.iter().zip(&self.task.values).map(|(tally, values)| tally.totals(*values)).collect();
+        for (totals, tally) in released.iter_mut().zip(tallies) {
+            for (value, count) in failing.iter().flat_map(|group| tally.group(*group)) {
                 totals[*value as usize] -= u64::from(*count);
             }
         }
@@ -254,46 +242,59 @@ impl<'a, const W: usize> Engine<'a, W> {
             || (0..groups.len()).all(|index| {
                 let rows = u64::from(groups.counts[index]);
                 failing.next_if_eq(&index).is_some()
-                    || all_hold(&again, &Group { rows, columns: &groups.tallies, index })
+                    || all_hold(&again, &Group { rows, columns: tallies, index })
             })
     }
 
-    /// The cost of a release at a node, and a floor for all coarser nodes.
-    fn cost(&self, groups: &Groups<W>, failing: &[usize], suppressed: u64) -> (f64, f64) {
+    /// The cost of a release at a node.
+    fn cost(&self, groups: &Groups<W>, judged: &Judged) -> f64 {
+        let Judged { failing, suppressed, .. } = judged;
         match self.task.loss {
             Loss::Lm => {
-                let mut sum = self.generalization(&groups.levels);
-                let floor = self.lm.in_rows(&sum);
+                let mut sum = self.generalization(groups.node);
                 for (column, (lost, whole)) in sum.0.iter_mut().zip(self.lm.whole()).enumerate() {
-                    let level = self.task.taxonomies[column].level(groups.levels[column]);
-                    *lost += u128::from(suppressed) * u128::from(*whole);
+                    let level = self.task.taxonomies[column].level(self.lattice.level(groups.node, column));
+                    *lost += u128::from(*suppressed) * u128::from(*whole);
                     for group in failing {
                         let leaves = level.leaves(self.layout.node(&groups.keys[*group], column));
                         *lost -= u128::from(groups.counts[*group]) * u128::from(leaves - 1);
                     }
                 }
-                (self.lm.in_rows(&sum), floor)
+                self.lm.in_rows(&sum)
             }
             Loss::Dm => {
-                let sizes = || groups.counts.iter().map(|count| u64::from(*count));
                 let lost = failing.iter().map(|group| u64::from(groups.counts[*group]));
-                let squares = dm(sizes(), self.rows, 0);
-                let cost = squares - dm(lost, self.rows, 0) + dm(std::iter::empty(), self.rows, suppressed);
-                (cost as f64, squares as f64)
+                let all = dm(groups.counts.iter().map(|count| u64::from(*count)), self.rows, *suppressed);
+                (all - dm(lost, self.rows, 0)) as f64
             }
             Loss::Cm => {
-                let Some(target) = self.task.target else { return (0.0, 0.0) };
-                let labels = |group: usize| minority(groups.tallies[target].group(group));
-                let all: u64 = (0..groups.len()).map(labels).sum();
-                let lost: u64 = failing.iter().map(|group| labels(*group)).sum();
-                ((all - lost + suppressed) as f64, all as f64)
+                let lost: u64 = failing.iter().map(|group| self.minority(groups, *group)).sum();
+                let all: u64 = (0..groups.len()).map(|group| self.minority(groups, group)).sum();
+                (all - lost + suppressed) as f64
             }
         }
     }
+
+    /// What no coarser node's release can cost less than: the loss without suppression, which only grows by merging.
+    fn floor(&self, groups: &Groups<W>) -> f64 {
+        match self.task.loss {
+            Loss::Lm => self.bound(groups.node),
+            Loss::Dm => dm(groups.counts.iter().map(|count| u64::from(*count)), self.rows, 0) as f64,
+            Loss::Cm => (0..groups.len()).map(|group| self.minority(groups, group)).sum::<u64>() as f64,
+        }
+    }
+
+    /// Rows of a group outside its majority label.
+    fn minority(&self, groups: &Groups<W>, group: usize) -> u64 {
+        let labels = self.task.target.map(|target| &groups.tallies(&self.task.values)[target]);
+        labels.map_or(0, |labels| minority(labels.group(group)))
+    }
 }
 
-/// The groups that fail, and the rows that fail in every finer node too.
+/// The groups that fail, their rows, and those of them that fail in every finer node too. Complete unless it is certain
+/// that too many fail.
 struct Judged {
     failing: Vec<usize>,
+    suppressed: u64,
     never: u64,
 }
