@@ -77,7 +77,7 @@ pub enum Command {
         #[command(flatten)]
         policy: PolicyArgs,
         /// Risks above this count as high
-        #[arg(long, default_value_t = 0.2)]
+        #[arg(long, default_value_t = 0.2, value_parser = probability)]
         threshold: f64,
         /// A table that contains this one, recoded in the same way: what a journalist knows
         #[arg(long, value_name = "FILE")]
@@ -171,6 +171,10 @@ pub enum KindArg {
 pub enum BenchArg {
     /// The full-domain search against ARX, on the Adult table
     FullDomain,
+}
+
+fn probability(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number| (0.0..=1.0).contains(number)).ok_or("a number from 0 to 1".into())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

@@ -23,14 +23,20 @@ impl Measured {
     /// One object for each row.
     pub fn to_json(&self) -> Value {
         let row = |row: &Vec<Value>| -> Value {
-            self.columns.iter().map(|name| name.to_string()).zip(row.iter().cloned()).collect::<serde_json::Map<_, _>>().into()
+            self.columns
+                .iter()
+                .map(|name| name.to_string())
+                .zip(row.iter().cloned())
+                .collect::<serde_json::Map<_, _>>()
+                .into()
         };
         json!({"title": self.title, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
     }
 
     /// A Markdown table.
     pub fn to_text(&self) -> String {
-        let mut text = format!("{}\n\n| {} |\n|{}\n", self.title, self.columns.join(" | "), "---|".repeat(self.columns.len()));
+        let mut text =
+            format!("{}\n\n| {} |\n|{}\n", self.title, self.columns.join(" | "), "---|".repeat(self.columns.len()));
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(cell).collect();
             let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -83,7 +89,10 @@ fn adult_policy(case: &Case, folder: &Path) -> Result<Policy> {
         text.push_str("[attributes.occupation]\nrole = \"sensitive\"\n");
     }
     for key in keys {
-        let _ = write!(text, "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = \"adult_hierarchy_{key}.csv\"\n");
+        let _ = write!(
+            text,
+            "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = \"adult_hierarchy_{key}.csv\"\n"
+        );
     }
     let _ = write!(text, "[privacy]\n{}\n[search]\nsuppression = {{ limit = {} }}\n", case.privacy, case.suppression);
     Policy::parse(&text, &folder.join("policy.toml"))
@@ -120,7 +129,8 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         let prepared = policy.prepare(&table)?;
         let (one, found) = fastest(&prepared.task, Strategy::BestFirst, 1, runs)?;
         let (all, _) = fastest(&prepared.task, Strategy::BestFirst, threads, runs)?;
-        let textbook = |strategy| fastest(&prepared.task, strategy, 1, 1).map(|(seconds, found)| (seconds, found.visited));
+        let textbook =
+            |strategy| fastest(&prepared.task, strategy, 1, 1).map(|(seconds, found)| (seconds, found.visited));
         let (top_down, bottom_up) = (textbook(Strategy::TopDown)?, textbook(Strategy::BottomUp)?);
         let against = |seconds: f64| arx.map_or(Value::Null, |arx| json!(format!("{:.1}x", arx / 1e3 / seconds)));
         rows.push(vec![
@@ -160,8 +170,18 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     Ok(Measured {
         title: format!("Full-domain search, fastest of {runs} runs, milliseconds; textbook orders with nodes visited"),
         columns: vec![
-            "case", "rows", "cells", "visited", "cost", "1 thread", "all threads", "ARX", "ratio, 1 thread", "ratio, all",
-            "top-down", "bottom-up",
+            "case",
+            "rows",
+            "cells",
+            "visited",
+            "cost",
+            "1 thread",
+            "all threads",
+            "ARX",
+            "ratio, 1 thread",
+            "ratio, all",
+            "top-down",
+            "bottom-up",
         ],
         rows,
     })

@@ -6,16 +6,26 @@ mod run;
 mod show;
 
 use clap::Parser;
+use scumble::error::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // A panic is a defect, and its message could hold somebody's data: it is not shown.
+    std::panic::set_hook(Box::new(|_| {}));
     let args = match args::Args::try_parse() {
         Ok(args) => args,
-        Err(error) => {
-            // Clap's own message; help and version go to standard output and are no failure.
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        Err(error) if error.use_stderr() => {
+            show::complain(&show::one_line(&error.to_string()));
+            return ExitCode::from(2);
+        }
+        Err(help_or_version) => {
+            let _ = help_or_version.print();
+            return ExitCode::SUCCESS;
         }
     };
-    ExitCode::from(run::run(args))
+    let status = std::panic::catch_unwind(|| run::run(args)).unwrap_or_else(|_| {
+        show::complain(&Error::Defect.to_string());
+        Error::Defect.kind() as u8
+    });
+    ExitCode::from(status)
 }

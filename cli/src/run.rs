@@ -30,7 +30,7 @@ pub fn run(args: Args) -> u8 {
             match output.failed {
                 None => 0,
                 Some(failure) => {
-                    show::complain(&failure.error);
+                    show::complain(&failure.error.to_string());
                     failure.error.kind() as u8
                 }
             }
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> u8 {
                 let report = report.unwrap_or_else(|| json!({"error": failure.error.to_string(), "released": 0}));
                 show::print(&(report.to_string() + "\n"));
             }
-            show::complain(&failure.error);
+            show::complain(&failure.error.to_string());
             failure.error.kind() as u8
         }
     }
@@ -58,12 +58,15 @@ fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
         Command::Init { input, output } => {
             let text = jobs::init(&input, common.delimiter)?;
             if output.exists() {
-                let source = std::io::Error::new(std::io::ErrorKind::IsADirectory, "it exists; choose another name with -o");
-                return Err(Error::Io { file: output, doing: "write", source }.into());
+                return Err(Error::Exists { file: output }.into());
             }
             scumble::release::replace(&output, &text)?;
-            let said = format!("{}: written; check every role, then run\n  scumble anonymize {} --policy {} -o release.csv\n",
-                output.display(), input.display(), output.display());
+            let said = format!(
+                "{}: written; check every role, then run\n  scumble anonymize {} --policy {} -o release.csv\n",
+                output.display(),
+                input.display(),
+                output.display()
+            );
             done(json!({"policy": output}), said)
         }
         Command::Anonymize { input, policy, output, strategy, levels, save_recoding } => {
@@ -79,10 +82,9 @@ fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
         }
         Command::Verify { release, policy } => {
             let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter)?;
-            let failed = verification.failure().map(|reason| Failure {
-                error: Error::CheckFailed { file: release.clone(), reason },
-                report: None,
-            });
+            let failed = verification
+                .failure()
+                .map(|reason| Failure { error: Error::CheckFailed { file: release.clone(), reason }, report: None });
             Ok(Output { json: verification.to_json(), text: show::verification(&verification, &release), failed })
         }
         Command::Risk { file, policy, threshold, population } => {

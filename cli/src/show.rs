@@ -1,6 +1,5 @@
 //! What people see.
 
-use scumble::error::Error;
 use scumble::jobs::Verification;
 use scumble::release::{Judgement, Report, Risk, Risks, Verified};
 use serde_json::{Value, json};
@@ -14,8 +13,16 @@ pub fn print(text: &str) {
 }
 
 /// One line on standard error: what is wrong, where, and what to do.
-pub fn complain(error: &Error) {
-    let _ = writeln!(std::io::stderr().lock(), "scumble: {error}");
+pub fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
+}
+
+/// The first paragraph of what the argument parser says, as one line.
+pub fn one_line(message: &str) -> String {
+    let paragraph = message.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.split_whitespace().collect();
+    let said = words.join(" ");
+    format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
 
 /// A whole number with its thousands apart.
@@ -50,7 +57,8 @@ fn figure(number: f64) -> String {
 fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
     let statement = &judgement.statement;
     let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
-    let about = statement.column.and_then(|column| counted.get(column)).map_or(String::new(), |name| format!(" of {name}"));
+    let about =
+        statement.column.and_then(|column| counted.get(column)).map_or(String::new(), |name| format!(" of {name}"));
     let also = statement.also.map_or(String::new(), |(name, value)| format!(" with {name} = {}", figure(value)));
     let limit = if statement.larger_is_safer { "at least" } else { "at most" };
     let reached = judgement.achieved.map_or("nothing to measure".into(), figure);
@@ -107,7 +115,12 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         );
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
-    let _ = writeln!(text, "  verified on the written file; {} in all; see {}.report.json", duration(total), output.display());
+    let _ = writeln!(
+        text,
+        "  verified on the written file; {} in all; see {}.report.json",
+        duration(total),
+        output.display()
+    );
     text
 }
 
@@ -148,7 +161,8 @@ pub fn risks(risks: &Risks, file: &Path) -> String {
         thousands(risks.unique),
         share(risks.unique, risks.rows)
     );
-    let _ = writeln!(text, "  {:<12}{:>10}{:>10}{:>16}", "", "highest", "average", format!("above {}", risks.threshold));
+    let _ =
+        writeln!(text, "  {:<12}{:>10}{:>10}{:>16}", "", "highest", "average", format!("above {}", risks.threshold));
     for (name, risk) in [("prosecutor", risks.prosecutor), ("journalist", risks.journalist)] {
         let _ = writeln!(
             text,

@@ -4,6 +4,7 @@
 //! (exit status 1), the input or the usage is wrong (2), or the environment failed (3).
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The result of everything here that can fail.
@@ -206,6 +207,8 @@ pub enum Error {
     },
     /// A label that stands for two different sets of values.
     AmbiguousLabel {
+        /// The value that is written like another label, where it is one.
+        place: Option<Place>,
         /// The hierarchy.
         hierarchy: String,
         /// The label.
@@ -287,11 +290,18 @@ pub enum Error {
         /// What the parser said.
         source: serde_json::Error,
     },
-    /// The output would overwrite the input.
+    /// The output would overwrite something that the job reads or writes itself.
     OutputIsInput {
         /// The file.
         file: PathBuf,
     },
+    /// A file is there that must not be overwritten.
+    Exists {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Something failed that never should: a defect of this program.
+    Defect,
     /// No recoding in the space meets the requirements.
     CannotBeMet {
         /// What was asked and how far it fell short.
@@ -310,10 +320,13 @@ impl Error {
     /// Whose turn it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Kind::Input,
-            Error::Io { source, .. } if source.kind() == std::io::ErrorKind::IsADirectory => Kind::Input,
-            Error::Io { .. } => Kind::Environment,
+            Error::Io { source, doing, .. } => match source.kind() {
+                ErrorKind::NotFound | ErrorKind::IsADirectory => Kind::Input,
+                ErrorKind::NotADirectory if *doing == "read" => Kind::Input,
+                _ => Kind::Environment,
+            },
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
+            Error::Defect => Kind::Environment,
             _ => Kind::Input,
         }
     }
@@ -333,18 +346,33 @@ fn suggestion(nearest: &Option<String>) -> String {
 }
 
 impl fmt::Display for Error {
+    /// One line, whatever files and columns are called.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
+        use fmt::Write;
+        for character in Plain(self).to_string().chars() {
+            match character.is_control() {
+                true => write!(f, "{}", character.escape_debug())?,
+                false => f.write_char(character)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An error with names as they are.
+struct Plain<'a>(&'a Error);
+
+impl fmt::Display for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
             Error::Io { file, doing, source } => write!(f, "{}: cannot {doing}: {source}", file.display()),
             Error::Columnar { file, source } => {
                 let said = source.to_string().replace('\n', " ");
                 write!(f, "{}: not a readable Parquet or Arrow file: {said}", file.display())
             }
-            Error::UnknownFormat { file } => write!(
-                f,
-                "{}: the format is told by the ending; use .csv, .parquet or .arrow",
-                file.display()
-            ),
+            Error::UnknownFormat { file } => {
+                write!(f, "{}: the format is told by the ending; use .csv, .parquet or .arrow", file.display())
+            }
             Error::NoHeader { file } => {
                 write!(f, "{}:1: no header; the first line must name the columns", file.display())
             }
@@ -394,9 +422,12 @@ impl fmt::Display for Error {
             Error::UnevenHierarchy { place, expected, found } => {
                 write!(f, "{place}: {found} labels where the first row has {expected}; every row needs as many")
             }
-            Error::AmbiguousLabel { hierarchy, label } => write!(
+            Error::AmbiguousLabel { place: None, hierarchy, label } => {
+                write!(f, "{hierarchy}: label {} stands for two different sets of values; rename one", quoted(label))
+            }
+            Error::AmbiguousLabel { place: Some(place), hierarchy, label } => write!(
                 f,
-                "{hierarchy}: label {} stands for two different sets of values; rename one",
+                "{place}: {} is written like a generalized value of {hierarchy}; rename it, or list it under `missing`",
                 quoted(label)
             ),
             Error::EmptyHierarchy { place } => {
@@ -435,8 +466,10 @@ impl fmt::Display for Error {
             Error::Mismatch { file, problem } => write!(f, "{}: {problem}", file.display()),
             Error::BadJson { file, source } => write!(f, "{}: not the expected JSON: {source}", file.display()),
             Error::OutputIsInput { file } => {
-                write!(f, "{}: the output would overwrite the input; choose another name", file.display())
+                write!(f, "{}: this would overwrite a file of the job itself; choose another name", file.display())
             }
+            Error::Exists { file } => write!(f, "{}: it exists already; choose another name", file.display()),
+            Error::Defect => write!(f, "an internal error; nothing was released. Please report what you did"),
             Error::CannotBeMet { reason } => write!(f, "the requirements cannot be met: {reason}"),
             Error::CheckFailed { file, reason } => write!(f, "{}: not released: {reason}", file.display()),
         }

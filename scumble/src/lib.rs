@@ -43,13 +43,13 @@
 //! The rooms, in the order in which they may know each other:
 
 pub mod error;
-pub mod ratio;
 pub mod random;
+pub mod ratio;
 
-pub mod table;
-pub mod taxonomy;
 pub mod recoding;
 pub mod source;
+pub mod table;
+pub mod taxonomy;
 
 pub mod loss;
 pub mod privacy;

@@ -26,7 +26,7 @@ pub struct Options {
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
 pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
-    let mut work = Work::read(input, policy, output, options.delimiter)?;
+    let mut work = Work::read(input, policy, output, options)?;
     if let Some(given) = &options.levels {
         let levels = levels_by_hand(given, &work.prepared)?;
         return work.release("fixed-levels", levels, None, options);
@@ -42,7 +42,8 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
 
 /// A level for each quasi-identifier, from those that were given by name.
 fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<usize>> {
-    let wrong = |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
+    let wrong =
+        |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
     for (name, _) in given {
         if !prepared.names.contains(name) {
             let near = nearest(name, prepared.names.iter().map(String::as_str));

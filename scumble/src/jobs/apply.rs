@@ -1,6 +1,6 @@
 //! More rows, recoded the same way, verified as strictly.
 
-use super::{Failure, Options, Work};
+use super::{Failure, Options, Work, check_apart};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::recoding::Recoding;
@@ -16,9 +16,10 @@ pub fn apply(
     output: &Path,
     options: &Options,
 ) -> Result<Report, Failure> {
-    let text = std::fs::read_to_string(recoding).map_err(Error::io(recoding, "read"))?;
+    check_apart(&[output], [recoding].into_iter())?;
+    let text = std::fs::read(recoding).map_err(Error::io(recoding, "read"))?;
     let saved = Recoding::from_json(&text, recoding)?;
-    let work = Work::read(input, policy, output, options.delimiter)?;
+    let work = Work::read(input, policy, output, options)?;
     let levels = saved.levels_for(work.columns(), recoding)?;
     work.release("saved-recoding", levels, None, options)
 }

@@ -7,11 +7,22 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// Names that suggest a direct identifier.
-const IDENTIFIERS: [&str; 10] = ["id", "name", "email", "phone", "ssn", "address", "passport", "iban", "mrn", "account"];
+const IDENTIFIERS: [&str; 10] =
+    ["id", "name", "email", "phone", "ssn", "address", "passport", "iban", "mrn", "account"];
 
 /// Names that suggest something about a person that outsiders should not learn.
 const SENSITIVE: [&str; 12] = [
-    "diagnosis", "disease", "salary", "income", "occupation", "religion", "hiv", "icd", "illness", "medication", "debt",
+    "diagnosis",
+    "disease",
+    "salary",
+    "income",
+    "occupation",
+    "religion",
+    "hiv",
+    "icd",
+    "illness",
+    "medication",
+    "debt",
     "wage",
 ];
 
@@ -26,6 +37,12 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
         "# A first guess, made from names and values. Check every role: what an outsider may know is a\n\
          # quasi-identifier, what nobody should learn is sensitive, what names a person is an identifier.\n",
     );
+    // The more columns, the fewer levels each, so that the search goes through all recodings in time.
+    let widths = match table.columns.len() {
+        0..=7 => 4,
+        8..=10 => 2,
+        _ => 1,
+    };
     for column in &table.columns {
         let Some(dictionary) = column.dictionary() else { continue };
         let present = || dictionary.values().filter(|value| !value.is_empty());
@@ -40,11 +57,12 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
             () => "quasi-identifier",
         };
         let missing = if dictionary.values().any(str::is_empty) { ", some missing" } else { "" };
-        let _ = write!(text, "\n[attributes.{}]           # {distinct} distinct values{missing}\n", toml_key(&column.name));
+        let _ =
+            write!(text, "\n[attributes.{}]           # {distinct} distinct values{missing}\n", toml_key(&column.name));
         let _ = writeln!(text, "role = \"{role}\"");
         let _ = writeln!(text, "type = \"{}\"", kind.name());
         if role == "quasi-identifier" {
-            let _ = writeln!(text, "{}", hierarchy(kind, present().filter_map(|value| kind.number(value))));
+            let _ = writeln!(text, "{}", hierarchy(kind, widths, present().filter_map(|value| kind.number(value))));
         }
     }
     text.push_str(
@@ -56,17 +74,19 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
 }
 
 /// A hierarchy line that works as it stands, or a comment that shows how to write one.
-fn hierarchy(kind: Type, numbers: impl Iterator<Item = f64>) -> String {
+fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> String {
     match kind {
         Type::Date => "hierarchy = { dates = [\"month\", \"quarter\", \"year\", \"decade\"] }".into(),
         Type::Text => "# hierarchy = \"file.csv\"     # a row per leaf: leaf;parent;…;root".into(),
         Type::Integer | Type::Real => {
-            let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
-            // Four widths, doubling, the first about a twentieth of the range, as 1, 2 or 5 times a power of ten.
+            let (low, high) =
+                numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
+            // Widths that double, the first about a twentieth of the range, as 1, 2 or 5 times a power of ten.
             let rough = ((high - low) / 20.0).max(if kind == Type::Integer { 2.0 } else { 1e-6 });
             let power = 10f64.powf(rough.log10().floor());
             let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough).unwrap_or(10.0) * power;
-            let widths: Vec<String> = (0..4).map(|doubling| format!("{}", step * f64::from(1 << doubling))).collect();
+            let widths: Vec<String> =
+                (0..widths).map(|doubling| format!("{}", step * f64::from(1 << doubling))).collect();
             format!("hierarchy = {{ intervals = [{}] }}", widths.join(", "))
         }
     }
@@ -74,6 +94,20 @@ fn hierarchy(kind: Type, numbers: impl Iterator<Item = f64>) -> String {
 
 /// A key of TOML, quoted where it must be.
 fn toml_key(name: &str) -> String {
-    let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    if bare { name.to_string() } else { format!("{}", toml::Value::String(name.to_string())) }
+    let bare =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if bare {
+        return name.to_string();
+    }
+    let mut quoted = String::from("\"");
+    for character in name.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            _ if character.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(character));
+            }
+            _ => quoted.push(character),
+        }
+    }
+    quoted + "\""
 }

@@ -20,12 +20,14 @@ pub use verify::{Verification, verify};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Prepared};
 use crate::recoding::Recoding;
-use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, replace, schema};
+use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, schema};
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
 use serde_json::Value;
-use std::path::Path;
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// A job that released nothing: why, and where a requirement was the reason, how far it fell short.
@@ -67,7 +69,7 @@ impl Clock {
 /// Opens a file whose format its name tells.
 fn open(file: &Path, delimiter: Option<u8>) -> Result<Source> {
     let format = match Format::of(file)? {
-        Format::Csv(_) => Format::Csv(delimiter),
+        Format::Csv(usual) => Format::Csv(delimiter.or(usual)),
         format => format,
     };
     Source::open(file, format)
@@ -88,16 +90,16 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     /// Reads the input once. What could be known to fail at the end is refused here: an output of no known format, or
     /// one that would overwrite the input.
-    fn read(input: &Path, policy: &'a Policy, output: &'a Path, delimiter: Option<u8>) -> Result<Work<'a>> {
+    fn read(input: &Path, policy: &'a Policy, output: &'a Path, options: &Options) -> Result<Work<'a>> {
         let mut clock = Clock::start();
-        let real = |file: &Path| std::fs::canonicalize(file).ok();
-        if real(input).is_some_and(|input| real(output) == Some(input)) {
-            return Err(Error::OutputIsInput { file: output.to_path_buf() });
-        }
         let asked = Format::of(output)?;
-        let source = open(input, delimiter)?;
+        let report = report_of(output);
+        let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
+        check_apart(&outputs, policy.files().chain([input]))?;
+        let source = open(input, options.delimiter)?;
         let format = match (asked, source.format()) {
-            (Format::Csv(None), Format::Csv(delimiter)) => Format::Csv(delimiter),
+            (Format::Csv(_), Format::Csv(delimiter)) => Format::Csv(delimiter),
+            (Format::Csv(usual), _) => Format::Csv(options.delimiter.or(usual)),
             (format, _) => format,
         };
         let roles = policy.roles(&source, false)?;
@@ -144,9 +146,12 @@ impl<'a> Work<'a> {
             return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
         }
         self.clock.phase("verify");
-        if let Some(file) = &options.save_recoding {
-            replace(file, &(Recoding::full_domain(self.columns(), &levels).to_json() + "\n"))?;
-        }
+        // Whatever can fail has been done when the release gets its name.
+        let saved = match &options.save_recoding {
+            None => None,
+            Some(file) => Some(Draft::with(file, &(Recoding::full_domain(self.columns(), &levels).to_json() + "\n"))?),
+        };
+        let beside = Draft::new(&report_of(self.output))?;
         draft.publish()?;
         self.clock.phase("publish");
         let level = |((name, tree), level): ((&str, &Taxonomy), &usize)| (name.to_string(), *level, tree.height());
@@ -162,11 +167,33 @@ impl<'a> Work<'a> {
             io: Io { read: self.bytes + written, written },
             phases: self.clock.phases,
         };
-        let mut beside = self.output.as_os_str().to_os_string();
-        beside.push(".report.json");
-        let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default();
-        replace(Path::new(&beside), &(json + "\n"))?;
+        let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n";
+        beside.writer()?.write_all(json.as_bytes()).map_err(Error::io(beside.target(), "write"))?;
+        beside.publish()?;
+        saved.map_or(Ok(()), Draft::publish)?;
         Ok(report)
+    }
+}
+
+/// The report's place, beside a release.
+fn report_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_os_string();
+    name.push(".report.json");
+    name.into()
+}
+
+/// Refuses outputs that would overwrite a file the job reads, or one another.
+fn check_apart<'a>(outputs: &[&Path], inputs: impl Iterator<Item = &'a Path>) -> Result<()> {
+    // A file that is not there yet is known by its folder and name.
+    let real = |file: &Path| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = || std::fs::canonicalize(folder).map(|folder| folder.join(file.file_name().unwrap_or_default()));
+        std::fs::canonicalize(file).or_else(|_| folder()).unwrap_or_else(|_| file.to_path_buf())
+    };
+    let mut taken: HashSet<PathBuf> = inputs.map(real).collect();
+    match outputs.iter().find(|output| !taken.insert(real(output))) {
+        Some(output) => Err(Error::OutputIsInput { file: output.to_path_buf() }),
+        None => Ok(()),
     }
 }
 

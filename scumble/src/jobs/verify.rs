@@ -5,9 +5,7 @@ use crate::policy::Policy;
 use crate::release::{Verified, verify as judge};
 use crate::source::{Format, Source, encode};
 use crate::table::{Role, Table};
-use crate::taxonomy::Hierarchy;
 use serde_json::{Value, json};
-use std::collections::HashSet;
 use std::path::Path;
 
 /// How a release came out.
@@ -79,23 +77,24 @@ fn verify_source(source: Source, policy: &Policy) -> Result<Verification> {
     Ok(Verification { verified, counted: counted.names, problems })
 }
 
-/// Values of quasi-identifiers that no node of their hierarchy file is called, one for each column.
+/// Values of quasi-identifiers that no node of their hierarchy is called, one for each column.
 fn unknown_labels(policy: &Policy, table: &Table) -> Vec<String> {
     let mut found = Vec::new();
     for column in table.with_role(Role::QuasiIdentifier) {
-        let (Some(attribute), Some(dictionary)) = (policy.attribute(&column.name), column.dictionary()) else { continue };
-        let Hierarchy::File(hierarchy) = &attribute.hierarchy else { continue };
-        let labels: HashSet<&str> = hierarchy.rows().iter().flatten().map(String::as_str).collect();
+        let (Some(attribute), Some(dictionary)) = (policy.attribute(&column.name), column.dictionary()) else {
+            continue;
+        };
+        let hierarchy = &attribute.hierarchy;
         let unknown = (0..dictionary.len() as u32).find(|code| {
             let value = dictionary.value(*code);
-            !value.is_empty() && !labels.contains(value)
+            !value.is_empty() && !hierarchy.is_label(value, attribute.kind)
         });
         if let Some(code) = unknown {
-            let place = Place { file: table.file.clone(), line: Some(dictionary.line(code)), column: Some(column.name.clone()) };
+            let line = Some(dictionary.line(code));
             let error = Error::NotInHierarchy {
-                place,
+                place: Place { file: table.file.clone(), line, column: Some(column.name.clone()) },
                 value: dictionary.value(code).to_string(),
-                hierarchy: hierarchy.file().display().to_string(),
+                hierarchy: hierarchy.describe(),
             };
             found.push(error.to_string());
         }

@@ -14,9 +14,10 @@ pub fn non_uniform_entropy(counts: &[u64], kept: &[u64], group_of: &[u32]) -> f6
         sizes[*group as usize] += count;
     }
     let bits = |count: u64, of: u64| (of as f64 / count as f64).log2();
-    let lost = counts.iter().zip(kept).zip(group_of).filter(|((count, _), _)| **count > 0).map(|((count, kept), group)| {
-        *kept as f64 * bits(*count, sizes[*group as usize]) + (*count - *kept) as f64 * bits(*count, rows)
-    });
+    let lost =
+        counts.iter().zip(kept).zip(group_of).filter(|((count, _), _)| **count > 0).map(|((count, kept), group)| {
+            *kept as f64 * bits(*count, sizes[*group as usize]) + (*count - *kept) as f64 * bits(*count, rows)
+        });
     lost.sum::<f64>() / rows as f64
 }
 

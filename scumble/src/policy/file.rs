@@ -101,7 +101,8 @@ impl<'a> Entry<'a> {
 
     fn items(&self) -> Result<Vec<Entry<'a>>> {
         let DeValue::Array(array) = self.value else { return Err(self.wrong("a list")) };
-        let item = |value: &'a Spanned<DeValue<'a>>| Entry { at: value.span().start, value: value.get_ref(), ..self.clone() };
+        let item =
+            |value: &'a Spanned<DeValue<'a>>| Entry { at: value.span().start, value: value.get_ref(), ..self.clone() };
         Ok(array.iter().map(item).collect())
     }
 
@@ -208,7 +209,8 @@ fn hierarchy(entry: &Entry<'_>) -> Result<Hierarchy> {
         return Ok(Hierarchy::File(HierarchyFile::new(&file, read_records(&file)?)?));
     }
     let section = entry.table(Some("attributes.*.hierarchy"))?;
-    let kinds: Vec<&str> = ["intervals", "mask", "dates"].into_iter().filter(|kind| section.get(kind).is_some()).collect();
+    let kinds: Vec<&str> =
+        ["intervals", "mask", "dates"].into_iter().filter(|kind| section.get(kind).is_some()).collect();
     let expected = "a path, or a table with just one of `intervals`, `mask` and `dates`";
     let [kind] = kinds[..] else { return Err(entry.wrong(expected)) };
     let belongs = |key: &str| match key {
@@ -292,7 +294,9 @@ fn diversity(entry: &Entry<'_>) -> Result<DiversityAsked> {
     // The parameters themselves are checked where the requirement is made; here the line is known.
     match crate::privacy::LDiversity::new(0, form) {
         Some(_) => Ok(DiversityAsked { form, sensitive: sensitive(&section)? }),
-        None if matches!(form, Diversity::Recursive { l: 1.., .. }) => Err(section.required("c")?.wrong("a number above 0")),
+        None if matches!(form, Diversity::Recursive { l: 1.., .. }) => {
+            Err(section.required("c")?.wrong("a number above 0"))
+        }
         None => Err(l.wrong(real)),
     }
 }

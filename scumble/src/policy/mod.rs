@@ -152,6 +152,15 @@ impl Policy {
         file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
     }
 
+    /// The policy's file and the hierarchy files that it names.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        let hierarchies = self.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {
+            Hierarchy::File(file) => Some(file.file()),
+            _ => None,
+        });
+        std::iter::once(self.file.as_path()).chain(hierarchies)
+    }
+
     /// What the policy says of a column.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)

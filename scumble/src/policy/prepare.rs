@@ -99,7 +99,8 @@ impl Policy {
     pub(crate) fn counted(&self, table: &Table) -> Result<Counted> {
         let incomplete = |missing: String| Error::Incomplete { file: self.file.clone(), missing };
         let sensitive: Vec<&Column> = table.with_role(Role::Sensitive).collect();
-        let mut counted = Counted { names: Vec::new(), codes: Vec::new(), values: Vec::new(), requirements: Vec::new() };
+        let mut counted =
+            Counted { names: Vec::new(), codes: Vec::new(), values: Vec::new(), requirements: Vec::new() };
         let mut bindings: Vec<(Arc<crate::taxonomy::Taxonomy>, Type, bool)> = Vec::new();
         // The columns that a requirement is about, counted when first asked for.
         let mut columns_of = |about: &Option<String>, what: &str, counted: &mut Counted| -> Result<Vec<usize>> {
@@ -119,7 +120,8 @@ impl Policy {
                     None => {
                         let Data::Coded { codes, .. } = &column.data else { continue };
                         let binding = self.bind(table, column)?;
-                        let has_tree = self.attribute(&column.name).is_some_and(|a| !matches!(a.hierarchy, Hierarchy::None));
+                        let has_tree =
+                            self.attribute(&column.name).is_some_and(|a| !matches!(a.hierarchy, Hierarchy::None));
                         counted.names.push(column.name.clone());
                         counted.values.push(binding.taxonomy.codes() as usize);
                         counted.codes.push(codes.iter().map(|code| binding.leaf_of[*code as usize]).collect());
@@ -156,7 +158,9 @@ impl Policy {
                 DistanceAsked::Fitting if ordered => Distance::Ordered,
                 DistanceAsked::Ordered if !ordered => {
                     let name = &counted.names[column];
-                    return Err(incomplete(format!("the ordered distance needs numbers or dates, and `{name}` is text")));
+                    return Err(incomplete(format!(
+                        "the ordered distance needs numbers or dates, and `{name}` is text"
+                    )));
                 }
                 DistanceAsked::Ordered => Distance::Ordered,
                 DistanceAsked::Fitting | DistanceAsked::Equal => Distance::Equal,

@@ -3,7 +3,7 @@
 //! A [`Recoding`] is all that passes from a search to a release. It can be saved and applied later to other rows of the
 //! same shape.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::taxonomy::Taxonomy;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Recoding {
         let mut levels = Vec::new();
         for (name, taxonomy) in columns {
             let saved = attributes.iter().find(|attribute| attribute.name == name);
-            let saved = saved.ok_or_else(|| mismatch(format!("no level for the quasi-identifier `{name}`")))?;
+            let saved = saved.ok_or_else(|| mismatch(format!("no level for the quasi-identifier {}", quoted(name))))?;
             levels.push(if saved.root { taxonomy.height() } else { saved.level.min(taxonomy.height()) });
         }
         if levels.len() != attributes.len() {
@@ -81,9 +81,9 @@ impl Recoding {
     }
 
     /// Reads what [`to_json`](Self::to_json) wrote.
-    pub fn from_json(text: &str, file: &Path) -> Result<Recoding> {
+    pub fn from_json(text: &[u8], file: &Path) -> Result<Recoding> {
         let saved: Saved =
-            serde_json::from_str(text).map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;
+            serde_json::from_slice(text).map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;
         if saved.version != VERSION {
             let problem = format!("version {} of a recoding; this program reads {VERSION}", saved.version);
             return Err(Error::Mismatch { file: file.to_path_buf(), problem });
@@ -101,9 +101,9 @@ mod tests {
         let attribute = AttributeLevel { name: "age".into(), level: 2, root: false };
         let recoding = Recoding::FullDomain { attributes: vec![attribute] };
         let json = recoding.to_json();
-        assert_eq!(Recoding::from_json(&json, Path::new("r")).unwrap(), recoding);
+        assert_eq!(Recoding::from_json(json.as_bytes(), Path::new("r")).unwrap(), recoding);
         let newer = json.replace("\"version\": 1", "\"version\": 2");
-        assert!(matches!(Recoding::from_json(&newer, Path::new("r")), Err(Error::Mismatch { .. })));
-        assert!(matches!(Recoding::from_json("{}", Path::new("r")), Err(Error::BadJson { .. })));
+        assert!(matches!(Recoding::from_json(newer.as_bytes(), Path::new("r")), Err(Error::Mismatch { .. })));
+        assert!(matches!(Recoding::from_json(b"{}", Path::new("r")), Err(Error::BadJson { .. })));
     }
 }

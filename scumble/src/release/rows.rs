@@ -24,8 +24,7 @@ pub fn schema(table: &Table) -> SchemaRef {
         }
         _ => DataType::Utf8,
     };
-    let fields: Vec<Field> =
-        table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
+    let fields: Vec<Field> = table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
     Arc::new(Schema::new(fields))
 }
 
@@ -156,7 +155,8 @@ fn sort(
     class_of_row: &[u32],
     class_ranks: &[u32],
 ) -> Result<(), ArrowError> {
-    let mut keys: Vec<u64> = rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
+    let mut keys: Vec<u64> =
+        rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
     let mut room = class_ranks.len().max(1).leading_zeros();
     let mut compared: Vec<DynComparator> = Vec::new();
     for (column, array) in table.columns.iter().zip(arrays) {
@@ -174,6 +174,10 @@ fn sort(
                 } else {
                     let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
                     compared.push(make_comparator(&ranked, &ranked, SortOptions::default())?);
+                }
+                // A null and an empty text have one code and are released as they were.
+                if let Some(array) = array {
+                    compared.push(make_comparator(array, array, SortOptions::default())?);
                 }
             }
             (_, Some(array)) => compared.push(make_comparator(array, array, SortOptions::default())?),

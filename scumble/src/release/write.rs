@@ -5,7 +5,7 @@
 //! lock that nobody holds any more, and is removed by the next draft of the same target.
 
 use crate::error::{Error, Result};
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -23,25 +23,37 @@ pub struct Draft {
 impl Draft {
     /// An empty private file beside `target`.
     pub fn new(target: &Path) -> Result<Draft> {
+        if target.is_dir() {
+            return Err(Error::io(target, "write")(std::io::ErrorKind::IsADirectory.into()));
+        }
         remove_abandoned(target);
         let mut number = 0u32;
-        let (path, file) = loop {
+        loop {
             let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
             let mut options = OpenOptions::new();
             options.read(true).write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
             match options.open(&path) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => number += 1,
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
                 Err(error) => return Err(Error::io(target, "write")(error)),
-                Ok(file) => break (path, file),
+                Ok(file) if is_held(&file, &path) => {
+                    return Ok(Draft { target: target.to_path_buf(), path, file: Some(file) });
+                }
+                // Between its making and its lock another run took it for abandoned.
+                Ok(_) if number >= 1000 => {
+                    return Err(Error::io(target, "write")(std::io::ErrorKind::ResourceBusy.into()));
+                }
+                Ok(_) => {}
             }
-        };
-        let draft = Draft { target: target.to_path_buf(), path, file: Some(file) };
-        if let Some(file) = &draft.file {
-            // Where a file system knows no locks the draft works, it is only not told apart from an abandoned one.
-            let _ = file.try_lock();
+            number += 1;
         }
+    }
+
+    /// A draft with this content.
+    pub fn with(target: &Path, content: &str) -> Result<Draft> {
+        let draft = Draft::new(target)?;
+        draft.writer()?.write_all(content.as_bytes()).map_err(Error::io(target, "write"))?;
         Ok(draft)
     }
 
@@ -89,9 +101,32 @@ impl Drop for Draft {
 
 /// Writes a small file whole: it appears complete, readable by its owner only, or not at all.
 pub fn replace(target: &Path, content: &str) -> Result<()> {
-    let draft = Draft::new(target)?;
-    draft.writer()?.write_all(content.as_bytes()).map_err(Error::io(target, "write"))?;
-    draft.publish()
+    Draft::with(target, content)?.publish()
+}
+
+/// Locks a new draft; whether it is ours now, and still there. Where a file system knows no locks every draft counts as
+/// held, and nobody removes another's.
+fn is_held(file: &File, path: &Path) -> bool {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => true,
+        Ok(()) => is_same(file, path),
+    }
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |file: std::fs::Metadata| (file.dev(), file.ino());
+    match (file.metadata(), std::fs::metadata(path)) {
+        (Ok(file), Ok(path)) => identity(file) == identity(path),
+        _ => false,
+    }
+}
+
+#[cfg(not(unix))]
+fn is_same(_: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 fn folder_of(target: &Path) -> &Path {

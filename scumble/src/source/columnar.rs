@@ -28,6 +28,10 @@ const MAGIC: &[u8] = b"ARROW1";
 
 impl Reader {
     pub(super) fn open(path: &Path, format: Format) -> Result<Reader> {
+        guarded(path, || Reader::open_unguarded(path, format))
+    }
+
+    fn open_unguarded(path: &Path, format: Format) -> Result<Reader> {
         let mut file = File::open(path).map_err(Error::io(path, "read"))?;
         let broken = |source: ArrowError| Error::Columnar { file: path.to_path_buf(), source };
         let kind = match format {
@@ -65,7 +69,7 @@ impl Reader {
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
         };
         let pick = move |batch: RecordBatch| batch.project(&columns);
-        let batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
+        let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
             // Parquet skips unwanted columns on disk; the others are read whole.
             Kind::Parquet(builder) => {
                 let mask = ProjectionMask::roots(builder.parquet_schema(), (0..wanted.len()).filter(|c| wanted[*c]));
@@ -76,14 +80,30 @@ impl Reader {
             Kind::Stream(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
         };
         let mut row = 1;
-        Ok(Box::new(batches.filter_map(move |batch| match batch {
-            Ok(batch) if batch.num_rows() == 0 => None,
-            Ok(batch) => {
+        let mut failed = false;
+        let guarded_batches = std::iter::from_fn(move || {
+            // After an error the reader is in no state to go on.
+            let next = if failed { Ok(None) } else { guarded(&path, || Ok(batches.next())) };
+            failed = !matches!(next, Ok(Some(Ok(_))));
+            next.transpose()
+        });
+        Ok(Box::new(guarded_batches.filter_map(move |batch| match batch {
+            Ok(Ok(batch)) if batch.num_rows() == 0 => None,
+            Ok(Ok(batch)) => {
                 let lines = Lines::From(row);
                 row += batch.num_rows() as u64;
                 Some(Ok(Batch { columns: batch.columns().to_vec(), lines }))
             }
-            Err(source) => Some(Err(broken(source))),
+            Ok(Err(source)) => Some(Err(broken(source))),
+            Err(error) => Some(Err(error)),
         })))
     }
+}
+
+/// Arrow's readers trust a file's own sizes in places, and panic where these are wrong. A damaged file is an error.
+fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
+        let source = ArrowError::ParseError("it is damaged".into());
+        Err(Error::Columnar { file: path.to_path_buf(), source })
+    })
 }

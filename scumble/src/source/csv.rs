@@ -14,8 +14,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The delimiters that are tried, in order of preference.
-const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
+/// The delimiters of a table, in order of preference.
+const OF_TABLES: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// The delimiters of a hierarchy: the semicolon is the custom, and labels may have commas.
+const OF_HIERARCHIES: [u8; 4] = [b';', b',', b'\t', b'|'];
 
 /// How much of a file is looked at to find its delimiter.
 const SNIFFED: usize = 64 * 1024;
@@ -33,10 +36,13 @@ pub(super) struct Records {
     ends: Vec<usize>,
     fields: usize,
     line: u64,
+    /// Line breaks that the machine was not shown.
+    skipped: u64,
 }
 
 impl Records {
-    fn open(path: &Path, delimiter: Option<u8>) -> Result<(Records, u8)> {
+    /// `preferred` are the delimiters that are tried, the best guess first.
+    fn open(path: &Path, delimiter: Option<u8>, preferred: [u8; 4]) -> Result<(Records, u8)> {
         let file = File::open(path).map_err(Error::io(path, "read"))?;
         let mut records = Records {
             path: path.to_path_buf(),
@@ -50,6 +56,7 @@ impl Records {
             ends: vec![0; 64],
             fields: 0,
             line: 1,
+            skipped: 0,
         };
         while !records.ended && records.filled < SNIFFED {
             records.fill()?;
@@ -57,7 +64,7 @@ impl Records {
         if records.buffer[..records.filled].starts_with(b"\xEF\xBB\xBF") {
             records.at = 3;
         }
-        let delimiter = delimiter.unwrap_or_else(|| sniff(&records.buffer[records.at..records.filled]));
+        let delimiter = delimiter.unwrap_or_else(|| sniff(&records.buffer[records.at..records.filled], preferred));
         records.machine = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
         Ok((records, delimiter))
     }
@@ -81,7 +88,8 @@ impl Records {
 
     /// Goes on to the next record; `false` at the end.
     fn advance(&mut self) -> Result<bool> {
-        self.line = self.machine.line();
+        self.skip_line_breaks()?;
+        self.line = self.machine.line() + self.skipped;
         let (mut written, mut fields) = (0, 0);
         loop {
             if self.at == self.filled && !self.ended {
@@ -116,6 +124,25 @@ impl Records {
         }
     }
 
+    /// Blank lines, and the second half of a CRLF, so that the line of the next record is known before it is read.
+    fn skip_line_breaks(&mut self) -> Result<()> {
+        loop {
+            if self.at == self.filled {
+                if self.ended {
+                    return Ok(());
+                }
+                self.fill()?;
+                continue;
+            }
+            match self.buffer[self.at] {
+                b'\n' => self.skipped += 1,
+                b'\r' => {}
+                _ => return Ok(()),
+            }
+            self.at += 1;
+        }
+    }
+
     fn field(&self, number: usize) -> &[u8] {
         let start = if number == 0 { 0 } else { self.ends[number - 1] };
         &self.output[start..self.ends[number]]
@@ -135,7 +162,7 @@ impl Records {
 }
 
 /// The delimiter that cuts the first records into the same number of fields, the larger the better.
-fn sniff(start: &[u8]) -> u8 {
+fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     let score = |delimiter: u8| {
         let mut machine = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
         let (mut rest, mut output, mut ends) = (start, vec![0; start.len() + 1], vec![0; start.len() + 1]);
@@ -152,24 +179,23 @@ fn sniff(start: &[u8]) -> u8 {
         let even = counts.iter().filter(|count| **count == fields).count();
         if fields < 2 { (0, 0) } else { (even * 100 / counts.len().max(1), fields) }
     };
-    let best = DELIMITERS.into_iter().rev().max_by_key(|delimiter| score(*delimiter));
-    best.filter(|delimiter| score(*delimiter) > (0, 0)).unwrap_or(b',')
+    let best = preferred.into_iter().rev().max_by_key(|delimiter| score(*delimiter));
+    best.filter(|delimiter| score(*delimiter) > (0, 0)).unwrap_or(preferred[0])
 }
 
 /// Opens a file and reads its header.
 pub(super) fn open(path: &Path, delimiter: Option<u8>) -> Result<(Records, u8, SchemaRef)> {
-    let (mut records, delimiter) = Records::open(path, delimiter)?;
+    let (mut records, delimiter) = Records::open(path, delimiter, OF_TABLES)?;
     if !records.advance()? {
         return Err(Error::NoHeader { file: path.to_path_buf() });
     }
-    let fields: Vec<Field> =
-        records.texts()?.into_iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
+    let fields: Vec<Field> = records.texts()?.into_iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
     Ok((records, delimiter, Arc::new(Schema::new(fields))))
 }
 
 /// All records of a file, with their lines.
 pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
-    let (mut records, _) = Records::open(path, None)?;
+    let (mut records, _) = Records::open(path, None, OF_HIERARCHIES)?;
     let mut all = Vec::new();
     while records.advance()? {
         all.push((records.line, records.texts()?));

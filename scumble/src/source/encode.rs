@@ -21,7 +21,8 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     for (field, role) in source.schema().fields().iter().zip(roles) {
         let place = || Place::file(&file).column(field.name().clone());
         let text = field.data_type() == &DataType::Utf8;
-        if !matches!(role, Role::Identifier | Role::Insensitive) && !can_cast_types(field.data_type(), &DataType::Utf8) {
+        if !matches!(role, Role::Identifier | Role::Insensitive) && !can_cast_types(field.data_type(), &DataType::Utf8)
+        {
             let data_type = field.data_type().to_string();
             return Err(Error::UnsupportedColumn { place: place(), data_type });
         }

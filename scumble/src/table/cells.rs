@@ -158,7 +158,8 @@ impl Tallies {
                 row[*value as usize] += count;
             }
         }
-        let mut merged = Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::with_capacity(groups * values) };
+        let mut merged =
+            Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::with_capacity(groups * values) };
         merged.starts.push(0);
         for row in table.chunks_exact(values.max(1)) {
             let filled = row.iter().enumerate().filter(|(_, count)| **count > 0);

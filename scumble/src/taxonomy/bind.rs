@@ -48,9 +48,20 @@ pub fn bind(
     file: &Path,
 ) -> Result<Binding> {
     let spot = Spot { file, column, dictionary };
+    bind_at(hierarchy, declared, missing, &spot).map_err(|error| match error {
+        Error::AmbiguousLabel { place: None, hierarchy, label } => {
+            let code = (0..dictionary.len() as u32).find(|code| dictionary.value(*code) == label);
+            Error::AmbiguousLabel { place: code.map(|code| spot.place(code)), hierarchy, label }
+        }
+        error => error,
+    })
+}
+
+fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], spot: &Spot<'_>) -> Result<Binding> {
+    let dictionary = spot.dictionary;
     let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
     if let Hierarchy::File(rows) = hierarchy {
-        return bind_file(rows, declared, is_missing, &spot);
+        return bind_file(rows, declared, is_missing, spot);
     }
     // In the order of their text, not of their appearance: the order of a taxonomy must not tell the order of rows.
     let mut present: Vec<u32> =

@@ -42,6 +42,19 @@ impl DateLevel {
     }
 }
 
+/// Whether a text may stand in a release: a day, one of the steps, or the root.
+pub fn is_label(steps: &[DateLevel], text: &str) -> bool {
+    // Any day within a step is called by the step's label, so the first one tells.
+    let digits = |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
+    let year = digits(0..4).or_else(|| digits(0..3).map(|decade| decade * 10));
+    let quarter = text.get(6..7).and_then(|part| part.parse::<u32>().ok()).filter(|_| text.contains('Q'));
+    let month = quarter.map(|quarter| quarter * 3).or_else(|| digits(5..7)).unwrap_or(1);
+    let first = year.and_then(|year| Day::new(year as i32, month, 1));
+    text == ROOT
+        || text.parse::<Day>().is_ok()
+        || first.is_some_and(|day| steps.iter().any(|step| step.label(day) == text))
+}
+
 /// The tree over distinct days in ascending order; `texts` are their labels.
 pub(super) fn taxonomy(steps: &[DateLevel], days: &[Day], texts: &[&str], with_missing: bool) -> Result<Taxonomy> {
     let labels: Vec<Vec<String>> = days.iter().map(|day| steps.iter().map(|step| step.label(*day)).collect()).collect();
@@ -77,6 +90,11 @@ mod tests {
             super::super::tests::check_laws(&tree);
             for (code, _) in days.iter().enumerate() {
                 prop_assert_eq!(tree.level(0).label(code as u32), texts[code]);
+                for label in tree.levels().iter().map(|level| level.label(level.node_of(code as u32))) {
+                    prop_assert!(is_label(&DateLevel::all(), label), "{}", label);
+                    let odd = format!("{label} (Ann)");
+                    prop_assert!(!is_label(&DateLevel::all(), &odd));
+                }
             }
         }
     }

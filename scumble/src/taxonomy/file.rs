@@ -83,7 +83,9 @@ mod tests {
     fn what_is_not_a_tree_is_refused_with_its_line() {
         let line = |error: Error| error.to_string();
         assert!(line(read(&[&["a", "x", "*"], &["a", "x", "*"]]).unwrap_err()).starts_with("h.csv:2: leaf `a`"));
-        assert!(line(read(&[&["a", "x", "p", "*"], &["b", "x", "q", "*"]]).unwrap_err()).contains("`x` lies below `q`"));
+        assert!(
+            line(read(&[&["a", "x", "p", "*"], &["b", "x", "q", "*"]]).unwrap_err()).contains("`x` lies below `q`")
+        );
         assert!(line(read(&[&["a", "x", "*"], &["b", "*"]]).unwrap_err()).starts_with("h.csv:2: 2 labels"));
         assert!(matches!(read(&[&["a", "x"], &["b", "y"]]), Err(Error::TwoParents { .. })));
         assert!(matches!(read(&[]), Err(Error::EmptyHierarchy { .. })));

@@ -7,6 +7,10 @@
 
 use super::{Level, ROOT, Taxonomy};
 use crate::error::Result;
+use crate::table::Type;
+
+/// The largest number that may bound a domain.
+const MOST: f64 = (1u64 << 53) as f64;
 
 /// Widths and the domain they cover.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,9 +29,12 @@ impl Intervals {
         if widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0.0) {
             return Err("growing widths, each a multiple of the one before, so that intervals nest");
         }
+        // Whole numbers are counted exactly up to 2^53.
+        if [from, to].into_iter().flatten().any(|end| !(end.abs() <= MOST)) {
+            return Err("`from` and `to` between -2^53 and 2^53");
+        }
         match (from, to) {
-            (Some(from), Some(to)) if !(from < to) => Err("`from` below `to`"),
-            _ if [from, to].into_iter().flatten().any(|end| !end.is_finite()) => Err("finite ends"),
+            (Some(from), Some(to)) if from >= to => Err("`from` below `to`"),
             _ => Ok(Intervals { widths, from, to }),
         }
     }
@@ -89,11 +96,46 @@ impl Intervals {
         Taxonomy::checked(self.describe(), levels, missing)
     }
 
+    /// Whether a text may stand in a release: a number of the domain, an interval, or the root. Where the policy does not
+    /// say the domain, where intervals begin is known and how the last one ends is not.
+    pub fn is_label(&self, text: &str, kind: Type) -> bool {
+        let inside = |number: f64| self.from.is_none_or(|from| from <= number) && self.to.is_none_or(|to| number <= to);
+        if text == ROOT || kind.number(text).is_some_and(inside) {
+            return true;
+        }
+        let whole = kind == Type::Integer && self.is_whole();
+        let from = self.from.unwrap_or(0.0);
+        self.widths.iter().any(|width| {
+            let starts = numbers_in(text).into_iter().filter(|start| inside(*start) && (start - from) % width == 0.0);
+            starts.into_iter().any(|start| {
+                let inner = (start + width, false);
+                let ends = match self.to {
+                    Some(to) if (start - from) / width >= ((to - from) / width).ceil() - 1.0 => vec![(to, true)],
+                    Some(_) => vec![inner],
+                    None => numbers_in(text).into_iter().map(|end| (end, true)).chain([inner]).collect(),
+                };
+                let fits = |end: f64| end > start && end <= start + width;
+                ends.into_iter().any(|(end, last)| fits(end) && label(start, end, last, whole) == text)
+            })
+        })
+    }
+
     /// The intervals in one phrase, for errors.
     pub(super) fn describe(&self) -> String {
         let end = |end: Option<f64>| end.map_or("…".to_string(), |end| end.to_string());
         format!("the intervals from {} to {}", end(self.from), end(self.to))
     }
+}
+
+/// The numbers that a label may be made of.
+fn numbers_in(text: &str) -> Vec<f64> {
+    let parts = text.split(['[', ']', ')', ' ', ',']).flat_map(|part| {
+        // A sign begins a number; a dash behind a digit ends one.
+        let dash = part.char_indices().skip(1).find(|(_, character)| *character == '-').map(|(at, _)| at);
+        let (first, second) = dash.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
+        [first, second]
+    });
+    parts.filter_map(|part| part.parse().ok()).collect()
 }
 
 /// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `[20, 25)` for real ones.
@@ -137,6 +179,32 @@ mod tests {
         assert_eq!(taxonomy.leaves(), 101);
         assert_eq!(taxonomy.level(1).leaves(0), 5);
         assert_eq!(taxonomy.level(1).leaves(taxonomy.level(1).node_of(6)), 6);
+    }
+
+    #[test]
+    fn what_a_tree_writes_is_a_label_and_little_else_is() {
+        let values: Vec<f64> = (-30..=100).map(f64::from).collect();
+        let texts: Vec<String> = values.iter().map(f64::to_string).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        for (from, to) in [(None, None), (Some(-30.0), Some(100.0)), (Some(-40.0), Some(103.0))] {
+            let intervals = Intervals::new(vec![5.0, 10.0, 20.0], from, to).unwrap();
+            for (kind, whole) in [(Type::Integer, true), (Type::Real, false)] {
+                let taxonomy = intervals.taxonomy(&values, &texts, whole, false).unwrap();
+                for level in taxonomy.levels() {
+                    for node in 0..level.len() as u32 {
+                        assert!(intervals.is_label(level.label(node), kind), "{:?} {}", (from, to), level.label(node));
+                    }
+                }
+                for odd in ["", "old", "3-7", "30-39 (Ann)", "[3, 8)", "5-", "-"] {
+                    assert!(!intervals.is_label(odd, kind), "{odd}");
+                }
+            }
+        }
+        let ages = Intervals::new(vec![10.0], Some(0.0), Some(100.0)).unwrap();
+        for odd in ["101", "-1", "130-139", "30-38", "90-99", "100-109"] {
+            assert!(!ages.is_label(odd, Type::Integer), "{odd}");
+        }
+        assert!(ages.is_label("90-100", Type::Integer));
     }
 
     #[test]

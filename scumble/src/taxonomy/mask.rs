@@ -69,8 +69,7 @@ mod tests {
     #[test]
     fn characters_go_one_by_one() {
         let (taxonomy, codes) = MASK.taxonomy(&["13053", "13068", "14850"], false).unwrap();
-        let labels: Vec<&str> =
-            taxonomy.levels().iter().map(|level| level.label(level.node_of(codes[0]))).collect();
+        let labels: Vec<&str> = taxonomy.levels().iter().map(|level| level.label(level.node_of(codes[0]))).collect();
         assert_eq!(labels, ["13053", "1305*", "130**", "13***", "1****", "*****"]);
         assert_eq!(Mask { side: Side::Left, character: '#' }.apply("año", 2), "##o");
     }

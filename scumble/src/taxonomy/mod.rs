@@ -22,6 +22,7 @@ pub use intervals::Intervals;
 pub use mask::{Mask, Side};
 
 use crate::error::{Error, Result};
+use crate::table::Type;
 use std::collections::HashMap;
 
 /// The label of a root that no file names.
@@ -44,6 +45,35 @@ pub enum Hierarchy {
 }
 
 impl Hierarchy {
+    /// Whether a text may stand in a release of a column with this hierarchy. Where any text may be a value (a mask, or
+    /// no hierarchy over text), everything may.
+    pub fn is_label(&self, text: &str, declared: Option<Type>) -> bool {
+        let numeric = |kind: Type| text == ROOT || kind.number(text).is_some();
+        match (self, declared) {
+            (Hierarchy::File(file), _) => file.rows().iter().flatten().any(|label| label == text),
+            (Hierarchy::Intervals(intervals), Some(kind)) => intervals.is_label(text, kind),
+            // Whole numbers unless a value says otherwise, which then is a real one.
+            (Hierarchy::Intervals(intervals), None) => {
+                [Type::Integer, Type::Real, Type::Date].into_iter().any(|kind| intervals.is_label(text, kind))
+            }
+            (Hierarchy::Dates(steps), _) => dates::is_label(steps, text),
+            (Hierarchy::Mask(_), _) | (Hierarchy::None, None | Some(Type::Text)) => true,
+            (Hierarchy::None, Some(Type::Date)) => dates::is_label(&DateLevel::all(), text),
+            (Hierarchy::None, Some(kind)) => numeric(kind),
+        }
+    }
+
+    /// The hierarchy in one phrase, for errors.
+    pub fn describe(&self) -> String {
+        match self {
+            Hierarchy::File(file) => file.file().display().to_string(),
+            Hierarchy::Intervals(intervals) => intervals.describe(),
+            Hierarchy::Mask(mask) => mask.describe(),
+            Hierarchy::Dates(_) => "the calendar".into(),
+            Hierarchy::None => "its type".into(),
+        }
+    }
+
     /// The kinds of hierarchy that a policy may name, with what they mean.
     pub const KINDS: [(&'static str, &'static str); 4] = [
         ("a path", "a CSV file with a row per leaf, leaf;parent;…;root"),
@@ -200,7 +230,7 @@ impl Taxonomy {
             for (node, label) in level.labels.iter().enumerate() {
                 let range = (level.starts[node], level.starts[node + 1]);
                 if *meaning.entry(label).or_insert(range) != range {
-                    return Err(Error::AmbiguousLabel { hierarchy: name, label: label.to_string() });
+                    return Err(Error::AmbiguousLabel { place: None, hierarchy: name, label: label.to_string() });
                 }
             }
         }

@@ -88,6 +88,7 @@ impl<'a, const W: usize> Search<'a, W> {
             Strategy::TopDown => search.top_down(),
             Strategy::BottomUp => search.bottom_up(),
         }
+        search.settle();
         let lattice = &search.engine.lattice;
         let (space, visited) = (lattice.space(), search.seen.len() as u64);
         match search.best {
@@ -196,6 +197,26 @@ impl<'a, const W: usize> Search<'a, W> {
             }
             self.visit(&probes);
             front.retain(|open| !self.is_decided(open.node, open.bound));
+        }
+    }
+
+    /// Goes down from the best node while that costs no more: of two releases with one cost the finer is better. LM
+    /// differs wherever its bound does, so there only levels that lose the same are tried.
+    fn settle(&mut self) {
+        while let Some((cost, best)) = self.best {
+            let lattice = &self.engine.lattice;
+            let finer: Vec<Node> = (0..lattice.columns())
+                .filter_map(|column| lattice.lowered(best, column))
+                .filter(|node| !self.engine.bound_is_floor() || self.engine.bound(*node) == self.engine.bound(best))
+                .filter(|node| !self.is_hopeless(*node))
+                .collect();
+            let unseen: Vec<Node> = finer.iter().copied().filter(|node| !self.seen.contains_key(node)).collect();
+            self.visit(&unseen);
+            let equal = |node: &&Node| self.seen.get(node).is_some_and(|known| known.feasible && known.cost <= cost);
+            match finer.iter().find(equal) {
+                Some(node) => self.best = Some((cost, *node)),
+                None => return,
+            }
         }
     }
 

@@ -85,7 +85,8 @@ impl<'a, const W: usize> Engine<'a, W> {
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
         let share = |(lost, whole): (&Vec<u128>, &u64)| lost.iter().map(|lost| *lost as f64 / *whole as f64).collect();
         let shares = marginals.iter().zip(lm.whole()).map(share).collect();
-        let spread = |column: &usize| rows_of[*column].iter().map(|rows| *rows as f64 * (*rows as f64).max(1.0).ln()).sum();
+        let spread =
+            |column: &usize| rows_of[*column].iter().map(|rows| *rows as f64 * (*rows as f64).max(1.0).ln()).sum();
         let mut order: Vec<usize> = (0..task.taxonomies.len()).collect();
         order.sort_by(|a, b| f64::total_cmp(&spread(a), &spread(b)));
         let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
@@ -98,7 +99,10 @@ impl<'a, const W: usize> Engine<'a, W> {
             order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
-            kept: RwLock::new(Kept { groups: bottom.len(), nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
+            kept: RwLock::new(Kept {
+                groups: bottom.len(),
+                nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))],
+            }),
             task,
             lattice,
             layout,
@@ -241,8 +245,7 @@ impl<'a, const W: usize> Engine<'a, W> {
         again.is_empty()
             || (0..groups.len()).all(|index| {
                 let rows = u64::from(groups.counts[index]);
-                failing.next_if_eq(&index).is_some()
-                    || all_hold(&again, &Group { rows, columns: tallies, index })
+                failing.next_if_eq(&index).is_some() || all_hold(&again, &Group { rows, columns: tallies, index })
             })
     }
 

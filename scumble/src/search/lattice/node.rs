@@ -90,6 +90,11 @@ impl Lattice {
         (self.level(node, column) < self.heights[column]).then(|| Node(node.0 + (1 << self.shifts[column])))
     }
 
+    /// The node one step finer in a column, unless that is at its leaves.
+    pub fn lowered(&self, node: Node, column: usize) -> Option<Node> {
+        (self.level(node, column) > 0).then(|| Node(node.0 - (1 << self.shifts[column])))
+    }
+
     /// Whether `fine` is the same node as `coarse` or finer.
     pub fn is_finer(&self, fine: Node, coarse: Node) -> bool {
         (coarse.0 | self.spare) - fine.0 & self.spare == self.spare

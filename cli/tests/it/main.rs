@@ -1,0 +1,9 @@
+//! The command line as a script, a clumsy user and an attacker see it: what is typed, what is written, what is said.
+
+mod bad_input;
+mod bed;
+mod formats;
+mod generate;
+mod killed;
+mod release;
+mod tamper;
