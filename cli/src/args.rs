@@ -88,7 +88,7 @@ pub enum Command {
         #[arg(value_enum)]
         kind: KindArg,
         /// How many rows
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         rows: u64,
         /// Same seed, same bytes
         #[arg(long, default_value_t = 0)]

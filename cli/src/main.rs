@@ -15,7 +15,7 @@ fn main() -> ExitCode {
     let args = match args::Args::try_parse() {
         Ok(args) => args,
         Err(error) if error.use_stderr() => {
-            show::complain(&show::one_line(&error.to_string()));
+            show::complain(&show::one_line(&error));
             return ExitCode::from(2);
         }
         Err(help_or_version) => {

@@ -17,10 +17,14 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
 }
 
-/// The first paragraph of what the argument parser says, as one line.
-pub fn one_line(message: &str) -> String {
-    let paragraph = message.split("\n\n").next().unwrap_or_default();
-    let words: Vec<&str> = paragraph.split_whitespace().collect();
+/// What the argument parser says, as one line, without the usage that `--help` shows.
+pub fn one_line(error: &clap::Error) -> String {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing, such as anonymize; see scumble --help".into();
+    }
+    let message = error.to_string();
+    let told = message.split("\n\n").filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
     let said = words.join(" ");
     format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
@@ -30,7 +34,7 @@ fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position) % 3 == 0 {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             shown.push(',');
         }
         shown.push(digit);

@@ -234,7 +234,7 @@ fn what_is_written_is_read_back() {
             assert!(outcome.status == 0, "round {round}, {from} to {to}: {outcome:#?}\n{}", bed.read("a.csv"));
         }
         let expected = sorted(table);
-        for (name, delimiter) in [("b.csv", delimiter), ("e.csv", ','), ("f.csv", ','), ("i.csv", ',')] {
+        for name in ["b.csv", "e.csv", "f.csv", "i.csv"] {
             assert_eq!(sorted(records(&bed.read(name), delimiter)), expected, "round {round}, {name}");
         }
     }

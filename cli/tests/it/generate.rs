@@ -126,7 +126,7 @@ fn init_guesses_roles_and_types() {
 #[test]
 fn init_does_not_overwrite() {
     let bed = Bed::people();
-    bed.run(&["init", "table.csv"]).fails_with(2, "policy.toml").says("exists").says("-o");
+    bed.run(&["init", "table.csv"]).fails_with(2, "policy.toml").says("exists").says("exists already");
     bed.run(&["init", "table.csv", "-o", "table.csv"]).fails_with(2, "table.csv").says("exists");
 }
 

@@ -49,11 +49,11 @@ impl<'a> Section<'a> {
         for (name, value) in table.iter() {
             let (at, name): (usize, &str) = (name.span().start, name.get_ref());
             let path = if path.is_empty() { name.to_string() } else { format!("{path}.{name}") };
-            if let Some(section) = known {
-                if !keys::of(section).any(|key| key == name) {
-                    let nearest = nearest(name, keys::of(section));
-                    return Err(Error::UnknownKey { place: text.place(at), key: path, nearest });
-                }
+            if let Some(section) = known
+                && !keys::of(section).any(|key| key == name)
+            {
+                let nearest = nearest(name, keys::of(section));
+                return Err(Error::UnknownKey { place: text.place(at), key: path, nearest });
             }
             let at = value.span().start;
             entries.push((at, (name, Entry { text, path, at, value: value.get_ref() })));

@@ -149,12 +149,12 @@ fn remove_abandoned(target: &Path) {
         let name = entry.file_name();
         let is_draft = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(ENDING));
         // Never through a link: somebody else's file may be behind it.
-        if is_draft && entry.file_type().is_ok_and(|kind| kind.is_file()) {
-            if let Ok(file) = OpenOptions::new().write(true).open(entry.path()) {
-                if file.try_lock().is_ok() {
-                    let _ = std::fs::remove_file(entry.path());
-                }
-            }
+        if is_draft
+            && entry.file_type().is_ok_and(|kind| kind.is_file())
+            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            let _ = std::fs::remove_file(entry.path());
         }
     }
 }

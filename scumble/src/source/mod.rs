@@ -83,7 +83,7 @@ pub struct Source {
 }
 
 enum Opened {
-    Csv(csv::Records),
+    Csv(Box<csv::Records>),
     Columnar(columnar::Reader),
 }
 
@@ -94,7 +94,7 @@ impl Source {
         let (format, schema, opened) = match format {
             Format::Csv(delimiter) => {
                 let (records, delimiter, schema) = csv::open(file, delimiter)?;
-                (Format::Csv(Some(delimiter)), schema, Opened::Csv(records))
+                (Format::Csv(Some(delimiter)), schema, Opened::Csv(Box::new(records)))
             }
             _ => {
                 let reader = columnar::Reader::open(file, format)?;
@@ -145,7 +145,7 @@ impl Source {
     /// The rows, in batches, with the columns that are wanted only.
     pub fn batches(self, wanted: &[bool]) -> Result<Batches> {
         match self.opened {
-            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(records, wanted))),
+            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(*records, wanted))),
             Opened::Columnar(reader) => reader.batches(wanted),
         }
     }

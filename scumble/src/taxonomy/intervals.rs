@@ -30,7 +30,7 @@ impl Intervals {
             return Err("growing widths, each a multiple of the one before, so that intervals nest");
         }
         // Whole numbers are counted exactly up to 2^53.
-        if [from, to].into_iter().flatten().any(|end| !(end.abs() <= MOST)) {
+        if [from, to].into_iter().flatten().any(|end| end.is_nan() || end.abs() > MOST) {
             return Err("`from` and `to` between -2^53 and 2^53");
         }
         match (from, to) {

@@ -97,7 +97,7 @@ impl Lattice {
 
     /// Whether `fine` is the same node as `coarse` or finer.
     pub fn is_finer(&self, fine: Node, coarse: Node) -> bool {
-        (coarse.0 | self.spare) - fine.0 & self.spare == self.spare
+        ((coarse.0 | self.spare) - fine.0) & self.spare == self.spare
     }
 
     /// The coarser neighbours from which every node but the bottom is reached on one way only: those raised in the last
