@@ -5,5 +5,6 @@ mod bed;
 mod formats;
 mod generate;
 mod killed;
+mod readme;
 mod release;
 mod tamper;

@@ -8,7 +8,7 @@ use super::Node;
 use crate::search::Task;
 use crate::table::Tallies;
 use std::cell::RefCell;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A key of `W` words.
 pub(super) type Key<const W: usize> = [u64; W];
@@ -65,18 +65,12 @@ impl Layout {
     }
 }
 
-/// One column going up.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) column: usize,
-    pub(super) from: usize,
-    pub(super) to: usize,
-    /// The node that is reached.
-    pub(super) node: Node,
-}
+/// Slots of a hash table, in the beginning.
+const FIRST_SLOTS: usize = 1 << 10;
 
-/// The hash table of a roll-up. Each slot holds the round it was filled in and a group, so that a new round empties it
-/// without touching it.
+/// A hash table from keys to groups, as large as the groups need it to be: rolling millions of groups up to a few
+/// thousand then stays in cache. Each slot holds the round it was filled in and a group, so that a new round empties
+/// it without touching it.
 #[derive(Debug)]
 struct Slots {
     round: u32,
@@ -84,13 +78,13 @@ struct Slots {
 }
 
 impl Slots {
-    fn renew(&mut self, size: usize) {
+    fn renew(&mut self) {
         if self.round == u32::MAX {
             self.slots.clear();
             self.round = 0;
         }
-        if self.slots.len() < size {
-            self.slots.resize(size, 0);
+        if self.slots.len() < FIRST_SLOTS {
+            self.slots.resize(FIRST_SLOTS, 0);
         }
         self.round += 1;
     }
@@ -101,6 +95,9 @@ thread_local! {
     static SLOTS: RefCell<Slots> = const { RefCell::new(Slots { round: 0, slots: Vec::new() }) };
 }
 
+/// Finer groups that some were rolled up from, and where each of them went.
+type From<const W: usize> = (Arc<Groups<W>>, Vec<u32>);
+
 /// The groups at one node of the lattice. What the counted columns hold is put together only when it is asked for:
 /// many nodes are decided by their counts alone.
 #[derive(Debug)]
@@ -109,8 +106,8 @@ pub(super) struct Groups<const W: usize> {
     pub(super) keys: Vec<Key<W>>,
     pub(super) counts: Vec<u32>,
     tallies: OnceLock<Vec<Tallies>>,
-    /// The finer groups that these were rolled up from, and where each of them went.
-    from: Option<(Arc<Groups<W>>, Vec<u32>)>,
+    /// What the tallies are put together from, until they are.
+    from: Mutex<Option<From<W>>>,
 }
 
 impl<const W: usize> Groups<W> {
@@ -128,7 +125,7 @@ impl<const W: usize> Groups<W> {
             keys: (0..task.cells.len() as u32).map(pack).collect(),
             counts: task.cells.counts().to_vec(),
             tallies: OnceLock::from(task.tallies.clone()),
-            from: None,
+            from: Mutex::new(None),
         }
     }
 
@@ -137,67 +134,135 @@ impl<const W: usize> Groups<W> {
         self.keys.len()
     }
 
+    /// Memory, in groups: these, and what is still needed of finer ones.
+    pub(super) fn weight(&self) -> usize {
+        let from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        self.len() + from.as_ref().map_or(0, |(_, went)| went.len() / 3)
+    }
+
     /// The values of the counted columns in each group.
     pub(super) fn tallies(&self, values: &[usize]) -> &[Tallies] {
-        self.tallies.get_or_init(|| match &self.from {
-            None => Vec::new(),
-            Some((finer, went)) => {
-                let merge = |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), went, *values);
-                finer.tallies(values).iter().zip(values).map(merge).collect()
-            }
+        self.tallies.get_or_init(|| {
+            let from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            let Some((finer, went)) = from else { return Vec::new() };
+            let merge = |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), &went, *values);
+            finer.tallies(values).iter().zip(values).map(merge).collect()
         })
     }
 
-    /// The groups after one column has gone up. `with_tallies` remembers the way for the counted columns.
-    pub(super) fn raise(self: &Arc<Self>, layout: &Layout, step: Step, with_tallies: bool) -> Groups<W> {
-        SLOTS.with_borrow_mut(|slots| {
-            let bits = (2 * self.len()).next_power_of_two().trailing_zeros().max(4);
-            slots.renew(1 << bits);
-            self.raise_with(slots, bits, layout, step, with_tallies)
-        })
-    }
-
-    /// The same with an empty hash table of 2^`bits` slots, at least twice as many as there are groups.
-    fn raise_with(
+    /// The groups after some columns have gone up, each to a level, to reach `node`. `with_tallies` remembers the way
+    /// for the counted columns.
+    pub(super) fn raise(
         self: &Arc<Self>,
-        slots: &mut Slots,
-        bits: u32,
         layout: &Layout,
-        step: Step,
+        node: Node,
+        columns: &[Step],
         with_tallies: bool,
     ) -> Groups<W> {
-        let Field { word, shift, mask } = layout.fields[step.column];
-        let lift = layout.lifts[step.column][step.from][step.to - step.from - 1].as_slice();
-        let (now, slots) = (u64::from(slots.round) << 32, &mut slots.slots[..1 << bits]);
-        let last = slots.len() - 1;
-        let mut keys: Vec<Key<W>> = Vec::with_capacity(self.len());
-        let mut counts: Vec<u32> = Vec::with_capacity(self.len());
-        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
-        for (key, count) in self.keys.iter().zip(&self.counts) {
-            let mut key = *key;
-            let node = lift[(key[word] >> shift & mask) as usize];
-            key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
-            let mut slot = (hash(&key) >> (u64::BITS - bits)) as usize;
-            let group = loop {
-                let taken = slots[slot] ^ now;
-                if taken > u64::from(u32::MAX) {
-                    slots[slot] = now | keys.len() as u64;
-                    keys.push(key);
-                    counts.push(*count);
-                    break keys.len() - 1;
+        let lifts: Vec<(Field, &[u32])> = columns
+            .iter()
+            .map(|step| {
+                let lift = layout.lifts[step.column][step.from][step.to - step.from - 1].as_slice();
+                (layout.fields[step.column], lift)
+            })
+            .collect();
+        SLOTS.with_borrow_mut(|slots| {
+            slots.renew();
+            let mut raised = Raised { keys: Vec::new(), counts: Vec::new(), slots, bits: FIRST_SLOTS.trailing_zeros() };
+            let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+            // One column is the rule for small tables, and worth a loop of its own.
+            match lifts[..] {
+                [(Field { word, shift, mask }, lift)] => {
+                    for (key, count) in self.keys.iter().zip(&self.counts) {
+                        let mut key = *key;
+                        let node = lift[(key[word] >> shift & mask) as usize];
+                        key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
+                        let group = raised.add(key, *count);
+                        if with_tallies {
+                            went.push(group);
+                        }
+                    }
                 }
-                if keys[taken as usize] == key {
-                    counts[taken as usize] += *count;
-                    break taken as usize;
+                _ => {
+                    for (key, count) in self.keys.iter().zip(&self.counts) {
+                        let mut key = *key;
+                        for (Field { word, shift, mask }, lift) in &lifts {
+                            let node = lift[(key[*word] >> shift & mask) as usize];
+                            key[*word] = key[*word] & !(mask << shift) | u64::from(node) << shift;
+                        }
+                        let group = raised.add(key, *count);
+                        if with_tallies {
+                            went.push(group);
+                        }
+                    }
                 }
-                slot = (slot + 1) & last;
-            };
-            if with_tallies {
-                went.push(group as u32);
             }
+            let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
+            Groups { node, tallies: OnceLock::new(), keys: raised.keys, counts: raised.counts, from }
+        })
+    }
+}
+
+/// One column going up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) column: usize,
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+/// Coarser groups as they are found.
+struct Raised<'a, const W: usize> {
+    keys: Vec<Key<W>>,
+    counts: Vec<u32>,
+    slots: &'a mut Slots,
+    bits: u32,
+}
+
+impl<const W: usize> Raised<'_, W> {
+    /// Adds rows to the group with a key; returns the group.
+    fn add(&mut self, key: Key<W>, count: u32) -> u32 {
+        let round = u64::from(self.slots.round) << 32;
+        let last = (1usize << self.bits) - 1;
+        let mut slot = (hash(&key) >> (u64::BITS - self.bits)) as usize;
+        loop {
+            let taken = self.slots.slots[slot] ^ round;
+            if taken > u64::from(u32::MAX) {
+                break;
+            }
+            if self.keys[taken as usize] == key {
+                self.counts[taken as usize] += count;
+                return taken as u32;
+            }
+            slot = (slot + 1) & last;
         }
-        let from = with_tallies.then(|| (self.clone(), went));
-        Groups { node: step.node, tallies: OnceLock::new(), keys, counts, from }
+        let group = self.keys.len() as u32;
+        self.slots.slots[slot] = round | u64::from(group);
+        self.keys.push(key);
+        self.counts.push(count);
+        if 2 * self.keys.len() > last {
+            self.grow();
+        }
+        group
+    }
+
+    /// Twice as many slots, and every group in its place again.
+    #[cold]
+    fn grow(&mut self) {
+        self.bits += 1;
+        let size = 1usize << self.bits;
+        if self.slots.slots.len() < size {
+            self.slots.slots.resize(size, 0);
+        }
+        self.slots.renew();
+        let round = u64::from(self.slots.round) << 32;
+        for (group, key) in self.keys.iter().enumerate() {
+            let mut slot = (hash(key) >> (u64::BITS - self.bits)) as usize;
+            while self.slots.slots[slot] ^ round <= u64::from(u32::MAX) {
+                slot = (slot + 1) & (size - 1);
+            }
+            self.slots.slots[slot] = round | group as u64;
+        }
     }
 }
 

@@ -17,8 +17,11 @@ use crate::taxonomy::Level;
 use groups::{Groups, Layout, Step};
 use std::sync::{Arc, RwLock};
 
-/// Groups that are kept for roll-up, in all: about a quarter of a gigabyte.
+/// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
 const KEPT_GROUPS: usize = 1 << 24;
+
+/// More groups than this go up all columns at once.
+const MANY_GROUPS: usize = 1 << 16;
 
 /// What is known of a node after its groups were judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +62,7 @@ pub struct Engine<'a, const W: usize> {
 struct Kept<const W: usize> {
     /// Each with the number of its groups; the cells first.
     nodes: Vec<(usize, Node, Arc<Groups<W>>)>,
-    groups: usize,
+    weight: usize,
 }
 
 impl<'a, const W: usize> Engine<'a, W> {
@@ -99,10 +102,7 @@ impl<'a, const W: usize> Engine<'a, W> {
             order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
-            kept: RwLock::new(Kept {
-                groups: bottom.len(),
-                nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))],
-            }),
+            kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
             task,
             lattice,
             layout,
@@ -150,19 +150,27 @@ impl<'a, const W: usize> Engine<'a, W> {
         LmSum(self.marginals.iter().enumerate().map(|(column, lost)| lost[self.lattice.level(node, column)]).collect())
     }
 
-    /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, one column at a time,
-    /// the columns that join most groups first. Every step on the way is kept for other nodes.
+    /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the columns that join
+    /// most groups first. Every step on the way is kept for other nodes. Few groups go up one column at a time, so that
+    /// more steps can be shared; many go up all columns at once, since large steps between would not stay in cache.
     fn groups(&self, node: Node) -> Arc<Groups<W>> {
         let mut groups = self.smallest_start(node);
-        for column in &self.order {
-            let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
-            if from < to {
-                let step = Step { column: *column, from, to, node: self.lattice.with(groups.node, *column, to) };
-                groups = Arc::new(groups.raise(&self.layout, step, !self.task.tallies.is_empty()));
-                self.keep(&groups);
+        loop {
+            let step = |column: &usize| {
+                let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
+                (from < to).then_some(Step { column: *column, from, to })
+            };
+            let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
+            if steps.is_empty() {
+                return groups;
             }
+            if groups.len() <= MANY_GROUPS {
+                steps.truncate(1);
+            }
+            let reached = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
+            groups = Arc::new(groups.raise(&self.layout, reached, &steps, !self.task.tallies.is_empty()));
+            self.keep(&groups);
         }
-        groups
     }
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
@@ -177,12 +185,15 @@ impl<'a, const W: usize> Engine<'a, W> {
         best.2.clone()
     }
 
-    /// Keeps groups for later, while there is room.
+    /// Keeps groups for later; where there is no room, the largest go first, since the smallest help most.
     fn keep(&self, groups: &Arc<Groups<W>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if kept.groups + groups.len() <= KEPT_GROUPS {
-            kept.groups += groups.len();
-            kept.nodes.push((groups.len(), groups.node, groups.clone()));
+        kept.weight += groups.weight();
+        kept.nodes.push((groups.len(), groups.node, groups.clone()));
+        while kept.weight > KEPT_GROUPS && kept.nodes.len() > 1 {
+            let largest = (1..kept.nodes.len()).max_by_key(|at| kept.nodes[*at].0).unwrap_or(1);
+            let (_, _, dropped) = kept.nodes.swap_remove(largest);
+            kept.weight = kept.weight.saturating_sub(dropped.weight());
         }
     }
 
