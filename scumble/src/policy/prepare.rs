@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::loss::Loss;
 use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness};
 use crate::search::Task;
-use crate::table::{Column, Data, Role, Table, Tallies, Type};
-use crate::taxonomy::{Binding, Hierarchy, bind};
+use crate::table::{Column, Data, Role, Table, Tallies};
+use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
 use std::sync::Arc;
 
 /// A table that is ready to be searched.
@@ -29,6 +29,23 @@ pub(crate) struct Counted {
     pub(crate) codes: Vec<Vec<u32>>,
     pub(crate) values: Vec<usize>,
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
+}
+
+/// What t-closeness needs to know of a counted column.
+struct Sensitive {
+    taxonomy: Arc<Taxonomy>,
+    /// The values in ascending order, where they are numbers or dates.
+    order: Option<Arc<[u32]>>,
+    /// Whether the policy gives it a hierarchy.
+    has_tree: bool,
+}
+
+/// The leaves of a column in the order of their numbers; a missing value comes last.
+fn ascending(binding: &Binding) -> Arc<[u32]> {
+    let mut order: Vec<u32> = (0..binding.taxonomy.codes()).collect();
+    let number = |leaf: u32| binding.numbers.get(leaf as usize).copied().unwrap_or(f64::INFINITY);
+    order.sort_by(|a, b| number(*a).total_cmp(&number(*b)));
+    order.into()
 }
 
 impl Counted {
@@ -101,7 +118,7 @@ impl Policy {
         let sensitive: Vec<&Column> = table.with_role(Role::Sensitive).collect();
         let mut counted =
             Counted { names: Vec::new(), codes: Vec::new(), values: Vec::new(), requirements: Vec::new() };
-        let mut bindings: Vec<(Arc<crate::taxonomy::Taxonomy>, Type, bool)> = Vec::new();
+        let mut bindings: Vec<Sensitive> = Vec::new();
         // The columns that a requirement is about, counted when first asked for.
         let mut columns_of = |about: &Option<String>, what: &str, counted: &mut Counted| -> Result<Vec<usize>> {
             let chosen: Vec<&&Column> =
@@ -125,7 +142,11 @@ impl Policy {
                         counted.names.push(column.name.clone());
                         counted.values.push(binding.taxonomy.codes() as usize);
                         counted.codes.push(codes.iter().map(|code| binding.leaf_of[*code as usize]).collect());
-                        bindings.push((Arc::new(binding.taxonomy), binding.kind, has_tree));
+                        bindings.push(Sensitive {
+                            has_tree,
+                            order: (!binding.numbers.is_empty()).then(|| ascending(&binding)),
+                            taxonomy: Arc::new(binding.taxonomy),
+                        });
                         counted.names.len() - 1
                     }
                 });
@@ -150,20 +171,16 @@ impl Policy {
             }
         }
         for (column, asked) in close {
-            let (taxonomy, kind, has_tree) = &bindings[column];
-            let ordered = *kind != Type::Text;
-            let distance = match asked.distance {
-                DistanceAsked::Hierarchical => Distance::Hierarchical(taxonomy.clone()),
-                DistanceAsked::Fitting if *has_tree => Distance::Hierarchical(taxonomy.clone()),
-                DistanceAsked::Fitting if ordered => Distance::Ordered,
-                DistanceAsked::Ordered if !ordered => {
-                    let name = &counted.names[column];
-                    return Err(incomplete(format!(
-                        "the ordered distance needs numbers or dates, and `{name}` is text"
-                    )));
+            let Sensitive { taxonomy, order, has_tree } = &bindings[column];
+            let distance = match (asked.distance, order) {
+                (DistanceAsked::Hierarchical, _) => Distance::Hierarchical(taxonomy.clone()),
+                (DistanceAsked::Fitting, _) if *has_tree => Distance::Hierarchical(taxonomy.clone()),
+                (DistanceAsked::Fitting | DistanceAsked::Ordered, Some(order)) => Distance::Ordered(order.clone()),
+                (DistanceAsked::Ordered, None) => {
+                    let name = crate::error::quoted(&counted.names[column]);
+                    return Err(incomplete(format!("the ordered distance needs numbers or dates, and {name} is text")));
                 }
-                DistanceAsked::Ordered => Distance::Ordered,
-                DistanceAsked::Fitting | DistanceAsked::Equal => Distance::Equal,
+                (DistanceAsked::Fitting | DistanceAsked::Equal, _) => Distance::Equal,
             };
             let mut whole = vec![0u64; counted.values[column]];
             counted.codes[column].iter().for_each(|code| whole[*code as usize] += 1);

@@ -23,8 +23,8 @@ use std::sync::Arc;
 pub enum Distance {
     /// Any two different values are 1 apart.
     Equal,
-    /// Values are as far apart as their ranks.
-    Ordered,
+    /// Values are as far apart as their ranks among those that occur. The values in ascending order.
+    Ordered(Arc<[u32]>),
     /// Values are as far apart as the height of their lowest common ancestor.
     Hierarchical(Arc<Taxonomy>),
 }
@@ -60,12 +60,14 @@ impl TCloseness {
                 }
                 (sum.unsigned_abs(), 2 * unit)
             }
-            Distance::Ordered => {
+            Distance::Ordered(order) => {
+                let differences: Vec<i128> = self.differences(group).collect();
                 let (mut carried, mut sum, mut values) = (0i128, 0u128, 0u128);
-                for (value, difference) in self.differences(group).enumerate() {
-                    carried += difference;
+                // A value that does not occur is no step on the way.
+                for value in order.iter().map(|value| *value as usize).filter(|value| self.whole[*value] > 0) {
+                    carried += differences[value];
                     sum += carried.unsigned_abs();
-                    values += u128::from(self.whole[value] > 0);
+                    values += 1;
                 }
                 (sum, unit * values.saturating_sub(1).max(1))
             }
@@ -117,7 +119,7 @@ impl Requirement for TCloseness {
     fn statement(&self) -> Statement {
         let kind = match self.distance {
             Distance::Equal => "equal",
-            Distance::Ordered => "ordered",
+            Distance::Ordered(_) => "ordered",
             Distance::Hierarchical(_) => "hierarchical",
         };
         Statement {
@@ -160,9 +162,17 @@ mod tests {
     #[test]
     fn ordered_distance_of_the_salary_example() {
         let whole = [1; 9];
-        assert_eq!(figure(Distance::Ordered, &whole, &[1, 1, 1, 0, 0, 0, 0, 0, 0]), (0.375, true));
-        let (distance, _) = figure(Distance::Ordered, &whole, &[0, 0, 0, 1, 0, 1, 0, 0, 1]);
+        let ordered = || Distance::Ordered((0..9).collect());
+        assert_eq!(figure(ordered(), &whole, &[1, 1, 1, 0, 0, 0, 0, 0, 0]), (0.375, true));
+        let (distance, _) = figure(ordered(), &whole, &[0, 0, 0, 1, 0, 1, 0, 0, 1]);
         assert!((distance - 1.0 / 6.0).abs() < 1e-12, "{distance}");
+    }
+
+    #[test]
+    fn values_that_do_not_occur_are_no_steps_and_order_is_by_number() {
+        // Three values occur, in the order 2, 0, 4; the group has the least.
+        let ordered = Distance::Ordered([1, 2, 0, 3, 4].into());
+        assert_eq!(figure(ordered, &[1, 0, 1, 0, 1], &[0, 0, 1, 0, 0]).0, 0.5);
     }
 
     #[test]

@@ -1,0 +1,140 @@
+//! Files in a temporary folder, and the library's way from them to an answer.
+
+use scumble::error::Error;
+use scumble::policy::{Policy, Prepared};
+use scumble::release::Recoded;
+use scumble::search::Found;
+use scumble::search::lattice::incognito::{self, Strategy};
+use scumble::source::{Format, Source, encode};
+use scumble::table::{Data, Role, Table, Tallies};
+use std::path::{Path, PathBuf};
+
+pub const STRATEGIES: [Strategy; 3] = [Strategy::BestFirst, Strategy::TopDown, Strategy::BottomUp];
+
+/// A folder that is gone when the test is.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("scumble-it-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.path(name);
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays behind is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A policy, whose hierarchies lie in `folder`.
+pub fn policy(folder: &Path, text: &str) -> Policy {
+    Policy::parse(text, &folder.join("policy.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Reads a table with the roles of a policy.
+pub fn read(file: &Path, delimiter: u8, policy: &Policy) -> Table {
+    let source = Source::open(file, Format::Csv(Some(delimiter))).unwrap();
+    let roles = policy.roles(&source, false).unwrap();
+    encode(source, &roles).unwrap()
+}
+
+/// A table that is bound to a policy.
+pub struct Bound<'a> {
+    pub table: &'a Table,
+    pub prepared: Prepared,
+}
+
+/// What a release at some levels lost.
+#[derive(Debug)]
+pub struct Lost {
+    pub suppressed: u64,
+    pub lm: f64,
+    pub dm: u128,
+    pub cm: f64,
+}
+
+impl<'a> Bound<'a> {
+    pub fn new(table: &'a Table, policy: &Policy) -> Bound<'a> {
+        Bound { table, prepared: policy.prepare(table).unwrap() }
+    }
+
+    /// The optimum, or `None` where the requirements cannot be met. Any other error is a failure.
+    pub fn search(&self, strategy: Strategy) -> Option<Found> {
+        possible(incognito::search(&self.prepared.task, strategy))
+    }
+
+    /// A release at these levels, or `None` where the requirements do not allow it.
+    pub fn release(&self, levels: &[usize]) -> Option<Lost> {
+        let task = &self.prepared.task;
+        let recoded = possible(Recoded::new(task, levels.to_vec()))?;
+        let target = self.table.with_role(Role::Target).next();
+        let cm = target.map_or(f64::NAN, |column| {
+            let Data::Coded { dictionary, codes, .. } = &column.data else { panic!("a target is coded") };
+            let cell_of = |cell: &u32| self.prepared.leaf_cell[*cell as usize];
+            let cells: Vec<u32> = self.table.row_cells.iter().map(cell_of).collect();
+            recoded.cm(task, &Tallies::count(task.cells.len(), &cells, codes), dictionary.len())
+        });
+        Some(Lost { suppressed: recoded.suppressed, lm: recoded.lm(task), dm: recoded.dm(task), cm })
+    }
+}
+
+fn possible<T>(result: Result<T, Error>) -> Option<T> {
+    match result {
+        Ok(found) => Some(found),
+        Err(Error::CannotBeMet { .. }) => None,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// A small table for a worked example: the text of its CSV, of its policy and of its hierarchies.
+pub struct Example {
+    folder: Folder,
+    attributes: String,
+    table: PathBuf,
+}
+
+impl Example {
+    /// `attributes` is the part of the policy that does not change; `hierarchies` are files with their text.
+    pub fn new(name: &str, csv: &str, attributes: &str, hierarchies: &[(&str, &str)]) -> Example {
+        let folder = Folder::new(name);
+        for (file, text) in hierarchies {
+            folder.write(file, text);
+        }
+        let table = folder.write("table.csv", csv);
+        Example { folder, attributes: attributes.into(), table }
+    }
+
+    /// The table under some requirements; `asked` is the rest of the policy.
+    pub fn with<T>(&self, asked: &str, look: impl FnOnce(&Bound<'_>) -> T) -> T {
+        let policy = policy(&self.folder.0, &format!("{}\n{asked}\n", self.attributes));
+        let table = read(&self.table, b',', &policy);
+        look(&Bound::new(&table, &policy))
+    }
+
+    /// Whether the requirements allow a release at these levels without suppression.
+    pub fn holds(&self, asked: &str, levels: &[usize]) -> bool {
+        self.with(asked, |bound| bound.release(levels).is_some_and(|lost| lost.suppressed == 0))
+    }
+
+    /// The levels and the cost of the optimum, which all strategies must agree on.
+    pub fn optimum(&self, asked: &str) -> Option<(Vec<usize>, f64)> {
+        self.with(asked, |bound| {
+            let found = STRATEGIES.map(|strategy| bound.search(strategy).map(|found| (found.levels, found.cost)));
+            assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
+            found[0].clone()
+        })
+    }
+}

@@ -1,0 +1,23 @@
+//! All integration tests, in one binary: it links the library once.
+//!
+//! | module | what it asks |
+//! |---|---|
+//! | `oracle`, `exact` | the textbook, written again without the library: definitions, no speed |
+//! | `fixture` | files in a temporary folder, and the library's way from them to an answer |
+//! | `tables` | random tables, hierarchies and requirements |
+//! | `optimum` | is the optimum the optimum? |
+//! | `transport` | is a distance between distributions the work of moving one to the other? |
+//! | `papers` | do the worked examples of the papers come out? |
+//! | `adult`, `brute` | does all that hold on a real table? |
+//! | `layers` | does a room know only those before it? |
+
+mod adult;
+mod brute;
+mod exact;
+mod fixture;
+mod layers;
+mod optimum;
+mod oracle;
+mod papers;
+mod tables;
+mod transport;
