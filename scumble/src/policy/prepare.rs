@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::loss::Loss;
 use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness};
 use crate::search::Task;
-use crate::table::{Column, Data, Role, Table, Tallies};
+use crate::table::{Column, Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
 use std::sync::Arc;
 
@@ -20,6 +20,9 @@ pub struct Prepared {
     pub names: Vec<String>,
     /// The counted columns, as requirements number them.
     pub counted: Vec<String>,
+    /// The types of the sensitive columns among them, as declared or as found in the table. A release is verified by
+    /// these: its own values may be fewer, and look like another type.
+    pub types: Vec<(String, Type)>,
 }
 
 /// The requirements on a table, and what they count.
@@ -28,6 +31,7 @@ pub(crate) struct Counted {
     /// The value of each row, coded by the leaves of the column's tree.
     pub(crate) codes: Vec<Vec<u32>>,
     pub(crate) values: Vec<usize>,
+    pub(crate) types: Vec<(String, Type)>,
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
 }
 
@@ -40,12 +44,16 @@ struct Sensitive {
     has_tree: bool,
 }
 
-/// The leaves of a column in the order of their numbers; a missing value comes last.
-fn ascending(binding: &Binding) -> Arc<[u32]> {
+/// The leaves of a column in the order of their numbers, where all have one; a missing value comes last.
+fn ascending(binding: &Binding) -> Option<Arc<[u32]>> {
+    let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
+    if binding.kind == Type::Text || binding.numbers.len() != present as usize {
+        return None;
+    }
     let mut order: Vec<u32> = (0..binding.taxonomy.codes()).collect();
     let number = |leaf: u32| binding.numbers.get(leaf as usize).copied().unwrap_or(f64::INFINITY);
     order.sort_by(|a, b| number(*a).total_cmp(&number(*b)));
-    order.into()
+    Some(order.into())
 }
 
 impl Counted {
@@ -90,7 +98,7 @@ impl Policy {
             suppressible: self.search.suppression.floor_of(table.rows()),
         };
         let names = keys.iter().map(|column| column.name.clone()).collect();
-        Ok(Prepared { task, leaf_cell, names, counted: counted.names })
+        Ok(Prepared { task, leaf_cell, names, counted: counted.names, types: counted.types })
     }
 
     /// Counts the target too where the search minimises CM; its position among the counted columns.
@@ -116,8 +124,13 @@ impl Policy {
     pub(crate) fn counted(&self, table: &Table) -> Result<Counted> {
         let incomplete = |missing: String| Error::Incomplete { file: self.file.clone(), missing };
         let sensitive: Vec<&Column> = table.with_role(Role::Sensitive).collect();
-        let mut counted =
-            Counted { names: Vec::new(), codes: Vec::new(), values: Vec::new(), requirements: Vec::new() };
+        let mut counted = Counted {
+            names: Vec::new(),
+            codes: Vec::new(),
+            values: Vec::new(),
+            types: Vec::new(),
+            requirements: Vec::new(),
+        };
         let mut bindings: Vec<Sensitive> = Vec::new();
         // The columns that a requirement is about, counted when first asked for.
         let mut columns_of = |about: &Option<String>, what: &str, counted: &mut Counted| -> Result<Vec<usize>> {
@@ -141,10 +154,11 @@ impl Policy {
                             self.attribute(&column.name).is_some_and(|a| !matches!(a.hierarchy, Hierarchy::None));
                         counted.names.push(column.name.clone());
                         counted.values.push(binding.taxonomy.codes() as usize);
+                        counted.types.push((column.name.clone(), binding.kind));
                         counted.codes.push(codes.iter().map(|code| binding.leaf_of[*code as usize]).collect());
                         bindings.push(Sensitive {
                             has_tree,
-                            order: (!binding.numbers.is_empty()).then(|| ascending(&binding)),
+                            order: ascending(&binding),
                             taxonomy: Arc::new(binding.taxonomy),
                         });
                         counted.names.len() - 1

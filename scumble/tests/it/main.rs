@@ -9,10 +9,12 @@
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
 
 mod adult;
 mod brute;
+mod docs;
 mod exact;
 mod fixture;
 mod layers;

@@ -65,11 +65,11 @@ impl Layout {
     }
 }
 
-/// Slots of a hash table, in the beginning.
-const FIRST_SLOTS: usize = 1 << 10;
+/// The most slots that a hash table begins with.
+const FIRST_SLOTS: usize = 1 << 15;
 
-/// A hash table from keys to groups, as large as the groups need it to be: rolling millions of groups up to a few
-/// thousand then stays in cache. Each slot holds the round it was filled in and a group, so that a new round empties
+/// A hash table from keys to groups. It has room for all groups from the beginning where these are few, and grows with
+/// those that are found where they are many: rolling millions up to a few thousand then stays in cache. Each slot holds the round it was filled in and a group, so that a new round empties
 /// it without touching it.
 #[derive(Debug)]
 struct Slots {
@@ -78,13 +78,14 @@ struct Slots {
 }
 
 impl Slots {
-    fn renew(&mut self) {
+    /// Empty, with at least 2^`bits` slots.
+    fn renew(&mut self, bits: u32) {
         if self.round == u32::MAX {
             self.slots.clear();
             self.round = 0;
         }
-        if self.slots.len() < FIRST_SLOTS {
-            self.slots.resize(FIRST_SLOTS, 0);
+        if self.slots.len() < 1 << bits {
+            self.slots.resize(1 << bits, 0);
         }
         self.round += 1;
     }
@@ -167,8 +168,11 @@ impl<const W: usize> Groups<W> {
             })
             .collect();
         SLOTS.with_borrow_mut(|slots| {
-            slots.renew();
-            let mut raised = Raised { keys: Vec::new(), counts: Vec::new(), slots, bits: FIRST_SLOTS.trailing_zeros() };
+            let bits = (2 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
+            slots.renew(bits);
+            let room = self.len().min(FIRST_SLOTS / 2);
+            let (keys, counts) = (Vec::with_capacity(room), Vec::with_capacity(room));
+            let mut raised = Raised { keys, counts, slots, bits };
             let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
             // One column is the rule for small tables, and worth a loop of its own.
             match lifts[..] {
@@ -221,6 +225,7 @@ struct Raised<'a, const W: usize> {
 
 impl<const W: usize> Raised<'_, W> {
     /// Adds rows to the group with a key; returns the group.
+    #[inline]
     fn add(&mut self, key: Key<W>, count: u32) -> u32 {
         let round = u64::from(self.slots.round) << 32;
         let last = (1usize << self.bits) - 1;
@@ -251,10 +256,7 @@ impl<const W: usize> Raised<'_, W> {
     fn grow(&mut self) {
         self.bits += 1;
         let size = 1usize << self.bits;
-        if self.slots.slots.len() < size {
-            self.slots.slots.resize(size, 0);
-        }
-        self.slots.renew();
+        self.slots.renew(self.bits);
         let round = u64::from(self.slots.round) << 32;
         for (group, key) in self.keys.iter().enumerate() {
             let mut slot = (hash(key) >> (u64::BITS - self.bits)) as usize;
@@ -266,11 +268,11 @@ impl<const W: usize> Raised<'_, W> {
     }
 }
 
-/// Multiplicative hashing; the highest bits are the good ones.
+/// Multiplicative hashing in two rounds, since keys differ in few bits; the highest bits are the good ones.
 fn hash<const W: usize>(key: &Key<W>) -> u64 {
     let mut hash = 0u64;
     for word in key {
         hash = (hash.rotate_left(26) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
-    hash
+    (hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
