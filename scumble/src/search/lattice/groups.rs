@@ -89,6 +89,23 @@ impl Slots {
         }
         self.round += 1;
     }
+
+    /// The round, where a slot holds it.
+    fn round(&self) -> u64 {
+        u64::from(self.round) << 32
+    }
+
+    /// Puts groups into the first 2^`bits` slots, which are empty.
+    fn place<const W: usize>(&mut self, bits: u32, groups: &[(Key<W>, u32)]) {
+        let (round, last) = (self.round(), (1usize << bits) - 1);
+        for (group, (key, _)) in groups.iter().enumerate() {
+            let mut slot = (hash(key) >> (u64::BITS - bits)) as usize;
+            while self.slots[slot & last] ^ round <= u64::from(u32::MAX) {
+                slot += 1;
+            }
+            self.slots[slot & last] = round | group as u64;
+        }
+    }
 }
 
 thread_local! {
@@ -104,8 +121,8 @@ type From<const W: usize> = (Arc<Groups<W>>, Vec<u32>);
 #[derive(Debug)]
 pub(super) struct Groups<const W: usize> {
     pub(super) node: Node,
-    pub(super) keys: Vec<Key<W>>,
-    pub(super) counts: Vec<u32>,
+    /// The key of each group and its rows.
+    pub(super) groups: Vec<(Key<W>, u32)>,
     tallies: OnceLock<Vec<Tallies>>,
     /// What the tallies are put together from, until they are.
     from: Mutex<Option<From<W>>>,
@@ -123,8 +140,7 @@ impl<const W: usize> Groups<W> {
         };
         Groups {
             node: bottom,
-            keys: (0..task.cells.len() as u32).map(pack).collect(),
-            counts: task.cells.counts().to_vec(),
+            groups: (0..).map(pack).zip(task.cells.counts().iter().copied()).collect(),
             tallies: OnceLock::from(task.tallies.clone()),
             from: Mutex::new(None),
         }
@@ -132,7 +148,12 @@ impl<const W: usize> Groups<W> {
 
     /// How many groups there are.
     pub(super) fn len(&self) -> usize {
-        self.keys.len()
+        self.groups.len()
+    }
+
+    /// The rows of each group.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = u64> {
+        self.groups.iter().map(|(_, rows)| u64::from(*rows))
     }
 
     /// Memory, in groups: these, and what is still needed of finer ones.
@@ -167,43 +188,78 @@ impl<const W: usize> Groups<W> {
                 (layout.fields[step.column], lift)
             })
             .collect();
-        SLOTS.with_borrow_mut(|slots| {
-            let bits = (2 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
-            slots.renew(bits);
-            let room = self.len().min(FIRST_SLOTS / 2);
-            let (keys, counts) = (Vec::with_capacity(room), Vec::with_capacity(room));
-            let mut raised = Raised { keys, counts, slots, bits };
-            let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+        let raised = SLOTS.with_borrow_mut(|slots| match lifts[..] {
             // One column is the rule for small tables, and worth a loop of its own.
-            match lifts[..] {
-                [(Field { word, shift, mask }, lift)] => {
-                    for (key, count) in self.keys.iter().zip(&self.counts) {
-                        let mut key = *key;
-                        let node = lift[(key[word] >> shift & mask) as usize];
-                        key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
-                        let group = raised.add(key, *count);
-                        if with_tallies {
-                            went.push(group);
-                        }
-                    }
+            [(Field { word, shift, mask }, lift)] => self.regroup(slots, with_tallies, |mut key| {
+                let node = lift[(key[word] >> shift & mask) as usize];
+                key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
+                key
+            }),
+            _ => self.regroup(slots, with_tallies, |mut key| {
+                for (Field { word, shift, mask }, lift) in &lifts {
+                    let node = lift[(key[*word] >> shift & mask) as usize];
+                    key[*word] = key[*word] & !(mask << shift) | u64::from(node) << shift;
                 }
-                _ => {
-                    for (key, count) in self.keys.iter().zip(&self.counts) {
-                        let mut key = *key;
-                        for (Field { word, shift, mask }, lift) in &lifts {
-                            let node = lift[(key[*word] >> shift & mask) as usize];
-                            key[*word] = key[*word] & !(mask << shift) | u64::from(node) << shift;
-                        }
-                        let group = raised.add(key, *count);
-                        if with_tallies {
-                            went.push(group);
-                        }
+                key
+            }),
+        });
+        let (groups, went) = raised;
+        let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
+        Groups { node, groups, tallies: OnceLock::new(), from }
+    }
+
+    /// The groups after each key has become another, and where each went if that is asked for.
+    #[inline]
+    fn regroup(
+        &self,
+        slots: &mut Slots,
+        with_tallies: bool,
+        lift: impl Fn(Key<W>) -> Key<W>,
+    ) -> (Vec<(Key<W>, u32)>, Vec<u32>) {
+        let mut bits = (2 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
+        slots.renew(bits);
+        let mut found: Vec<(Key<W>, u32)> = Vec::with_capacity(self.len().min(FIRST_SLOTS / 2));
+        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+        let mut rest = self.groups.as_slice();
+        // Each turn fills the table half; then it is made twice as large.
+        loop {
+            let (round, room) = (slots.round(), 1usize << (bits - 1));
+            let table = &mut slots.slots[..1 << bits];
+            let last = table.len() - 1;
+            let mut done = rest.len();
+            for (at, (key, count)) in rest.iter().enumerate() {
+                let key = lift(*key);
+                let mut slot = (hash(&key) >> (u64::BITS - bits)) as usize;
+                let group = loop {
+                    let taken = table[slot & last] ^ round;
+                    if taken > u64::from(u32::MAX) {
+                        table[slot & last] = round | found.len() as u64;
+                        found.push((key, *count));
+                        break found.len() - 1;
                     }
+                    let known = &mut found[taken as usize];
+                    if known.0 == key {
+                        known.1 += *count;
+                        break taken as usize;
+                    }
+                    slot += 1;
+                };
+                if with_tallies {
+                    went.push(group as u32);
+                }
+                if found.len() >= room {
+                    done = at + 1;
+                    break;
                 }
             }
-            let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-            Groups { node, tallies: OnceLock::new(), keys: raised.keys, counts: raised.counts, from }
-        })
+            rest = &rest[done..];
+            if rest.is_empty() {
+                return (found, went);
+            }
+            bits += 1;
+            slots.renew(bits);
+            slots.place(bits, &found);
+        }
     }
 }
 
@@ -213,59 +269,6 @@ pub(super) struct Step {
     pub(super) column: usize,
     pub(super) from: usize,
     pub(super) to: usize,
-}
-
-/// Coarser groups as they are found.
-struct Raised<'a, const W: usize> {
-    keys: Vec<Key<W>>,
-    counts: Vec<u32>,
-    slots: &'a mut Slots,
-    bits: u32,
-}
-
-impl<const W: usize> Raised<'_, W> {
-    /// Adds rows to the group with a key; returns the group.
-    #[inline]
-    fn add(&mut self, key: Key<W>, count: u32) -> u32 {
-        let round = u64::from(self.slots.round) << 32;
-        let last = (1usize << self.bits) - 1;
-        let mut slot = (hash(&key) >> (u64::BITS - self.bits)) as usize;
-        loop {
-            let taken = self.slots.slots[slot] ^ round;
-            if taken > u64::from(u32::MAX) {
-                break;
-            }
-            if self.keys[taken as usize] == key {
-                self.counts[taken as usize] += count;
-                return taken as u32;
-            }
-            slot = (slot + 1) & last;
-        }
-        let group = self.keys.len() as u32;
-        self.slots.slots[slot] = round | u64::from(group);
-        self.keys.push(key);
-        self.counts.push(count);
-        if 2 * self.keys.len() > last {
-            self.grow();
-        }
-        group
-    }
-
-    /// Twice as many slots, and every group in its place again.
-    #[cold]
-    fn grow(&mut self) {
-        self.bits += 1;
-        let size = 1usize << self.bits;
-        self.slots.renew(self.bits);
-        let round = u64::from(self.slots.round) << 32;
-        for (group, key) in self.keys.iter().enumerate() {
-            let mut slot = (hash(key) >> (u64::BITS - self.bits)) as usize;
-            while self.slots.slots[slot] ^ round <= u64::from(u32::MAX) {
-                slot = (slot + 1) & (size - 1);
-            }
-            self.slots.slots[slot] = round | group as u64;
-        }
-    }
 }
 
 /// Multiplicative hashing in two rounds, since keys differ in few bits; the highest bits are the good ones.

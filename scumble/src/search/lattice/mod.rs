@@ -52,8 +52,9 @@ pub struct Engine<'a, const W: usize> {
     mergeable: bool,
     /// Groups of fewer rows fail for certain.
     least_rows: u64,
-    /// Columns, those whose values are spread most evenly over most values first: raising them joins most groups.
-    order: Vec<usize>,
+    /// `spreads[column][level]`: how widely rows are spread over the nodes of the level (their entropy, up to a factor
+    /// and a constant that are the same for all). The more of it a step takes away, the more groups it joins.
+    spreads: Vec<Vec<f64>>,
     kept: RwLock<Kept<W>>,
     rows: u64,
 }
@@ -68,15 +69,12 @@ struct Kept<const W: usize> {
 impl<'a, const W: usize> Engine<'a, W> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
-        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
-            .map(|column| {
-                let mut rows = vec![0u64; task.taxonomies[column].codes() as usize];
-                for (key, count) in bottom.keys.iter().zip(&bottom.counts) {
-                    rows[layout.node(key, column) as usize] += u64::from(*count);
-                }
-                rows
-            })
-            .collect();
+        let mut rows_of: Vec<Vec<u64>> = task.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
+        for (cell, count) in task.cells.counts().iter().enumerate() {
+            for (rows, code) in rows_of.iter_mut().zip(task.cells.codes(cell as u32)) {
+                rows[*code as usize] += u64::from(*count);
+            }
+        }
         let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
             let lost = |level: &Level| {
                 let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
@@ -88,10 +86,17 @@ impl<'a, const W: usize> Engine<'a, W> {
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
         let share = |(lost, whole): (&Vec<u128>, &u64)| lost.iter().map(|lost| *lost as f64 / *whole as f64).collect();
         let shares = marginals.iter().zip(lm.whole()).map(share).collect();
-        let spread =
-            |column: &usize| rows_of[*column].iter().map(|rows| *rows as f64 * (*rows as f64).max(1.0).ln()).sum();
-        let mut order: Vec<usize> = (0..task.taxonomies.len()).collect();
-        order.sort_by(|a, b| f64::total_cmp(&spread(a), &spread(b)));
+        let spreads = rows_of.iter().zip(&task.taxonomies).map(|(rows, tree)| {
+            let spread = |level: &Level| {
+                let sizes = (0..level.len() as u32).map(|node| {
+                    let range = level.range(node);
+                    rows[range.start as usize..range.end as usize].iter().sum::<u64>() as f64
+                });
+                -sizes.filter(|size| *size > 0.0).map(|size| size * size.ln()).sum::<f64>()
+            };
+            tree.levels().iter().map(spread).collect()
+        });
+        let spreads = spreads.collect();
         let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Engine {
             lm,
@@ -99,7 +104,7 @@ impl<'a, const W: usize> Engine<'a, W> {
             shares,
             always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
             least_rows: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
-            order,
+            spreads,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
             kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
@@ -156,14 +161,16 @@ impl<'a, const W: usize> Engine<'a, W> {
     fn groups(&self, node: Node) -> Arc<Groups<W>> {
         let mut groups = self.smallest_start(node);
         loop {
-            let step = |column: &usize| {
-                let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
-                (from < to).then_some(Step { column: *column, from, to })
+            let step = |column: usize| {
+                let (from, to) = (self.lattice.level(groups.node, column), self.lattice.level(node, column));
+                (from < to).then_some(Step { column, from, to })
             };
-            let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
+            let mut steps: Vec<Step> = (0..self.lattice.columns()).filter_map(step).collect();
             if steps.is_empty() {
                 return groups;
             }
+            let joins = |step: &Step| self.spreads[step.column][step.from] - self.spreads[step.column][step.to];
+            steps.sort_by(|a, b| joins(b).total_cmp(&joins(a)));
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
             }
@@ -215,13 +222,13 @@ impl<'a, const W: usize> Engine<'a, W> {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
-        let too_small = groups.counts.iter().map(|count| u64::from(*count)).filter(|rows| *rows < self.least_rows);
+        let too_small = groups.sizes().filter(|rows| *rows < self.least_rows);
         if too_small.sum::<u64>() > task.suppressible {
             return Judged { suppressed: u64::MAX, never: u64::MAX, ..judged };
         }
         let tallies = groups.tallies(&task.values);
-        for (index, count) in groups.counts.iter().enumerate() {
-            let group = Group { rows: u64::from(*count), columns: tallies, index };
+        for (index, rows) in groups.sizes().enumerate() {
+            let group = Group { rows, columns: tallies, index };
             if all_hold(&task.requirements, &group) {
                 continue;
             }
@@ -255,7 +262,7 @@ impl<'a, const W: usize> Engine<'a, W> {
         let mut failing = failing.iter().copied().peekable();
         again.is_empty()
             || (0..groups.len()).all(|index| {
-                let rows = u64::from(groups.counts[index]);
+                let rows = u64::from(groups.groups[index].1);
                 failing.next_if_eq(&index).is_some() || all_hold(&again, &Group { rows, columns: tallies, index })
             })
     }
@@ -269,16 +276,16 @@ impl<'a, const W: usize> Engine<'a, W> {
                 for (column, (lost, whole)) in sum.0.iter_mut().zip(self.lm.whole()).enumerate() {
                     let level = self.task.taxonomies[column].level(self.lattice.level(groups.node, column));
                     *lost += u128::from(*suppressed) * u128::from(*whole);
-                    for group in failing {
-                        let leaves = level.leaves(self.layout.node(&groups.keys[*group], column));
-                        *lost -= u128::from(groups.counts[*group]) * u128::from(leaves - 1);
+                    for (key, rows) in failing.iter().map(|group| &groups.groups[*group]) {
+                        let leaves = level.leaves(self.layout.node(key, column));
+                        *lost -= u128::from(*rows) * u128::from(leaves - 1);
                     }
                 }
                 self.lm.in_rows(&sum)
             }
             Loss::Dm => {
-                let lost = failing.iter().map(|group| u64::from(groups.counts[*group]));
-                let all = dm(groups.counts.iter().map(|count| u64::from(*count)), self.rows, *suppressed);
+                let lost = failing.iter().map(|group| u64::from(groups.groups[*group].1));
+                let all = dm(groups.sizes(), self.rows, *suppressed);
                 (all - dm(lost, self.rows, 0)) as f64
             }
             Loss::Cm => {
@@ -293,7 +300,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     fn floor(&self, groups: &Groups<W>) -> f64 {
         match self.task.loss {
             Loss::Lm => self.bound(groups.node),
-            Loss::Dm => dm(groups.counts.iter().map(|count| u64::from(*count)), self.rows, 0) as f64,
+            Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
             Loss::Cm => (0..groups.len()).map(|group| self.minority(groups, group)).sum::<u64>() as f64,
         }
     }
