@@ -165,13 +165,14 @@ impl Records {
 fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     let score = |delimiter: u8| {
         let mut machine = csv_core::ReaderBuilder::new().delimiter(delimiter).build();
-        let (mut rest, mut output, mut ends) = (start, vec![0; start.len() + 1], vec![0; start.len() + 1]);
+        let (mut rest, mut output, mut ends) = (start, vec![0; start.len() + 1], vec![0; 1 << 12]);
         let mut counts = Vec::new();
         while counts.len() < 100 {
             let (result, read, _, fields) = machine.read_record(rest, &mut output, &mut ends);
             rest = &rest[read..];
             match result {
                 ReadRecordResult::Record => counts.push(fields),
+                // More fields in a record than any table has columns: not a record of this delimiter.
                 _ => break,
             }
         }
@@ -179,8 +180,9 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
         let even = counts.iter().filter(|count| **count == fields).count();
         if fields < 2 { (0, 0) } else { (even * 100 / counts.len().max(1), fields) }
     };
-    let best = preferred.into_iter().rev().max_by_key(|delimiter| score(*delimiter));
-    best.filter(|delimiter| score(*delimiter) > (0, 0)).unwrap_or(preferred[0])
+    let scored = preferred.into_iter().rev().map(|delimiter| (score(delimiter), delimiter));
+    let best = scored.max_by_key(|(score, _)| *score).filter(|(score, _)| *score > (0, 0));
+    best.map_or(preferred[0], |(_, delimiter)| delimiter)
 }
 
 /// Opens a file and reads its header.

@@ -59,7 +59,7 @@ pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
 
 /// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited does not depend on the
 /// number of threads.
-const AT_A_TIME: usize = 4;
+const AT_A_TIME: usize = 6;
 
 struct Search<'a, const W: usize> {
     engine: Engine<'a, W>,

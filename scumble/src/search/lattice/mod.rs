@@ -52,9 +52,8 @@ pub struct Engine<'a, const W: usize> {
     mergeable: bool,
     /// Groups of fewer rows fail for certain.
     least_rows: u64,
-    /// `spreads[column][level]`: how widely rows are spread over the nodes of the level (their entropy, up to a factor
-    /// and a constant that are the same for all). The more of it a step takes away, the more groups it joins.
-    spreads: Vec<Vec<f64>>,
+    /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
+    order: Vec<usize>,
     kept: RwLock<Kept<W>>,
     rows: u64,
 }
@@ -86,17 +85,17 @@ impl<'a, const W: usize> Engine<'a, W> {
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
         let share = |(lost, whole): (&Vec<u128>, &u64)| lost.iter().map(|lost| *lost as f64 / *whole as f64).collect();
         let shares = marginals.iter().zip(lm.whole()).map(share).collect();
-        let spreads = rows_of.iter().zip(&task.taxonomies).map(|(rows, tree)| {
-            let spread = |level: &Level| {
-                let sizes = (0..level.len() as u32).map(|node| {
-                    let range = level.range(node);
-                    rows[range.start as usize..range.end as usize].iter().sum::<u64>() as f64
-                });
-                -sizes.filter(|size| *size > 0.0).map(|size| size * size.ln()).sum::<f64>()
-            };
-            tree.levels().iter().map(spread).collect()
-        });
-        let spreads = spreads.collect();
+        // The negative entropy of a column, up to a factor and a constant that are the same for all.
+        let crowding = |column: &usize| -> f64 {
+            rows_of[*column]
+                .iter()
+                .map(|rows| *rows as f64)
+                .filter(|rows| *rows > 0.0)
+                .map(|rows| rows * rows.ln())
+                .sum()
+        };
+        let mut order: Vec<usize> = (0..task.taxonomies.len()).collect();
+        order.sort_by(|a, b| crowding(a).total_cmp(&crowding(b)));
         let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Engine {
             lm,
@@ -104,7 +103,7 @@ impl<'a, const W: usize> Engine<'a, W> {
             shares,
             always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
             least_rows: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
-            spreads,
+            order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
             kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
@@ -161,16 +160,14 @@ impl<'a, const W: usize> Engine<'a, W> {
     fn groups(&self, node: Node) -> Arc<Groups<W>> {
         let mut groups = self.smallest_start(node);
         loop {
-            let step = |column: usize| {
-                let (from, to) = (self.lattice.level(groups.node, column), self.lattice.level(node, column));
-                (from < to).then_some(Step { column, from, to })
+            let step = |column: &usize| {
+                let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
+                (from < to).then_some(Step { column: *column, from, to })
             };
-            let mut steps: Vec<Step> = (0..self.lattice.columns()).filter_map(step).collect();
+            let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
             if steps.is_empty() {
                 return groups;
             }
-            let joins = |step: &Step| self.spreads[step.column][step.from] - self.spreads[step.column][step.to];
-            steps.sort_by(|a, b| joins(b).total_cmp(&joins(a)));
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
             }
