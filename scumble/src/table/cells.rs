@@ -50,6 +50,11 @@ impl Cells {
         &self.codes[cell as usize * self.width..][..self.width]
     }
 
+    /// The codes of every cell, in order.
+    pub fn tuples(&self) -> impl Iterator<Item = &[u32]> {
+        self.codes.chunks_exact(self.width.max(1))
+    }
+
     /// The number of rows of each cell.
     pub fn counts(&self) -> &[u32] {
         &self.counts

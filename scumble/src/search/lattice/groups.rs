@@ -131,16 +131,17 @@ pub(super) struct Groups<const W: usize> {
 impl<const W: usize> Groups<W> {
     /// The cells themselves: the groups where nothing is generalized.
     pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<W> {
-        let pack = |cell: u32| {
+        let pack = |tuple: &[u32]| {
             let mut key = [0; W];
-            for (code, field) in task.cells.codes(cell).iter().zip(&layout.fields) {
+            for (code, field) in tuple.iter().zip(&layout.fields) {
                 key[field.word] |= u64::from(*code) << field.shift;
             }
             key
         };
+        let groups = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
         Groups {
             node: bottom,
-            groups: (0..).map(pack).zip(task.cells.counts().iter().copied()).collect(),
+            groups: groups.collect(),
             tallies: OnceLock::from(task.tallies.clone()),
             from: Mutex::new(None),
         }

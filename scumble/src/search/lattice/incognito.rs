@@ -171,7 +171,7 @@ impl<'a, const W: usize> Search<'a, W> {
                     break;
                 }
                 // Where a floor rules this node out it rules out all coarser ones with it.
-                let bound = bound.max(self.bound(node));
+                let bound = if self.floors.is_empty() { bound } else { bound.max(self.bound(node)) };
                 if self.is_dear(bound) {
                     continue;
                 }

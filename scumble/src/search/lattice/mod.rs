@@ -69,8 +69,8 @@ impl<'a, const W: usize> Engine<'a, W> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
         let mut rows_of: Vec<Vec<u64>> = task.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
-        for (cell, count) in task.cells.counts().iter().enumerate() {
-            for (rows, code) in rows_of.iter_mut().zip(task.cells.codes(cell as u32)) {
+        for (tuple, count) in task.cells.tuples().zip(task.cells.counts()) {
+            for (rows, code) in rows_of.iter_mut().zip(tuple) {
                 rows[*code as usize] += u64::from(*count);
             }
         }
