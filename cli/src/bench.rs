@@ -77,6 +77,9 @@ const CASES: [Case; 4] = [
     Case { name: "9 quasi-identifiers, k=5, 5 %", nine: true, privacy: "k = 5", suppression: "0.05", arx: 250.0 },
 ];
 
+/// The most cells on which the textbook orders are timed.
+const MOST_TEXTBOOK_CELLS: usize = 20_000;
+
 const SEVEN: [&str; 7] = ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
 /// The policy of a case over the Adult table.
@@ -129,8 +132,14 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         let prepared = policy.prepare(&table)?;
         let (one, found) = fastest(&prepared.task, Strategy::BestFirst, 1, runs)?;
         let (all, _) = fastest(&prepared.task, Strategy::BestFirst, threads, runs)?;
-        let textbook =
-            |strategy| fastest(&prepared.task, strategy, 1, 1).map(|(seconds, found)| (seconds, found.visited));
+        // The textbook orders visit thousands of nodes; on many cells that takes minutes and shows nothing new.
+        let textbook = |strategy| -> Result<Value> {
+            if prepared.task.cells.len() > MOST_TEXTBOOK_CELLS {
+                return Ok(Value::Null);
+            }
+            let (seconds, found) = fastest(&prepared.task, strategy, 1, 1)?;
+            Ok(json!(format!("{:.1} ({})", seconds * 1e3, found.visited)))
+        };
         let (top_down, bottom_up) = (textbook(Strategy::TopDown)?, textbook(Strategy::BottomUp)?);
         let against = |seconds: f64| arx.map_or(Value::Null, |arx| json!(format!("{:.1}x", arx / 1e3 / seconds)));
         rows.push(vec![
@@ -144,8 +153,8 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             arx.map_or(Value::Null, |arx| json!(format!("{arx:.0}"))),
             against(one),
             against(all),
-            json!(format!("{:.1} ({})", top_down.0 * 1e3, top_down.1)),
-            json!(format!("{:.1} ({})", bottom_up.0 * 1e3, bottom_up.1)),
+            top_down,
+            bottom_up,
         ]);
         Ok(())
     };
@@ -158,7 +167,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         None => {
             scratch = std::env::temp_dir().join(format!("scumble-bench-{}", std::process::id()));
             std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch, "write"))?;
-            let result = [30_000, 300_000].into_iter().try_for_each(|size| {
+            let result = [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
                 let data = scratch.join(format!("census-{size}.csv"));
                 let files = jobs::generate(Kind::Census, size, 1, &data, None)?;
                 measure("census, k=5, distinct 3-diversity, 5 %", &Policy::read(&files[1])?, &data, None)
