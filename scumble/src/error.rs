@@ -407,7 +407,7 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "{place}: {} is not a leaf of {hierarchy}; add it there", quoted(value))
             }
             Error::UnsupportedColumn { place, data_type } => {
-                write!(f, "{place}: values of type {data_type} have no text form; flatten or drop the column")
+                write!(f, "{place}: values of type {data_type} are not supported; flatten the column, or drop it")
             }
             Error::RepeatedLeaf { place, leaf, first } => {
                 write!(f, "{place}: leaf {} stands on line {first} already", quoted(leaf))

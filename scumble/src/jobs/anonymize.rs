@@ -3,9 +3,8 @@
 use super::{Failure, Work};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, Prepared, nearest};
-use crate::release::{Report, Searched, verify};
+use crate::release::{Classes, Report, Searched, verify};
 use crate::search::lattice::incognito::{self, Strategy};
-use crate::table::Tallies;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -73,11 +72,7 @@ pub(super) fn with_report(error: Error, prepared: &Prepared, levels: &[usize]) -
 
 fn shortfall(error: &Error, prepared: &Prepared, levels: &[usize]) -> Value {
     let task = &prepared.task;
-    let maps: Vec<Vec<u32>> =
-        task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec()).collect();
-    let (classes, went) = task.cells.recode(&maps);
-    let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &went, *values);
-    let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+    let Classes { classes, tallies, .. } = Classes::new(task, levels);
     let verified = verify(&classes, &tallies, &task.requirements);
     let names: serde_json::Map<String, Value> =
         prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();

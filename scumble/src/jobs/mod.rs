@@ -17,10 +17,10 @@ pub use init::init;
 pub use risk::risk;
 pub use verify::{Verification, verify};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, Prepared};
 use crate::recoding::Recoding;
-use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, schema};
+use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, schema};
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
@@ -103,6 +103,12 @@ impl<'a> Work<'a> {
             (format, _) => format,
         };
         let roles = policy.roles(&source, false)?;
+        for (field, role) in source.schema().fields().iter().zip(&roles) {
+            if *role != Role::Identifier && !is_releasable(field.data_type()) {
+                let place = Place::file(input).column(field.name().clone());
+                return Err(Error::UnsupportedColumn { place, data_type: field.data_type().to_string() });
+            }
+        }
         let bytes = source.bytes();
         let table = encode(source, &roles)?;
         clock.phase("read");

@@ -7,6 +7,26 @@ use crate::search::Task;
 use crate::table::{Cells, Tallies};
 use std::sync::Arc;
 
+/// The classes that arise at given levels, before anything is suppressed.
+pub(crate) struct Classes {
+    /// The classes, coded by the nodes of the levels.
+    pub(crate) classes: Cells,
+    /// The class of each cell.
+    pub(crate) class_of: Vec<u32>,
+    /// For each counted column, its values in each class.
+    pub(crate) tallies: Vec<Tallies>,
+}
+
+impl Classes {
+    pub(crate) fn new(task: &Task, levels: &[usize]) -> Classes {
+        let nodes = task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec());
+        let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>());
+        let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
+        let tallies = task.tallies.iter().zip(&task.values).map(merge).collect();
+        Classes { classes, class_of, tallies }
+    }
+}
+
 /// The classes of a recoded table.
 #[derive(Debug)]
 pub struct Recoded {
@@ -26,11 +46,7 @@ impl Recoded {
     /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released. This judges afresh
     /// what a search has judged; the two share the requirements and nothing else.
     pub fn new(task: &Task, levels: Vec<usize>) -> Result<Recoded> {
-        let maps: Vec<Vec<u32>> =
-            task.taxonomies.iter().zip(&levels).map(|(tree, level)| tree.level(*level).nodes().to_vec()).collect();
-        let (classes, class_of) = task.cells.recode(&maps);
-        let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
-        let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+        let Classes { classes, class_of, tallies } = Classes::new(task, &levels);
         let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
             let rows = u64::from(classes.counts()[index]);
             all_hold(requirements, &Group { rows, columns: &tallies, index })

@@ -13,9 +13,11 @@ mod sink;
 mod verify;
 mod write;
 
+pub(crate) use apply::Classes;
 pub use apply::Recoded;
 pub use report::{Io, Losses, Phase, Report, Searched};
 pub use risk::{Risk, Risks};
+pub(crate) use rows::is_releasable;
 pub use rows::{Rows, schema};
 pub use sink::Sink;
 pub use verify::{Judgement, Verified, verify};

@@ -28,13 +28,33 @@ pub fn schema(table: &Table) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Text that may not fit 32-bit offsets once all batches are put together.
+/// The type in which a column is released. Text may not fit 32-bit offsets once all batches are put together. Dictionaries
+/// and views are spelled out: taking some rows of such an array leaves the values of all others in its buffers, and a
+/// file would carry those of suppressed rows.
 fn wide(kind: &DataType) -> DataType {
     match kind {
-        DataType::Utf8 => DataType::LargeUtf8,
-        DataType::Binary => DataType::LargeBinary,
+        DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
+        DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
+        DataType::Dictionary(_, value) => wide(value),
+        DataType::RunEndEncoded(_, value) => wide(value.data_type()),
         kind => kind.clone(),
     }
+}
+
+/// Whether a column of this type can be released row by row with nothing of other rows left in its buffers: nested types
+/// only where they hold no dictionaries and views.
+pub(crate) fn is_releasable(kind: &DataType) -> bool {
+    fn is_plain(kind: &DataType) -> bool {
+        match kind {
+            DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
+                is_plain(field.data_type())
+            }
+            DataType::Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
+            DataType::Map(..) | DataType::Union(..) | DataType::ListView(_) | DataType::LargeListView(_) => false,
+            kind => wide(kind) == *kind || matches!(kind, DataType::Utf8 | DataType::Binary),
+        }
+    }
+    is_plain(&wide(kind))
 }
 
 /// The released rows, batch by batch.

@@ -9,11 +9,13 @@
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `buffers` | is anything of a suppressed row left in a release? |
 //! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
 
 mod adult;
 mod brute;
+mod buffers;
 mod docs;
 mod exact;
 mod fixture;
