@@ -85,6 +85,11 @@ fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> Str
             let rough = ((high - low) / 20.0).max(if kind == Type::Integer { 2.0 } else { 1e-6 });
             let power = 10f64.powf(rough.log10().floor());
             let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough).unwrap_or(10.0) * power;
+            // Intervals are counted exactly up to 2^53 only.
+            if step * 8.0 > (1u64 << 53) as f64 {
+                return "# hierarchy = { intervals = [1, 2], from = 0, to = 10 }     # too wide a range to guess"
+                    .into();
+            }
             let widths: Vec<String> =
                 (0..widths).map(|doubling| format!("{}", step * f64::from(1 << doubling))).collect();
             format!("hierarchy = {{ intervals = [{}] }}", widths.join(", "))

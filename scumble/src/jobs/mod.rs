@@ -69,7 +69,7 @@ impl Clock {
 /// Opens a file whose format its name tells.
 fn open(file: &Path, delimiter: Option<u8>) -> Result<Source> {
     let format = match Format::of(file)? {
-        Format::Csv(usual) => Format::Csv(delimiter.or(usual)),
+        Format::Csv(_) => Format::Csv(delimiter),
         format => format,
     };
     Source::open(file, format)
@@ -99,7 +99,10 @@ impl<'a> Work<'a> {
         let source = open(input, options.delimiter)?;
         let format = match (asked, source.format()) {
             (Format::Csv(_), Format::Csv(delimiter)) => Format::Csv(delimiter),
-            (Format::Csv(usual), _) => Format::Csv(options.delimiter.or(usual)),
+            (Format::Csv(_), _) => {
+                let tabs = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+                Format::Csv(options.delimiter.or(tabs.then_some(b'\t')))
+            }
             (format, _) => format,
         };
         let roles = policy.roles(&source, false)?;

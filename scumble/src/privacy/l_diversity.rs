@@ -182,7 +182,7 @@ fn entropy_holds(rows: u64, tally: &[(u32, u32)], l: Ratio) -> bool {
 fn factors(mut number: u64) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     let mut prime = 2;
-    while prime * prime <= number {
+    while prime <= number / prime {
         let mut exponent = 0;
         while number.is_multiple_of(prime) {
             number /= prime;

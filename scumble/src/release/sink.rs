@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::source::Format;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
@@ -118,7 +118,11 @@ fn push_field(line: &mut Vec<u8>, text: &str, position: usize, delimiter: u8) {
 fn write_csv(file: &mut impl Write, delimiter: u8, batch: &RecordBatch, target: &Path) -> Result<()> {
     let text = |array: &ArrayRef| match array.data_type() {
         DataType::Utf8 => Ok(array.clone()),
-        _ => cast(array, &DataType::Utf8).map_err(|source| failure(target, source)),
+        // A value without a text form is an error, not an empty field.
+        _ => {
+            let strict = CastOptions { safe: false, ..CastOptions::default() };
+            cast_with_options(array, &DataType::Utf8, &strict).map_err(|source| failure(target, source))
+        }
     };
     let columns: Vec<ArrayRef> = batch.columns().iter().map(text).collect::<Result<_>>()?;
     let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i32>()).collect();

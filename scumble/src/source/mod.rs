@@ -33,8 +33,7 @@ impl Format {
     pub fn of(file: &Path) -> Result<Format> {
         let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
         match ending.as_str() {
-            "csv" | "txt" => Ok(Format::Csv(None)),
-            "tsv" => Ok(Format::Csv(Some(b'\t'))),
+            "csv" | "tsv" | "txt" => Ok(Format::Csv(None)),
             "parquet" | "pq" => Ok(Format::Parquet),
             "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
             _ => Err(Error::UnknownFormat { file: file.to_path_buf() }),

@@ -44,7 +44,14 @@ impl Type {
                 let number = value.trim().parse::<i64>().ok()?;
                 (number.unsigned_abs() <= 1 << 53).then_some(number as f64)
             }
-            Type::Real => value.trim().parse::<f64>().ok().filter(|number| number.is_finite()),
+            Type::Real => {
+                let digits = value.trim().trim_start_matches(['-', '+']);
+                let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+                if whole && digits.parse::<u64>().ok().is_none_or(|number| number > 1 << 53) {
+                    return None;
+                }
+                value.trim().parse::<f64>().ok().filter(|number| number.is_finite())
+            }
             Type::Date => value.trim().parse::<Day>().ok().map(|day| f64::from(day.0)),
             Type::Text => None,
         }
@@ -155,6 +162,7 @@ mod tests {
         assert_eq!(Type::infer(["2020-01-01"].into_iter()), Type::Date);
         assert_eq!(Type::infer(["2020-01-01", "1"].into_iter()), Type::Text);
         assert_eq!(Type::infer(["nan"].into_iter()), Type::Text);
+        assert_eq!(Type::infer(["9007199254740993", "9007199254740992"].into_iter()), Type::Text);
         assert_eq!(Type::infer(std::iter::empty()), Type::Text);
     }
 }

@@ -94,7 +94,7 @@ fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], sp
         Hierarchy::Intervals(intervals) => {
             let whole = kind == Type::Integer && intervals.is_whole();
             if let (Some(least), Some(greatest)) = (numbers.first(), numbers.last()) {
-                let (from, to) = intervals.domain(*least, *greatest);
+                let (from, to) = intervals.domain(*least, *greatest, whole);
                 let outside = by_number.values().find(|(number, _)| !(from..=to).contains(number));
                 if let Some((_, codes)) = outside {
                     return Err(spot.not_in(codes[0], intervals.describe()));

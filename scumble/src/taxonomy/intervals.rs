@@ -23,8 +23,8 @@ pub struct Intervals {
 impl Intervals {
     /// The parameters, or what is wrong with them.
     pub fn new(widths: Vec<f64>, from: Option<f64>, to: Option<f64>) -> Result<Intervals, &'static str> {
-        if widths.is_empty() || widths.iter().any(|width| !(width.is_finite() && *width > 0.0)) {
-            return Err("a list of positive widths");
+        if widths.is_empty() || widths.iter().any(|width| !(*width > 0.0 && *width <= MOST)) {
+            return Err("a list of positive widths, none above 2^53");
         }
         if widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0.0) {
             return Err("growing widths, each a multiple of the one before, so that intervals nest");
@@ -44,18 +44,21 @@ impl Intervals {
         self.widths.iter().chain(&self.from).chain(&self.to).all(|number| number.fract() == 0.0)
     }
 
-    /// The ends of the domain for a column whose values lie between `least` and `greatest`: as given, or the values'
-    /// own, the lower one moved down to a multiple of the widest interval.
-    pub(super) fn domain(&self, least: f64, greatest: f64) -> (f64, f64) {
+    /// The ends of the domain for a column whose values lie between `least` and `greatest`. Where an end is not given it is
+    /// a multiple of the widest interval: no label may tell the least or the greatest value, whose row may be suppressed.
+    pub(super) fn domain(&self, least: f64, greatest: f64, whole: bool) -> (f64, f64) {
         let widest = self.widths[self.widths.len() - 1];
         let from = self.from.unwrap_or_else(|| (least / widest).floor() * widest);
-        (from, self.to.unwrap_or(greatest.max(from + 1.0)))
+        let blocks = ((greatest - from) / widest).floor() + 1.0;
+        // Whole numbers end just before the next block; real ones a block later, so that no interval is the last.
+        let open = if whole { from + blocks * widest - 1.0 } else { from + (blocks + 1.0) * widest };
+        (from, self.to.unwrap_or(open))
     }
 
     /// The tree over ascending distinct `values`, all within the domain; `texts` are their labels.
     pub(super) fn taxonomy(&self, values: &[f64], texts: &[&str], whole: bool, with_missing: bool) -> Result<Taxonomy> {
         let (least, greatest) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(1.0));
-        let (from, to) = self.domain(least, greatest);
+        let (from, to) = self.domain(least, greatest, whole);
         let mut levels = vec![Level::from_runs(texts.iter().map(|text| (*text, true, 1)))];
         for width in &self.widths {
             let count = (((to - from) / width).ceil()).max(1.0);
@@ -96,8 +99,7 @@ impl Intervals {
         Taxonomy::checked(self.describe(), levels, missing)
     }
 
-    /// Whether a text may stand in a release: a number of the domain, an interval, or the root. Where the policy does not
-    /// say the domain, where intervals begin is known and how the last one ends is not.
+    /// Whether a text may stand in a release: a number of the domain, an interval, or the root.
     pub fn is_label(&self, text: &str, kind: Type) -> bool {
         let inside = |number: f64| self.from.is_none_or(|from| from <= number) && self.to.is_none_or(|to| number <= to);
         if text == ROOT || kind.number(text).is_some_and(inside) {
@@ -111,8 +113,7 @@ impl Intervals {
                 let inner = (start + width, false);
                 let ends = match self.to {
                     Some(to) if (start - from) / width >= ((to - from) / width).ceil() - 1.0 => vec![(to, true)],
-                    Some(_) => vec![inner],
-                    None => numbers_in(text).into_iter().map(|end| (end, true)).chain([inner]).collect(),
+                    _ => vec![inner],
                 };
                 let fits = |end: f64| end > start && end <= start + width;
                 ends.into_iter().any(|(end, last)| fits(end) && label(start, end, last, whole) == text)
@@ -205,6 +206,21 @@ mod tests {
             assert!(!ages.is_label(odd, Type::Integer), "{odd}");
         }
         assert!(ages.is_label("90-100", Type::Integer));
+    }
+
+    #[test]
+    fn no_label_tells_the_greatest_value() {
+        let intervals = Intervals::new(vec![20.0], None, None).unwrap();
+        let labels = |values: &[f64], whole: bool| -> Vec<String> {
+            let texts: Vec<String> = values.iter().map(f64::to_string).collect();
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let tree = intervals.taxonomy(values, &texts, whole, false).unwrap();
+            (0..tree.level(1).len() as u32).map(|node| tree.level(1).label(node).to_string()).collect()
+        };
+        assert_eq!(labels(&[61.0, 79.0], true), ["60-79"]);
+        assert_eq!(labels(&[61.0, 97.0], true), ["60-79", "80-99"]);
+        assert_eq!(labels(&[61.0, 97.0], false), ["[60, 80)", "[80, 100)"]);
+        assert_eq!(labels(&[61.0, 80.0], false), ["[60, 80)", "[80, 100)"]);
     }
 
     #[test]

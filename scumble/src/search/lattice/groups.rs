@@ -35,7 +35,8 @@ impl Layout {
         let (mut word, mut shift) = (0, 0);
         let mut fields = Vec::new();
         for taxonomy in &task.taxonomies {
-            let bits = u32::BITS - (taxonomy.codes() - 1).leading_zeros();
+            // A bit also for a column of one value: no field begins behind the end of a word.
+            let bits = (u32::BITS - (taxonomy.codes() - 1).leading_zeros()).max(1);
             if shift + bits > u64::BITS {
                 (word, shift) = (word + 1, 0);
             }
