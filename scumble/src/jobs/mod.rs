@@ -156,7 +156,8 @@ impl<'a> Work<'a> {
             return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
         }
         self.clock.phase("verify");
-        // Whatever can fail has been done when the release gets its name.
+        // What may be refused (a folder, a missing place) is refused before the release gets its name. The report itself is
+        // written after it, with the time that took: a disk that fills just then leaves a release without a report.
         let saved = match &options.save_recoding {
             None => None,
             Some(file) => Some(Draft::with(file, &(Recoding::full_domain(self.columns(), &levels).to_json() + "\n"))?),

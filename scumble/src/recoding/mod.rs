@@ -52,8 +52,7 @@ impl Recoding {
         Recoding::FullDomain { attributes: columns.zip(levels).map(attribute).collect() }
     }
 
-    /// The node of the recoded domain for each leaf of each column: what [`Cells::recode`](crate::table::Cells::recode)
-    /// takes. The levels are found by name; the second part says the level of each column here.
+    /// The level of each of these columns, found by name. A root stays the root where the tree here has another height.
     pub fn levels_for<'a>(
         &self,
         columns: impl Iterator<Item = (&'a str, &'a Taxonomy)>,

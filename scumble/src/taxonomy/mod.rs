@@ -73,14 +73,6 @@ impl Hierarchy {
             Hierarchy::None => "its type".into(),
         }
     }
-
-    /// The kinds of hierarchy that a policy may name, with what they mean.
-    pub const KINDS: [(&'static str, &'static str); 4] = [
-        ("a path", "a CSV file with a row per leaf, leaf;parent;…;root"),
-        ("intervals", "widths, each a multiple of the one before, with optional `from` and `to`"),
-        ("mask", "\"right\" or \"left\": characters are masked from that side, with optional `char`"),
-        ("dates", "a list from month, quarter, year, decade"),
-    ];
 }
 
 /// One level of a taxonomy: its nodes in order, each a range of leaves.
