@@ -146,7 +146,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             json!(name),
             json!(table.rows()),
             json!(prepared.task.cells.len()),
-            json!(format!("{} of {}", found.visited, found.space)),
+            json!(format!("{} of {}", found.visited, found.space.unwrap_or(0))),
             json!(found.cost),
             json!(format!("{:.2}", one * 1e3)),
             json!(format!("{:.2}", all * 1e3)),

@@ -1,7 +1,8 @@
 //! What people see.
 
 use scumble::jobs::Verification;
-use scumble::release::{Judgement, Report, Risk, Risks, Verified};
+use scumble::release::{Decided, Judgement, Report, Risk, Risks, Verified};
+use scumble::search::Warrant;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -30,7 +31,7 @@ pub fn one_line(error: &clap::Error) -> String {
 }
 
 /// A whole number with its thousands apart.
-fn thousands(number: u64) -> String {
+fn thousands(number: u128) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -79,8 +80,8 @@ fn classes(text: &mut String, verified: &Verified) {
     let _ = writeln!(
         text,
         "  {} classes, the smallest of {} rows, {:.1} on average",
-        thousands(verified.classes),
-        thousands(verified.smallest),
+        thousands(verified.classes.into()),
+        thousands(verified.smallest.into()),
         verified.average()
     );
 }
@@ -92,9 +93,9 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     let _ = writeln!(
         text,
         "  {} of {} rows released, {} suppressed ({})",
-        thousands(verified.rows),
-        thousands(report.rows),
-        thousands(report.suppressed),
+        thousands(verified.rows.into()),
+        thousands(report.rows.into()),
+        thousands(report.suppressed.into()),
         share(report.suppressed, report.rows)
     );
     classes(&mut text, verified);
@@ -106,17 +107,40 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     if let Some(cm) = losses.cm {
         let _ = write!(text, ", CM {cm:.4}");
     }
-    let levels: Vec<String> =
-        report.levels.iter().map(|(name, level, height)| format!("{name} {level}/{height}")).collect();
-    let _ = writeln!(text, "\n  levels (0 as it is, the last nothing left): {}", levels.join(", "));
+    let _ = writeln!(text);
+    match &report.decided {
+        Decided::Levels(levels) => {
+            let levels: Vec<String> =
+                levels.iter().map(|(name, level, height)| format!("{name} {level}/{height}")).collect();
+            let _ = writeln!(text, "  levels (0 as it is, the last nothing left): {}", levels.join(", "));
+        }
+        Decided::Cuts(cuts) => {
+            let cuts: Vec<String> = cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
+            let _ = writeln!(text, "  values left of each column: {}", cuts.join(", "));
+        }
+        Decided::Regions(..) => {}
+    }
     if let Some(searched) = &report.searched {
-        let _ = writeln!(
-            text,
-            "  proven to be the best of {} recodings; {} were evaluated in {}",
-            thousands(searched.found.space),
-            thousands(searched.found.visited),
-            duration(searched.seconds)
-        );
+        let found = &searched.found;
+        let _ = match (found.warrant, found.space) {
+            (Warrant::Minimal(true), _) => {
+                writeln!(text, "  no allowable split is left; {}", duration(searched.seconds))
+            }
+            (Warrant::Minimal(false), _) => {
+                writeln!(text, "  an allowable split may be left; {}", duration(searched.seconds))
+            }
+            (warrant, space) => {
+                let space = space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
+                let proven = match (warrant, found.cost) {
+                    (Warrant::AtLeast(bound), Some(cost)) => {
+                        format!("cost {cost:.6}, and no recoding{space} costs less than {bound:.6}")
+                    }
+                    _ => format!("proven to be the best{space} recodings"),
+                };
+                let (visited, seconds) = (thousands(found.visited.into()), duration(searched.seconds));
+                writeln!(text, "  {proven}; {visited} were evaluated in {seconds}")
+            }
+        };
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(
@@ -130,7 +154,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
 
 /// The summary of a re-check.
 pub fn verification(verification: &Verification, release: &Path) -> String {
-    let mut text = format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows));
+    let mut text = format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows.into()));
     classes(&mut text, &verification.verified);
     for one in &verification.verified.privacy {
         judgement(&mut text, one, &verification.counted);
@@ -160,9 +184,9 @@ pub fn risks(risks: &Risks, file: &Path) -> String {
     let mut text = format!(
         "{}: {} rows in {} classes; {} rows are alone in theirs ({})\n",
         file.display(),
-        thousands(risks.rows),
-        thousands(risks.classes),
-        thousands(risks.unique),
+        thousands(risks.rows.into()),
+        thousands(risks.classes.into()),
+        thousands(risks.unique.into()),
         share(risks.unique, risks.rows)
     );
     let _ =

@@ -3,6 +3,7 @@
 use scumble::generate::Kind;
 use scumble::jobs;
 use scumble::policy::{Policy, Prepared};
+use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
 use scumble::source::{Format, Source, encode};
@@ -43,8 +44,8 @@ fn tally_rows_by_cell(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench]
 fn roll_up_cells_to_classes(bencher: divan::Bencher<'_, '_>) {
     let (_, prepared) = census("");
-    let levels: Vec<usize> = prepared.task.taxonomies.iter().map(|tree| tree.height()).collect();
-    bencher.bench(|| Recoded::new(&prepared.task, levels.clone()));
+    let top = Mapping::Levels(prepared.task.taxonomies.iter().map(|tree| tree.height()).collect());
+    bencher.bench(|| Recoded::new(&prepared.task, &top));
 }
 
 #[divan::bench(args = [Strategy::BestFirst, Strategy::TopDown], sample_count = 10)]

@@ -276,6 +276,11 @@ pub enum Error {
         /// How many can be searched.
         most: u64,
     },
+    /// A recoding that depends on the very rows it was made from.
+    NotSaveable {
+        /// Where it should have been saved.
+        file: PathBuf,
+    },
     /// A summary or a saved recoding does not fit the policy or the data.
     Mismatch {
         /// The file.
@@ -462,6 +467,11 @@ impl fmt::Display for Plain<'_> {
                 f,
                 "the lattice has {nodes:.3e} nodes and at most {most} can be searched; use fewer levels or \
                  quasi-identifiers, or fix some with --levels"
+            ),
+            Error::NotSaveable { file } => write!(
+                f,
+                "{}: tight regions fit only the rows they were made from; set regions = \"cover\" to save the recoding",
+                file.display()
             ),
             Error::Mismatch { file, problem } => write!(f, "{}: {problem}", file.display()),
             Error::BadJson { file, source } => write!(f, "{}: not the expected JSON: {source}", file.display()),

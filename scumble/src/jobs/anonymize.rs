@@ -2,9 +2,11 @@
 
 use super::{Failure, Work};
 use crate::error::{Error, Result};
-use crate::policy::{Policy, Prepared, nearest};
+use crate::policy::{Algorithm, Policy, Prepared, nearest};
+use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, verify};
 use crate::search::lattice::incognito::{self, Strategy};
+use crate::search::regions::mondrian;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -28,15 +30,20 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     let mut work = Work::read(input, policy, output, options)?;
     if let Some(given) = &options.levels {
         let levels = levels_by_hand(given, &work.prepared)?;
-        return work.release("fixed-levels", levels, None, options);
+        return work.release("fixed-levels", Mapping::Levels(levels), None, options);
     }
-    let found = incognito::search(&work.prepared.task, options.strategy).map_err(|error| {
-        let top: Vec<usize> = work.prepared.task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
-        with_report(error, &work.prepared, &top)
+    let task = &work.prepared.task;
+    let (name, found) = match policy.search.algorithm {
+        Algorithm::Auto | Algorithm::Incognito => ("incognito", incognito::search(task, options.strategy)),
+        Algorithm::Mondrian => ("mondrian", mondrian::search(task, policy.search.partitioning)),
+    };
+    let found = found.map_err(|error| {
+        let top = task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
+        with_report(error, &work.prepared, &Mapping::Levels(top))
     })?;
     let seconds = work.clock.phase("search");
-    let levels = found.levels.clone();
-    work.release("incognito", levels, Some(Searched { found, data_scans: 1, seconds }), options)
+    let mapping = found.mapping.clone();
+    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds }), options)
 }
 
 /// A level for each quasi-identifier, from those that were given by name.
@@ -64,19 +71,17 @@ fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<
     prepared.names.iter().zip(&prepared.task.taxonomies).map(level).collect()
 }
 
-/// An unmet requirement, with what the recoding at `levels` would reach before suppression.
-pub(super) fn with_report(error: Error, prepared: &Prepared, levels: &[usize]) -> Failure {
-    let report = matches!(error, Error::CannotBeMet { .. }).then(|| shortfall(&error, prepared, levels));
+/// An unmet requirement, with what a mapping would reach before suppression.
+pub(super) fn with_report(error: Error, prepared: &Prepared, mapping: &Mapping) -> Failure {
+    let report = matches!(error, Error::CannotBeMet { .. }).then(|| shortfall(&error, prepared, mapping));
     Failure { error, report }
 }
 
-fn shortfall(error: &Error, prepared: &Prepared, levels: &[usize]) -> Value {
+fn shortfall(error: &Error, prepared: &Prepared, mapping: &Mapping) -> Value {
     let task = &prepared.task;
-    let Classes { classes, tallies, .. } = Classes::new(task, levels);
+    let Classes { classes, tallies, .. } = Classes::new(task, mapping);
     let verified = verify(&classes, &tallies, &task.requirements);
-    let names: serde_json::Map<String, Value> =
-        prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();
-    json!({
+    let mut report = json!({
         "error": error.to_string(),
         "rows": task.rows(),
         "released": 0,
@@ -84,6 +89,11 @@ fn shortfall(error: &Error, prepared: &Prepared, levels: &[usize]) -> Value {
         "classes": verified.classes,
         "smallest-class": verified.smallest,
         "privacy": verified.privacy_json(&prepared.counted),
-        "recoding": {"model": "full-domain", "levels": names},
-    })
+    });
+    if let Mapping::Levels(levels) = mapping {
+        let levels: serde_json::Map<String, Value> =
+            prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();
+        report["recoding"] = json!({"model": "full-domain", "levels": levels});
+    }
+    report
 }

@@ -20,6 +20,6 @@ pub fn apply(
     let text = std::fs::read(recoding).map_err(Error::io(recoding, "read"))?;
     let saved = Recoding::from_json(&text, recoding)?;
     let work = Work::read(input, policy, output, options)?;
-    let levels = saved.levels_for(work.columns(), recoding)?;
-    work.release("saved-recoding", levels, None, options)
+    let mapping = saved.bind(work.columns(), recoding)?;
+    work.release("saved-recoding", mapping, None, options)
 }

@@ -19,15 +19,16 @@ pub use verify::{Verification, verify};
 
 use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, Prepared};
-use crate::recoding::Recoding;
-use crate::release::{Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, schema};
+use crate::recoding::{Columns, Mapping, Recoding};
+use crate::release::{Decided, Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, schema};
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies};
-use crate::taxonomy::Taxonomy;
+use crate::taxonomy::{Cut, Node, Taxonomy};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A job that released nothing: why, and where a requirement was the reason, how far it fell short.
@@ -120,27 +121,50 @@ impl<'a> Work<'a> {
         Ok(Work { policy, output, format, table, prepared, bytes, clock })
     }
 
-    /// The quasi-identifiers with their trees.
-    fn columns(&self) -> impl Iterator<Item = (&str, &Taxonomy)> {
-        self.prepared.names.iter().map(String::as_str).zip(self.prepared.task.taxonomies.iter().map(AsRef::as_ref))
+    /// The quasi-identifiers, as a recoding needs to know them.
+    fn columns(&self) -> Columns<'_> {
+        let task = &self.prepared.task;
+        Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes }
+    }
+
+    /// What was decided, as a report tells it.
+    fn decided(&self, mapping: &Mapping, recoded: &Recoded) -> Decided {
+        let columns = self.columns();
+        match mapping {
+            Mapping::Levels(levels) => {
+                let trees = columns.names.iter().zip(columns.taxonomies);
+                let level =
+                    |((name, tree), level): ((&String, &Arc<Taxonomy>), &usize)| (name.clone(), *level, tree.height());
+                Decided::Levels(trees.zip(levels).map(level).collect())
+            }
+            Mapping::Cuts(cuts) => {
+                let trees = columns.names.iter().zip(columns.taxonomies);
+                let cut = |((name, tree), cut): ((&String, &Arc<Taxonomy>), &Cut)| {
+                    let label = |node: &Node| tree.level(node.level).label(node.index).to_string();
+                    (name.clone(), cut.nodes().iter().map(label).collect())
+                };
+                Decided::Cuts(trees.zip(cuts).map(cut).collect())
+            }
+            Mapping::Regions(regions) => Decided::Regions(recoded.classes.len() as u64, regions.style),
+        }
     }
 
     /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report beside it.
     fn release(
         mut self,
         algorithm: &'static str,
-        levels: Vec<usize>,
+        mapping: Mapping,
         searched: Option<Searched>,
         options: &Options,
     ) -> Result<Report, Failure> {
         let task = &self.prepared.task;
-        let recoded = Recoded::new(task, levels.clone());
-        let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &levels))?;
+        let recoded = Recoded::new(task, &mapping);
+        let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
         let losses = losses(&self.table, &self.prepared, &recoded);
         self.clock.phase("recode");
         let draft = Draft::new(self.output)?;
         let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table))?;
-        let rows = Rows::new(&self.table, task, &self.prepared.leaf_cell, &recoded, options.keep_order)?;
+        let rows = Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, options.keep_order)?;
         let released = rows.len() as u64;
         for batch in rows {
             sink.write(&batch?)?;
@@ -160,12 +184,16 @@ impl<'a> Work<'a> {
         // written after it, with the time that took: a disk that fills just then leaves a release without a report.
         let saved = match &options.save_recoding {
             None => None,
-            Some(file) => Some(Draft::with(file, &(Recoding::full_domain(self.columns(), &levels).to_json() + "\n"))?),
+            Some(file) => {
+                let recoding =
+                    Recoding::of(self.columns(), &mapping).ok_or_else(|| Error::NotSaveable { file: file.clone() })?;
+                Some(Draft::with(file, &(recoding.to_json() + "\n"))?)
+            }
         };
         let beside = Draft::new(&report_of(self.output))?;
         draft.publish()?;
         self.clock.phase("publish");
-        let level = |((name, tree), level): ((&str, &Taxonomy), &usize)| (name.to_string(), *level, tree.height());
+        let decided = self.decided(&mapping, &recoded);
         let report = Report {
             algorithm,
             rows: self.table.rows(),
@@ -173,7 +201,7 @@ impl<'a> Work<'a> {
             verified: verification.verified,
             counted: verification.counted,
             losses,
-            levels: self.columns().zip(&levels).map(level).collect(),
+            decided,
             searched,
             io: Io { read: self.bytes + written, written },
             phases: self.clock.phases,

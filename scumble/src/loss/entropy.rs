@@ -1,24 +1,33 @@
 //! Non-uniform entropy (Gionis and Tassa 2009): the bits lost when value v becomes v*, -log2(count(v) / count(v*)),
 //! averaged over cells of the table. A suppressed row becomes the whole column.
 
-/// The mean over one column. `counts[v]` are the input rows with value v, `kept[v]` those of them that are released,
-/// `group_of[v]` is what v becomes. What a value becomes is counted over all input rows, released or not.
-pub fn non_uniform_entropy(counts: &[u64], kept: &[u64], group_of: &[u32]) -> f64 {
-    let rows: u64 = counts.iter().sum();
-    if rows == 0 {
+use std::ops::Range;
+
+/// The mean over one column. `counts[v]` are the input rows with value v; `said` tells, for any number of rows at a
+/// time, their value and the range of values that it became, or none where they are suppressed. What a value becomes is
+/// counted over all input rows, released or not.
+pub fn non_uniform_entropy(counts: &[u64], said: impl Iterator<Item = (usize, u64, Option<Range<u32>>)>) -> f64 {
+    let mut below = Vec::with_capacity(counts.len() + 1);
+    below.push(0u64);
+    for count in counts {
+        below.push(below[below.len() - 1] + count);
+    }
+    let all = below[counts.len()];
+    if all == 0 {
         return 0.0;
     }
-    let groups = group_of.iter().copied().max().map_or(0, |most| most as usize + 1);
-    let mut sizes = vec![0u64; groups];
-    for (count, group) in counts.iter().zip(group_of) {
-        sizes[*group as usize] += count;
-    }
-    let bits = |count: u64, of: u64| (of as f64 / count as f64).log2();
-    let lost =
-        counts.iter().zip(kept).zip(group_of).filter(|((count, _), _)| **count > 0).map(|((count, kept), group)| {
-            *kept as f64 * bits(*count, sizes[*group as usize]) + (*count - *kept) as f64 * bits(*count, rows)
-        });
-    lost.sum::<f64>() / rows as f64
+    // Logarithms of counts, each taken once: of the leaf, and of what it became.
+    let leaf: Vec<f64> = counts.iter().map(|count| (*count as f64).log2()).collect();
+    let mut last = (0..0, 0.0);
+    let lost = said.map(|(value, rows, became)| {
+        let became = became.unwrap_or(0..counts.len() as u32);
+        if became != last.0 {
+            let within = below[became.end as usize] - below[became.start as usize];
+            last = (became, (within as f64).log2());
+        }
+        rows as f64 * (last.1 - leaf[value])
+    });
+    lost.sum::<f64>() / all as f64
 }
 
 #[cfg(test)]
@@ -27,8 +36,11 @@ mod tests {
 
     #[test]
     fn unchanged_values_cost_nothing_and_the_root_costs_the_entropy() {
-        assert_eq!(non_uniform_entropy(&[3, 5], &[3, 5], &[0, 1]), 0.0);
-        assert_eq!(non_uniform_entropy(&[4, 4], &[4, 4], &[0, 0]), 1.0);
-        assert_eq!(non_uniform_entropy(&[4, 4], &[4, 0], &[0, 1]), 0.5);
+        let entropy = |counts: &[u64], said: &[(usize, u64, Option<Range<u32>>)]| {
+            non_uniform_entropy(counts, said.iter().cloned())
+        };
+        assert_eq!(entropy(&[4, 8], &[(0, 4, Some(0..1)), (1, 8, Some(1..2))]), 0.0);
+        assert_eq!(entropy(&[4, 4], &[(0, 4, Some(0..2)), (1, 4, Some(0..2))]), 1.0);
+        assert_eq!(entropy(&[4, 4], &[(0, 4, Some(0..1)), (1, 4, None)]), 0.5);
     }
 }

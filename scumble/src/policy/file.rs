@@ -6,6 +6,8 @@ use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::Diversity;
 use crate::ratio::Ratio;
+use crate::recoding::Style;
+use crate::search::regions::{Criterion, Partitioning};
 use crate::source::read_records;
 use crate::table::{Role, Type};
 use crate::taxonomy::{DateLevel, Hierarchy, HierarchyFile, Intervals, Mask, Side};
@@ -320,7 +322,12 @@ fn closeness(entry: &Entry<'_>) -> Result<ClosenessAsked> {
 }
 
 fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
-    let mut search = Search { algorithm: Algorithm::Auto, loss: Loss::Lm, suppression: Ratio::ZERO };
+    let mut search = Search {
+        algorithm: Algorithm::Auto,
+        loss: Loss::Lm,
+        suppression: Ratio::ZERO,
+        partitioning: Partitioning::default(),
+    };
     let Some(entry) = entry else { return Ok(search) };
     let section = entry.table(Some("search"))?;
     if let Some(entry) = section.get("algorithm") {
@@ -328,6 +335,19 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     }
     if let Some(entry) = section.get("loss") {
         search.loss = entry.choice(Loss::NAMES.into_iter().map(|(name, value, _)| (name, value)))?;
+    }
+    if let Some(entry) = section.get("split") {
+        search.partitioning.criterion = entry.choice(Criterion::NAMES.into_iter())?;
+    }
+    if let Some(entry) = section.get("least-gain") {
+        let gain = entry.number()?;
+        if !(gain >= 0.0) {
+            return Err(entry.wrong("a number from 0"));
+        }
+        search.partitioning.least_gain = gain;
+    }
+    if let Some(entry) = section.get("regions") {
+        search.partitioning.style = entry.choice(Style::NAMES.into_iter())?;
     }
     if let Some(entry) = section.get("suppression") {
         let section = entry.table(Some("search.suppression"))?;

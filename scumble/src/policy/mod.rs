@@ -14,6 +14,7 @@ use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::Diversity;
 use crate::ratio::Ratio;
+use crate::search::regions::Partitioning;
 use crate::source::Source;
 use crate::table::{Role, Type};
 use crate::taxonomy::Hierarchy;
@@ -95,14 +96,22 @@ pub enum Algorithm {
     Auto,
     /// The optimal full-domain recoding.
     Incognito,
+    /// Greedy partitioning in memory.
+    Mondrian,
 }
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 2] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 3] = [
         ("auto", Algorithm::Auto, "the one that suits; at present always incognito"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
+        ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
     ];
+
+    /// Whether it partitions the space into regions.
+    pub fn is_partitioning(self) -> bool {
+        matches!(self, Algorithm::Mondrian)
+    }
 }
 
 /// How to search.
@@ -114,6 +123,8 @@ pub struct Search {
     pub loss: Loss,
     /// The share of rows that may be left out.
     pub suppression: Ratio,
+    /// How partitioning algorithms split.
+    pub partitioning: Partitioning,
 }
 
 /// A policy, read and checked.

@@ -1,10 +1,11 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, requirements get their columns.
 
 use super::{DistanceAsked, Policy};
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness};
 use crate::search::Task;
+use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
 use std::sync::Arc;
@@ -81,42 +82,70 @@ impl Policy {
     pub fn prepare(&self, table: &Table) -> Result<Prepared> {
         let keys: Vec<&Column> = table.with_role(Role::QuasiIdentifier).collect();
         let bound: Vec<Binding> = keys.iter().map(|column| self.bind(table, column)).collect::<Result<_>>()?;
-        let (taxonomies, maps): (Vec<_>, Vec<_>) =
-            bound.into_iter().map(|binding| (Arc::new(binding.taxonomy), binding.leaf_of)).unzip();
+        let (mut taxonomies, mut axes, mut maps) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, binding) in keys.iter().zip(bound) {
+            let taxonomy = Arc::new(binding.taxonomy);
+            let hierarchy = self.attribute(&column.name).map_or(&Hierarchy::None, |attribute| &attribute.hierarchy);
+            axes.push(Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy));
+            taxonomies.push(taxonomy);
+            maps.push(binding.leaf_of);
+        }
         let (cells, leaf_cell) = table.cells.recode(&maps);
         let mut counted = self.counted(table)?;
-        let target = self.target(table, &mut counted)?;
+        let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
+        let target_numbers = target_numbers.flatten();
         let cell_of_row: Vec<u32> = table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
         let task = Task {
             taxonomies,
+            axes,
             tallies: counted.tallies(cells.len(), &cell_of_row),
             cells,
             values: counted.values,
             requirements: counted.requirements,
             loss: self.search.loss,
             target,
+            target_numbers,
             suppressible: self.search.suppression.floor_of(table.rows()),
         };
         let names = keys.iter().map(|column| column.name.clone()).collect();
         Ok(Prepared { task, leaf_cell, names, counted: counted.names, types: counted.types })
     }
 
-    /// Counts the target too where the search minimises CM; its position among the counted columns.
-    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<usize>> {
-        if self.search.loss != Loss::Cm {
-            return Ok(None);
-        }
-        let incomplete = |missing: &str| Error::Incomplete { file: self.file.clone(), missing: missing.into() };
+    /// Counts the target too where the search looks at it: its position among the counted columns, and its numbers where
+    /// they are wanted.
+    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<(usize, Option<Arc<[f64]>>)>> {
+        let wanted_by = match (self.search.loss, self.search.partitioning.criterion) {
+            _ if !self.search.algorithm.is_partitioning() && self.search.loss == Loss::Cm => "the loss `cm`",
+            (_, Criterion::InfoGain) if self.search.algorithm.is_partitioning() => "the split `info-gain`",
+            (_, Criterion::Regression) if self.search.algorithm.is_partitioning() => "the split `regression`",
+            _ => return Ok(None),
+        };
+        let incomplete = |missing: String| Error::Incomplete { file: self.file.clone(), missing };
         let mut targets = table.with_role(Role::Target);
-        let target = targets.next().ok_or_else(|| incomplete("the loss `cm` needs a column with the role `target`"))?;
+        let target =
+            targets.next().ok_or_else(|| incomplete(format!("{wanted_by} needs a column with the role `target`")))?;
         if targets.next().is_some() {
-            return Err(incomplete("the loss `cm` needs one `target`, and there are several"));
+            return Err(incomplete(format!("{wanted_by} needs one `target`, and there are several")));
         }
         let Data::Coded { dictionary, codes, .. } = &target.data else { return Ok(None) };
+        let numbers = match self.search.partitioning.criterion {
+            Criterion::Regression if self.search.algorithm.is_partitioning() => {
+                let number = |code: u32| {
+                    let value = dictionary.value(code);
+                    Type::Real.number(value).ok_or_else(|| Error::WrongType {
+                        place: Place::file(&table.file).line(dictionary.line(code)).column(&target.name),
+                        value: value.to_string(),
+                        expected: Type::Real.expected(),
+                    })
+                };
+                Some((0..dictionary.len() as u32).map(number).collect::<Result<_>>()?)
+            }
+            _ => None,
+        };
         counted.names.push(target.name.clone());
         counted.codes.push(codes.clone());
         counted.values.push(dictionary.len());
-        Ok(Some(counted.names.len() - 1))
+        Ok(Some((counted.names.len() - 1, numbers)))
     }
 
     /// The requirements on a table and the sensitive columns they count. The table may be an input or a release: what

@@ -39,6 +39,10 @@ impl Requirement for KAnonymity {
         self.k
     }
 
+    fn rows_decide(&self) -> bool {
+        true
+    }
+
     fn monotone(&self) -> Monotone {
         Monotone::Always
     }

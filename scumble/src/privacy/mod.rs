@@ -88,6 +88,11 @@ pub trait Requirement: Debug + Send + Sync {
         1
     }
 
+    /// Whether [`least_rows`](Self::least_rows) rows are all it asks.
+    fn rows_decide(&self) -> bool {
+        false
+    }
+
     /// The same requirement measured against what is released instead of the whole input, where it compares a group
     /// with the whole: `columns[i]` are the totals of counted column `i` over the released rows. A release must hold
     /// in both ways, so that whoever has only the release can check it.

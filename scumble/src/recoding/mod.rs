@@ -1,24 +1,58 @@
 //! What was decided?
 //!
-//! A [`Recoding`] is all that passes from a search to a release. It can be saved and applied later to other rows of the
-//! same shape.
+//! A [`Mapping`] is all that passes from a search to a release: a decision in the codes of one table. A [`Recoding`] is
+//! the same decision by names, numbers and labels: it can be saved and applied later to other rows of the same shape.
+
+mod regions;
+
+pub use regions::{Place, RegionNode, Regions, Style};
 
 use crate::error::{Error, Result, quoted};
-use crate::taxonomy::Taxonomy;
+use crate::taxonomy::{Axis, Cut, Taxonomy};
+use regions::SavedRegion;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The version of saved recodings that this code writes and reads.
 const VERSION: u32 = 1;
 
-/// How quasi-identifiers are recoded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A decision in the codes of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mapping {
+    /// Every value of a column at one level of the column's taxonomy.
+    Levels(Vec<usize>),
+    /// A cut through the taxonomy of each column.
+    Cuts(Vec<Cut>),
+    /// Boxes in the space of all columns.
+    Regions(Regions),
+}
+
+impl Mapping {
+    /// The levels of a full-domain mapping; of others, none.
+    pub fn levels(&self) -> &[usize] {
+        match self {
+            Mapping::Levels(levels) => levels,
+            _ => &[],
+        }
+    }
+}
+
+/// How quasi-identifiers are recoded, for any table of the same shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum Recoding {
     /// Every value of a column at one level of the column's taxonomy.
     FullDomain {
         /// A level for each quasi-identifier, in the table's order.
         attributes: Vec<AttributeLevel>,
+    },
+    /// A tree of splits whose leaves are regions.
+    Regions {
+        /// The quasi-identifiers, in the table's order.
+        attributes: Vec<String>,
+        /// The root of the partition tree.
+        tree: SavedRegion,
     },
 }
 
@@ -41,35 +75,69 @@ struct Saved {
     recoding: Recoding,
 }
 
+/// The quasi-identifiers of a table, as a recoding needs to know them.
+#[derive(Clone, Copy, Debug)]
+pub struct Columns<'a> {
+    /// Their names.
+    pub names: &'a [String],
+    /// Their trees.
+    pub taxonomies: &'a [Arc<Taxonomy>],
+    /// Their dimensions.
+    pub axes: &'a [Axis],
+}
+
 impl Recoding {
-    /// One level for each column; `levels[i]` belongs to `columns[i]`.
-    pub fn full_domain<'a>(columns: impl Iterator<Item = (&'a str, &'a Taxonomy)>, levels: &[usize]) -> Recoding {
-        let attribute = |((name, taxonomy), level): ((&str, &Taxonomy), &usize)| AttributeLevel {
-            name: name.to_string(),
-            level: *level,
-            root: *level == taxonomy.height(),
-        };
-        Recoding::FullDomain { attributes: columns.zip(levels).map(attribute).collect() }
+    /// The decision by name, or `None` for a mapping that cannot be applied elsewhere.
+    pub fn of(columns: Columns<'_>, mapping: &Mapping) -> Option<Recoding> {
+        match mapping {
+            Mapping::Levels(levels) => {
+                let attribute = |((name, taxonomy), level): ((&String, &Arc<Taxonomy>), &usize)| AttributeLevel {
+                    name: name.clone(),
+                    level: *level,
+                    root: *level == taxonomy.height(),
+                };
+                let attributes = columns.names.iter().zip(columns.taxonomies).zip(levels).map(attribute).collect();
+                Some(Recoding::FullDomain { attributes })
+            }
+            Mapping::Regions(regions) if regions.style == Style::Cover => {
+                Some(Recoding::Regions { attributes: columns.names.to_vec(), tree: regions.saved(columns) })
+            }
+            Mapping::Regions(_) | Mapping::Cuts(_) => None,
+        }
     }
 
-    /// The level of each of these columns, found by name. A root stays the root where the tree here has another height.
-    pub fn levels_for<'a>(
-        &self,
-        columns: impl Iterator<Item = (&'a str, &'a Taxonomy)>,
-        file: &Path,
-    ) -> Result<Vec<usize>> {
-        let Recoding::FullDomain { attributes } = self;
+    /// The decision in the codes of a table with these columns, which are found by name.
+    pub fn bind(&self, columns: Columns<'_>, file: &Path) -> Result<Mapping> {
         let mismatch = |problem: String| Error::Mismatch { file: file.to_path_buf(), problem };
-        let mut levels = Vec::new();
-        for (name, taxonomy) in columns {
-            let saved = attributes.iter().find(|attribute| attribute.name == name);
-            let saved = saved.ok_or_else(|| mismatch(format!("no level for the quasi-identifier {}", quoted(name))))?;
-            levels.push(if saved.root { taxonomy.height() } else { saved.level.min(taxonomy.height()) });
+        match self {
+            Recoding::FullDomain { attributes } => {
+                let mut levels = Vec::new();
+                for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
+                    let saved = attributes.iter().find(|attribute| attribute.name == *name);
+                    let saved =
+                        saved.ok_or_else(|| mismatch(format!("no level for the quasi-identifier {}", quoted(name))))?;
+                    // A root stays the root where the tree here has another height.
+                    levels.push(if saved.root { taxonomy.height() } else { saved.level.min(taxonomy.height()) });
+                }
+                if levels.len() != attributes.len() {
+                    return Err(mismatch("it has levels for columns that are not quasi-identifiers here".into()));
+                }
+                Ok(Mapping::Levels(levels))
+            }
+            Recoding::Regions { attributes, tree } => {
+                let mut here = columns.names.to_vec();
+                let mut there = attributes.clone();
+                here.sort();
+                there.sort();
+                if here != there {
+                    let names = attributes.join(", ");
+                    return Err(mismatch(format!(
+                        "it is about the quasi-identifiers {names}, and the table has others"
+                    )));
+                }
+                Ok(Mapping::Regions(Regions::bind(tree, columns, file)?))
+            }
         }
-        if levels.len() != attributes.len() {
-            return Err(mismatch("it has levels for columns that are not quasi-identifiers here".into()));
-        }
-        Ok(levels)
     }
 
     /// The recoding as JSON, with a version.

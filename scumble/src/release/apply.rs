@@ -1,15 +1,19 @@
 //! A recoding applied to the cells of a table: classes, and which of them may be released.
 
+use super::values::{self, Lost, Values};
 use crate::error::{Error, Result};
 use crate::loss::{Lm, cm, dm, minority, non_uniform_entropy};
 use crate::privacy::{Group, Requirement, all_hold};
+use crate::recoding::Mapping;
 use crate::search::Task;
 use crate::table::{Cells, Tallies};
 use std::sync::Arc;
 
-/// The classes that arise at given levels, before anything is suppressed.
+/// The classes that a mapping makes, before anything is suppressed.
 pub(crate) struct Classes {
-    /// The classes, coded by the nodes of the levels.
+    /// The values of each recoded column.
+    pub(crate) values: Vec<Values>,
+    /// The classes, coded by those values.
     pub(crate) classes: Cells,
     /// The class of each cell.
     pub(crate) class_of: Vec<u32>,
@@ -18,21 +22,20 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    pub(crate) fn new(task: &Task, levels: &[usize]) -> Classes {
-        let nodes = task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec());
-        let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>());
+    pub(crate) fn new(task: &Task, mapping: &Mapping) -> Classes {
+        let (values, classes, class_of) = values::classes(task, mapping);
         let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
         let tallies = task.tallies.iter().zip(&task.values).map(merge).collect();
-        Classes { classes, class_of, tallies }
+        Classes { values, classes, class_of, tallies }
     }
 }
 
 /// The classes of a recoded table.
 #[derive(Debug)]
 pub struct Recoded {
-    /// The level of each quasi-identifier.
-    pub levels: Vec<usize>,
-    /// The classes, coded by the nodes of the levels.
+    /// The values of each recoded column.
+    pub values: Vec<Values>,
+    /// The classes, coded by those values.
     pub classes: Cells,
     /// The class of each cell.
     pub class_of: Vec<u32>,
@@ -45,8 +48,13 @@ pub struct Recoded {
 impl Recoded {
     /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released. This judges afresh
     /// what a search has judged; the two share the requirements and nothing else.
-    pub fn new(task: &Task, levels: Vec<usize>) -> Result<Recoded> {
-        let Classes { classes, class_of, tallies } = Classes::new(task, &levels);
+    pub fn new(task: &Task, mapping: &Mapping) -> Result<Recoded> {
+        let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping);
+        let at = match mapping {
+            Mapping::Levels(levels) => format!("at the levels {levels:?}"),
+            Mapping::Cuts(_) => "with these cuts".into(),
+            Mapping::Regions(_) => "in these regions".into(),
+        };
         let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
             let rows = u64::from(classes.counts()[index]);
             all_hold(requirements, &Group { rows, columns: &tallies, index })
@@ -57,7 +65,7 @@ impl Recoded {
         let rows = task.rows();
         if suppressed > task.suppressible || suppressed == rows {
             let reason = format!(
-                "at the levels {levels:?} {suppressed} of {rows} rows are in classes that fail, and {} may be suppressed",
+                "{at} {suppressed} of {rows} rows are in classes that fail, and {} may be suppressed",
                 task.suppressible
             );
             return Err(Error::CannotBeMet { reason });
@@ -75,13 +83,12 @@ impl Recoded {
                 task.requirements.iter().filter_map(|requirement| requirement.against_release(&released)).collect();
             let failing = (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
             if failing > 0 {
-                let reason = format!(
-                    "at the levels {levels:?} {failing} classes are close to the whole table, but not to its released part"
-                );
+                let reason =
+                    format!("{at} {failing} classes are close to the whole table, but not to its released part");
                 return Err(Error::CannotBeMet { reason });
             }
         }
-        Ok(Recoded { levels, classes, class_of, kept, suppressed })
+        Ok(Recoded { values, classes, class_of, kept, suppressed })
     }
 
     /// The sizes of the released classes.
@@ -93,15 +100,19 @@ impl Recoded {
     pub fn lm(&self, task: &Task) -> f64 {
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
         let mut sum = lm.nothing();
+        let mut shares = 0.0;
         for class in 0..self.classes.len() {
             let rows = u128::from(self.classes.counts()[class]);
-            for (column, node) in self.classes.codes(class as u32).iter().enumerate() {
-                let level = task.taxonomies[column].level(self.levels[column]);
-                let lost = if self.kept[class] { level.leaves(*node) - 1 } else { lm.whole()[column] };
-                sum.0[column] += rows * u128::from(lost);
+            for (column, value) in self.classes.codes(class as u32).iter().enumerate() {
+                match self.values[column].lost(*value) {
+                    _ if !self.kept[class] => sum.0[column] += rows * u128::from(lm.whole()[column]),
+                    Lost::Leaves(leaves) => sum.0[column] += rows * u128::from(leaves),
+                    Lost::Share(share) => shares += rows as f64 * share,
+                }
             }
         }
-        lm.mean(&sum, task.rows())
+        let cells = task.rows() as f64 * self.values.len() as f64;
+        lm.mean(&sum, task.rows()) + if cells > 0.0 { shares / cells } else { 0.0 }
     }
 
     /// DM of the release.
@@ -120,16 +131,18 @@ impl Recoded {
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
         let per_column = (0..columns).map(|column| {
-            let taxonomy = &task.taxonomies[column];
-            let mut counts = vec![0u64; taxonomy.codes() as usize];
-            let mut kept = counts.clone();
-            for cell in 0..task.cells.len() {
-                let leaf = task.cells.codes(cell as u32)[column] as usize;
-                let rows = u64::from(task.cells.counts()[cell]);
-                counts[leaf] += rows;
-                kept[leaf] += if self.kept[self.class_of[cell] as usize] { rows } else { 0 };
-            }
-            non_uniform_entropy(&counts, &kept, taxonomy.level(self.levels[column]).nodes())
+            let mut counts = vec![0u64; task.taxonomies[column].codes() as usize];
+            let leaf = |cell: usize| task.cells.codes(cell as u32)[column] as usize;
+            let rows = |cell: usize| u64::from(task.cells.counts()[cell]);
+            (0..task.cells.len()).for_each(|cell| counts[leaf(cell)] += rows(cell));
+            // What a leaf became, in each class that it is in; a suppressed one became the whole column.
+            let said = (0..task.cells.len()).map(|cell| {
+                let class = self.class_of[cell];
+                let value = self.classes.codes(class)[column];
+                let codes = self.kept[class as usize].then(|| self.values[column].codes(value));
+                (leaf(cell), rows(cell), codes)
+            });
+            non_uniform_entropy(&counts, said)
         });
         if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
     }

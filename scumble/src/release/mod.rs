@@ -10,15 +10,17 @@ mod report;
 mod risk;
 mod rows;
 mod sink;
+mod values;
 mod verify;
 mod write;
 
 pub(crate) use apply::Classes;
 pub use apply::Recoded;
-pub use report::{Io, Losses, Phase, Report, Searched};
+pub use report::{Decided, Io, Losses, Phase, Report, Searched};
 pub use risk::{Risk, Risks};
 pub(crate) use rows::is_releasable;
 pub use rows::{Rows, schema};
 pub use sink::Sink;
+pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};
 pub use write::{Draft, replace};

@@ -1,7 +1,8 @@
 //! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people script against.
 
 use super::Verified;
-use crate::search::Found;
+use crate::recoding::Style;
+use crate::search::{Found, Warrant};
 use serde_json::{Map, Value, json};
 
 /// What a release lost.
@@ -46,6 +47,64 @@ pub struct Io {
     pub written: u64,
 }
 
+/// What was decided, as far as a report tells it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Decided {
+    /// The level of each quasi-identifier, and the height of its tree.
+    Levels(Vec<(String, usize, usize)>),
+    /// The labels of each quasi-identifier's cut.
+    Cuts(Vec<(String, Vec<String>)>),
+    /// How many regions, and what they are called.
+    Regions(u64, Style),
+}
+
+impl Decided {
+    fn to_json(&self) -> Value {
+        match self {
+            Decided::Levels(levels) => {
+                let levels: Map<String, Value> =
+                    levels.iter().map(|(name, level, _)| (name.clone(), json!(level))).collect();
+                json!({"model": "full-domain", "levels": levels})
+            }
+            Decided::Cuts(cuts) => {
+                let cuts: Map<String, Value> =
+                    cuts.iter().map(|(name, labels)| (name.clone(), json!(labels))).collect();
+                json!({"model": "cuts", "cuts": cuts})
+            }
+            Decided::Regions(regions, style) => {
+                let style = Style::NAMES.iter().find(|(_, known)| known == style).map(|(name, _)| *name);
+                json!({"model": "regions", "regions": regions, "labels": style})
+            }
+        }
+    }
+}
+
+impl Searched {
+    fn to_json(&self) -> Value {
+        let Searched { found, data_scans, seconds } = self;
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
+        if let Some(space) = found.space {
+            put("space", whole(space));
+        }
+        put("visited", json!(found.visited));
+        if let Some(cost) = found.cost {
+            put("cost", json!(cost));
+        }
+        match found.warrant {
+            Warrant::Optimal => put("optimal", json!(true)),
+            Warrant::AtLeast(bound) => {
+                put("optimal", json!(false));
+                put("lower-bound", json!(bound))
+            }
+            Warrant::Minimal(minimal) => put("minimal", json!(minimal)),
+        };
+        put("data-scans", json!(data_scans));
+        put("seconds", json!(seconds));
+        Value::Object(object)
+    }
+}
+
 /// The whole story of a release.
 #[derive(Clone, Debug)]
 pub struct Report {
@@ -61,8 +120,8 @@ pub struct Report {
     pub counted: Vec<String>,
     /// What was lost.
     pub losses: Losses,
-    /// Level of each quasi-identifier, and the height of its tree.
-    pub levels: Vec<(String, usize, usize)>,
+    /// What was decided.
+    pub decided: Decided,
     /// How the search went; `None` where levels were fixed by hand.
     pub searched: Option<Searched>,
     /// Bytes that were moved.
@@ -137,8 +196,6 @@ impl Losses {
 impl Report {
     /// The report as one JSON object.
     pub fn to_json(&self) -> Value {
-        let levels: Map<String, Value> =
-            self.levels.iter().map(|(name, level, _)| (name.clone(), json!(level))).collect();
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
         put("algorithm", json!(self.algorithm));
@@ -150,19 +207,9 @@ impl Report {
         put("average-class", json!(self.verified.average()));
         put("privacy", self.verified.privacy_json(&self.counted));
         put("loss", self.losses.to_json());
-        put("recoding", json!({"model": "full-domain", "levels": levels}));
-        if let Some(Searched { found, data_scans, seconds }) = &self.searched {
-            put(
-                "search",
-                json!({
-                    "space": whole(u128::from(found.space)),
-                    "visited": found.visited,
-                    "cost": found.cost,
-                    "optimal": found.optimal,
-                    "data-scans": data_scans,
-                    "seconds": seconds,
-                }),
-            );
+        put("recoding", self.decided.to_json());
+        if let Some(searched) = &self.searched {
+            put("search", searched.to_json());
         }
         put(
             "io",

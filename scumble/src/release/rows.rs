@@ -5,7 +5,6 @@
 
 use super::Recoded;
 use crate::error::{Error, Result};
-use crate::search::Task;
 use crate::table::{Column, Data, Dictionary, Role, Table};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
@@ -59,7 +58,6 @@ pub(crate) fn is_releasable(kind: &DataType) -> bool {
 
 /// The released rows, batch by batch.
 pub struct Rows<'a> {
-    task: &'a Task,
     table: &'a Table,
     recoded: &'a Recoded,
     schema: SchemaRef,
@@ -72,14 +70,8 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Prepares the rows. `leaf_cell` is the cell of `task` that each cell of `table` went to.
-    pub fn new(
-        table: &'a Table,
-        task: &'a Task,
-        leaf_cell: &[u32],
-        recoded: &'a Recoded,
-        keep_order: bool,
-    ) -> Result<Rows<'a>> {
+    /// Prepares the rows. `leaf_cell` is the recoded cell that each cell of `table` went to.
+    pub fn new(table: &'a Table, leaf_cell: &[u32], recoded: &'a Recoded, keep_order: bool) -> Result<Rows<'a>> {
         let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
         let whole = |column: &Column| match &column.data {
             Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
@@ -101,7 +93,7 @@ impl<'a> Rows<'a> {
         if !keep_order {
             sort(&mut rows, table, &arrays, &class_of_row, &class_ranks(recoded)).map_err(broken)?;
         }
-        Ok(Rows { task, table, recoded, schema: schema(table), arrays, rows, class_of_row, next: 0 })
+        Ok(Rows { table, recoded, schema: schema(table), arrays, rows, class_of_row, next: 0 })
     }
 
     /// How many rows are released.
@@ -134,11 +126,11 @@ impl<'a> Rows<'a> {
 
     /// The recoded values of one quasi-identifier.
     fn labels(&self, key: usize, rows: &[u32]) -> StringArray {
-        let level = self.task.taxonomies[key].level(self.recoded.levels[key]);
+        let values = &self.recoded.values[key];
         let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 8);
         for row in rows {
             let class = self.class_of_row[*row as usize];
-            match level.label(self.recoded.classes.codes(class)[key]) {
+            match values.label(self.recoded.classes.codes(class)[key]) {
                 "" => builder.append_null(),
                 label => builder.append_value(label),
             }

@@ -4,11 +4,13 @@
 //! recoding, what it costs, and whether that is proven to be the least.
 
 pub mod lattice;
+pub mod regions;
 
 use crate::loss::Loss;
 use crate::privacy::Requirement;
+use crate::recoding::Mapping;
 use crate::table::{Cells, Tallies};
-use crate::taxonomy::Taxonomy;
+use crate::taxonomy::{Axis, Taxonomy};
 use std::sync::Arc;
 
 /// What is searched: data that is bound and counted, and what is asked of a release.
@@ -16,6 +18,8 @@ use std::sync::Arc;
 pub struct Task {
     /// The tree of each quasi-identifier.
     pub taxonomies: Vec<Arc<Taxonomy>>,
+    /// Each quasi-identifier as a dimension.
+    pub axes: Vec<Axis>,
     /// The distinct tuples of quasi-identifiers, coded by the leaves of their trees.
     pub cells: Cells,
     /// For each counted column, its values in each cell.
@@ -28,6 +32,8 @@ pub struct Task {
     pub loss: Loss,
     /// The class label among the counted columns.
     pub target: Option<usize>,
+    /// The number of each of its values, where the search needs them.
+    pub target_numbers: Option<Arc<[f64]>>,
     /// How many rows may be left out.
     pub suppressible: u64,
 }
@@ -39,17 +45,28 @@ impl Task {
     }
 }
 
+/// What a search can swear to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Warrant {
+    /// Nothing cheaper exists, proven.
+    Optimal,
+    /// It ended early; nothing is cheaper than this, proven.
+    AtLeast(f64),
+    /// Whether no allowable split is left.
+    Minimal(bool),
+}
+
 /// What a search found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// The level of each quasi-identifier.
-    pub levels: Vec<usize>,
-    /// What the search minimised, in its own unit.
-    pub cost: f64,
-    /// Whether nothing cheaper exists, proven.
-    pub optimal: bool,
-    /// How many recodings there are.
-    pub space: u64,
-    /// How many of them were evaluated.
+    /// What was decided.
+    pub mapping: Mapping,
+    /// What the search can swear to.
+    pub warrant: Warrant,
+    /// What the search minimised, in its own unit; partitioning minimises nothing.
+    pub cost: Option<f64>,
+    /// How many recodings there are, where they can be counted.
+    pub space: Option<u128>,
+    /// How many recodings (or nodes of a partition tree) were evaluated.
     pub visited: u64,
 }

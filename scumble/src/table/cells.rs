@@ -125,6 +125,44 @@ impl Tallies {
         Tallies { starts, entries }
     }
 
+    /// One group without rows, to be filled with [`add`](Self::add).
+    pub fn single() -> Tallies {
+        Tallies { starts: vec![0, 0], entries: Vec::new() }
+    }
+
+    /// Counts a value of the only group `count` more times.
+    pub fn add(&mut self, value: u32, count: u32) {
+        match self.entries.binary_search_by_key(&value, |entry| entry.0) {
+            Ok(position) => self.entries[position].1 += count,
+            Err(position) => self.entries.insert(position, (value, count)),
+        }
+        self.starts[1] = self.entries.len() as u32;
+    }
+
+    /// Counts a value of the only group `count` fewer times.
+    pub fn remove(&mut self, value: u32, count: u32) {
+        if let Ok(position) = self.entries.binary_search_by_key(&value, |entry| entry.0) {
+            self.entries[position].1 -= count;
+            if self.entries[position].1 == 0 {
+                self.entries.remove(position);
+            }
+        }
+        self.starts[1] = self.entries.len() as u32;
+    }
+
+    /// Adds some groups of other tallies to the only group.
+    pub fn add_groups(&mut self, others: &Tallies, groups: std::ops::Range<usize>) {
+        let entries = &others.entries[others.starts[groups.start] as usize..others.starts[groups.end] as usize];
+        self.entries.extend_from_slice(entries);
+        self.entries.sort_unstable_by_key(|entry| entry.0);
+        self.entries.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            kept.1 += if same { next.1 } else { 0 };
+            same
+        });
+        self.starts[1] = self.entries.len() as u32;
+    }
+
     /// The values of a group with their counts.
     pub fn group(&self, group: usize) -> &[(u32, u32)] {
         &self.entries[self.starts[group] as usize..self.starts[group + 1] as usize]

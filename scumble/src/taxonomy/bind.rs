@@ -1,10 +1,11 @@
 //! A hierarchy meets the values of a column: the tree, and the leaf of each value.
 
-use super::{DateLevel, Hierarchy, Taxonomy, dates};
+use super::{Axis, DateLevel, Hierarchy, Numbers, Ordered, Taxonomy, bits_of, dates};
 use crate::error::{Error, Place, Result};
 use crate::table::{Day, Dictionary, Type};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 /// The tree of a column, and where the column's values lie in it.
 #[derive(Debug)]
@@ -17,6 +18,23 @@ pub struct Binding {
     pub kind: Type,
     /// Where each leaf lies on the number line; empty for text.
     pub numbers: Vec<f64>,
+}
+
+impl Binding {
+    /// The column as a dimension: numbers and days without a hierarchy may be parted anywhere.
+    pub fn axis(hierarchy: &Hierarchy, kind: Type, numbers: &[f64], taxonomy: &Arc<Taxonomy>) -> Axis {
+        let ordered = matches!(hierarchy, Hierarchy::None) && kind != Type::Text;
+        match (numbers.first(), numbers.last()) {
+            (Some(least), Some(greatest)) if ordered => Axis::Ordered(Ordered {
+                kind,
+                numbers: Numbers::Ranked(numbers.into()),
+                missing: taxonomy.missing().map(u64::from),
+                least: *least,
+                greatest: *greatest,
+            }),
+            _ => Axis::Tree(taxonomy.clone()),
+        }
+    }
 }
 
 /// Where a value's fault would be: the file and the column.
@@ -82,10 +100,10 @@ fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], sp
     }
 
     // Numbers and dates: equal numbers are one leaf however they are written, labelled by the shortest way.
-    let mut by_number: BTreeMap<Number, (f64, Vec<u32>)> = BTreeMap::new();
+    let mut by_number: BTreeMap<u64, (f64, Vec<u32>)> = BTreeMap::new();
     for code in &present {
         let number = kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
-        by_number.entry(Number::new(number)).or_insert((number, Vec::new())).1.push(*code);
+        by_number.entry(bits_of(number)).or_insert((number, Vec::new())).1.push(*code);
     }
     let numbers: Vec<f64> = by_number.values().map(|(number, _)| *number).collect();
     let shortest = |codes: &[u32]| codes.iter().map(|code| dictionary.value(*code)).min_by_key(|text| text.len());
@@ -146,13 +164,13 @@ fn bind_file(
     let (taxonomy, leaves) = rows.taxonomy(with_missing)?;
     let kind = declared.unwrap_or_else(|| Type::infer(rows.rows().iter().map(|row| row[0].as_str())));
     // A number may be written in another way than in the file: 39.0 for 39.
-    let by_number: HashMap<Number, u32> = match kind {
+    let by_number: HashMap<u64, u32> = match kind {
         Type::Text => HashMap::new(),
-        _ => leaves.iter().filter_map(|(text, leaf)| Some((Number::new(kind.number(text)?), *leaf))).collect(),
+        _ => leaves.iter().filter_map(|(text, leaf)| Some((bits_of(kind.number(text)?), *leaf))).collect(),
     };
     let find = |code: u32| {
         let value = dictionary.value(code);
-        let number = || kind.number(value).and_then(|number| by_number.get(&Number::new(number)));
+        let number = || kind.number(value).and_then(|number| by_number.get(&bits_of(number)));
         match leaves.get(value).or_else(number) {
             Some(leaf) => Ok(*leaf),
             None if absent(code) => Ok(taxonomy.missing().unwrap_or(0)),
@@ -185,17 +203,6 @@ fn spread(codes: usize, present: &[u32], leaves: &[u32], missing: Option<u32>) -
         leaf_of[*code as usize] = *leaf;
     }
     leaf_of
-}
-
-/// A finite float in its numeric order, usable as a key; 0 and -0 are one.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Number(u64);
-
-impl Number {
-    fn new(number: f64) -> Number {
-        let bits = (number + 0.0).to_bits();
-        Number(if bits >> 63 == 1 { !bits } else { bits | 1 << 63 })
-    }
 }
 
 #[cfg(test)]

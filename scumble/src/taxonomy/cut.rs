@@ -53,6 +53,11 @@ impl Cut {
         &self.nodes
     }
 
+    /// The number of the node, among [`nodes`](Self::nodes), that each leaf is said by.
+    pub fn node_of(&self) -> &[u32] {
+        &self.node_of
+    }
+
     /// The node that a leaf is said by.
     pub fn node(&self, code: u32) -> Node {
         self.nodes[self.node_of[code as usize] as usize]

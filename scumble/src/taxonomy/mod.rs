@@ -7,6 +7,7 @@
 //! Every leaf has the same depth. A missing value is a leaf of its own that stays itself on every level below the
 //! root, so it never passes for a real value.
 
+mod axis;
 mod bind;
 mod cut;
 mod dates;
@@ -14,6 +15,9 @@ mod file;
 mod intervals;
 mod mask;
 
+pub use axis::{
+    ANY_NUMBER, Axis, Extent, Numbers, Ordered, bits_of, cover_label, is_range_label, number_label, range_label,
+};
 pub use bind::{Binding, bind};
 pub use cut::{Cut, Node};
 pub use dates::DateLevel;
@@ -48,7 +52,7 @@ impl Hierarchy {
     /// Whether a text may stand in a release of a column with this hierarchy. Where any text may be a value (a mask, or
     /// no hierarchy over text), everything may.
     pub fn is_label(&self, text: &str, declared: Option<Type>) -> bool {
-        let numeric = |kind: Type| text == ROOT || kind.number(text).is_some();
+        let numeric = |kind: Type| text == ROOT || kind.number(text).is_some() || is_range_label(text, kind);
         match (self, declared) {
             (Hierarchy::File(file), _) => file.rows().iter().flatten().any(|label| label == text),
             (Hierarchy::Intervals(intervals), Some(kind)) => intervals.is_label(text, kind),
@@ -58,7 +62,9 @@ impl Hierarchy {
             }
             (Hierarchy::Dates(steps), _) => dates::is_label(steps, text),
             (Hierarchy::Mask(_), _) | (Hierarchy::None, None | Some(Type::Text)) => true,
-            (Hierarchy::None, Some(Type::Date)) => dates::is_label(&DateLevel::all(), text),
+            (Hierarchy::None, Some(Type::Date)) => {
+                dates::is_label(&DateLevel::all(), text) || is_range_label(text, Type::Date)
+            }
             (Hierarchy::None, Some(kind)) => numeric(kind),
         }
     }

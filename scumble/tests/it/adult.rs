@@ -2,9 +2,8 @@
 //! tests say that they are skipped, unless SCUMBLE_REQUIRE_ADULT is set.
 
 use crate::brute::{Brute, KEYS, Node, Outcome};
-use crate::fixture::{Bound, STRATEGIES, policy, read};
+use crate::fixture::{Bound, Optimum, STRATEGIES, policy, read};
 use scumble::policy::Policy;
-use scumble::search::Found;
 use scumble::search::lattice::incognito::Strategy;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -117,7 +116,7 @@ fn assert_optimal(loss: &str, cost: fn(Outcome) -> f64, tolerance: f64) {
 }
 
 /// What is released at the levels found is what the brute force has there.
-fn assert_same(bound: &Bound<'_>, job: &Job, found: &Found) {
+fn assert_same(bound: &Bound<'_>, job: &Job, found: &Optimum) {
     let node = BRUTE.nodes.iter().find(|node| node.levels[..] == found.levels[..]).expect("a node");
     let (expected, release) = ((job.of)(node), bound.release(&found.levels).unwrap());
     let exact = release.suppressed == expected.suppressed && release.dm == u128::from(expected.dm);

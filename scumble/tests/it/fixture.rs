@@ -2,9 +2,10 @@
 
 use scumble::error::Error;
 use scumble::policy::{Policy, Prepared};
+use scumble::recoding::Mapping;
 use scumble::release::Recoded;
-use scumble::search::Found;
 use scumble::search::lattice::incognito::{self, Strategy};
+use scumble::search::{Found, Warrant};
 use scumble::source::{Format, Source, encode};
 use scumble::table::{Data, Role, Table, Tallies};
 use std::path::{Path, PathBuf};
@@ -57,6 +58,28 @@ pub struct Bound<'a> {
     pub prepared: Prepared,
 }
 
+/// The outcome of a full-domain search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Optimum {
+    pub levels: Vec<usize>,
+    pub cost: f64,
+    pub optimal: bool,
+    pub space: u64,
+    pub visited: u64,
+}
+
+impl From<Found> for Optimum {
+    fn from(found: Found) -> Optimum {
+        Optimum {
+            levels: found.mapping.levels().to_vec(),
+            cost: found.cost.unwrap(),
+            optimal: found.warrant == Warrant::Optimal,
+            space: found.space.unwrap() as u64,
+            visited: found.visited,
+        }
+    }
+}
+
 /// What a release at some levels lost.
 #[derive(Debug)]
 pub struct Lost {
@@ -72,14 +95,14 @@ impl<'a> Bound<'a> {
     }
 
     /// The optimum, or `None` where the requirements cannot be met. Any other error is a failure.
-    pub fn search(&self, strategy: Strategy) -> Option<Found> {
-        possible(incognito::search(&self.prepared.task, strategy))
+    pub fn search(&self, strategy: Strategy) -> Option<Optimum> {
+        possible(incognito::search(&self.prepared.task, strategy)).map(Optimum::from)
     }
 
     /// A release at these levels, or `None` where the requirements do not allow it.
     pub fn release(&self, levels: &[usize]) -> Option<Lost> {
         let task = &self.prepared.task;
-        let recoded = possible(Recoded::new(task, levels.to_vec()))?;
+        let recoded = possible(Recoded::new(task, &Mapping::Levels(levels.to_vec())))?;
         let target = self.table.with_role(Role::Target).next();
         let cm = target.map_or(f64::NAN, |column| {
             let Data::Coded { dictionary, codes, .. } = &column.data else { panic!("a target is coded") };

@@ -20,7 +20,8 @@
 
 use super::{Assessment, Engine, Lattice, Layout, Node};
 use crate::error::{Error, Result};
-use crate::search::{Found, Task};
+use crate::recoding::Mapping;
+use crate::search::{Found, Task, Warrant};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -93,8 +94,9 @@ impl<'a, const W: usize> Search<'a, W> {
         let (space, visited) = (lattice.space(), search.seen.len() as u64);
         match search.best {
             Some((cost, node)) => {
-                let (levels, cost) = (lattice.levels(node), search.engine.reported(cost));
-                Ok(Found { levels, cost, optimal: true, space, visited })
+                let mapping = Mapping::Levels(lattice.levels(node));
+                let cost = Some(search.engine.reported(cost));
+                Ok(Found { mapping, warrant: Warrant::Optimal, cost, space: Some(space.into()), visited })
             }
             None => Err(Error::CannotBeMet {
                 reason: format!(

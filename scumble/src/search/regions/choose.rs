@@ -1,0 +1,367 @@
+//! Which split of a partition is taken: from frequency sets alone.
+
+use super::{Aim, FrequencySet, Judge};
+use crate::table::Tallies;
+use crate::taxonomy::{Axis, Extent};
+use std::cmp::Ordering;
+
+/// A split.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the rest.
+    Threshold {
+        /// The axis.
+        column: usize,
+        /// The first code of the second part.
+        before: u64,
+        /// The greatest code of the first part.
+        last: u64,
+    },
+    /// A node of a tree into those of its children that occur.
+    Children {
+        /// The axis.
+        column: usize,
+        /// The children's level.
+        level: usize,
+        /// Their numbers within it, ascending.
+        children: Vec<u32>,
+    },
+}
+
+/// The attributes of a partition that could be split, by descending share of their range: what the median tries first.
+pub fn by_range(axes: &[Axis], extents: &[Extent]) -> Vec<usize> {
+    let mut columns: Vec<(f64, usize)> = axes
+        .iter()
+        .zip(extents)
+        .enumerate()
+        .filter(|(_, (_, extent))| extent.first < extent.last)
+        .map(|(column, (axis, extent))| (axis.lost(*extent), column))
+        .collect();
+    columns.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    columns.into_iter().map(|(_, column)| column).collect()
+}
+
+/// The split to take, or `None` where none is allowable. `set` counts an attribute when it is asked for. The second
+/// value says whether the aim was given up for the median.
+pub fn choose(
+    axes: &[Axis],
+    extents: &[Extent],
+    judge: &Judge<'_>,
+    aim: &Aim,
+    least_gain: f64,
+    mut set: impl FnMut(usize) -> FrequencySet,
+) -> (Option<Choice>, bool) {
+    if !matches!(aim, Aim::Median)
+        && let Some((gain, choice)) = by_gain(axes, extents, judge, aim, &mut set)
+        && gain >= least_gain
+    {
+        return (Some(choice), false);
+    }
+    let mut columns = by_range(axes, extents).into_iter();
+    let choice = columns.find_map(|column| match splits(&axes[column], extents[column]) {
+        Splits::Thresholds { until } => nearest_to_median(column, &set(column), until, judge),
+        Splits::Apart(missing) => {
+            let set = set(column);
+            let at = set.codes.partition_point(|code| *code < missing);
+            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| threshold(column, &set, at))
+        }
+        Splits::Children { level } => children(&axes[column], column, level, &set(column), judge),
+    });
+    (choice, true)
+}
+
+/// How an attribute can be split within an extent.
+enum Splits {
+    /// Between any two codes up to this one.
+    Thresholds { until: u64 },
+    /// Missing values, with this code, from all numbers.
+    Apart(u64),
+    /// Into the nodes of a level.
+    Children { level: usize },
+}
+
+fn splits(axis: &Axis, extent: Extent) -> Splits {
+    match axis {
+        Axis::Ordered(ordered) => match ordered.missing {
+            Some(missing) if extent.last == missing => Splits::Apart(missing),
+            _ => Splits::Thresholds { until: extent.last },
+        },
+        Axis::Tree(taxonomy) => Splits::Children { level: Axis::ancestor(taxonomy, extent).level - 1 },
+    }
+}
+
+fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
+    Choice::Threshold { column, before: set.codes[at], last: set.codes[at - 1] }
+}
+
+/// Whether parts, given as ranges of positions in a set, are all allowable.
+fn allows(parts: &[std::ops::Range<usize>], set: &FrequencySet, judge: &Judge<'_>) -> bool {
+    let rows = |part: &std::ops::Range<usize>| set.counts[part.clone()].iter().sum::<u64>();
+    if let Some(enough) = judge.enough(parts.len()) {
+        return parts.iter().all(|part| rows(part) >= enough);
+    }
+    let least = judge.least_rows();
+    parts.iter().all(|part| rows(part) >= least)
+        && parts.iter().all(|part| {
+            let mut tallies: Vec<Tallies> = set.tallies.iter().map(|_| Tallies::single()).collect();
+            for (merged, counted) in tallies.iter_mut().zip(&set.tallies) {
+                merged.add_groups(counted, part.clone());
+            }
+            judge.allows(rows(part), &tallies, parts.len())
+        })
+}
+
+/// The allowable threshold that leaves the most equal halves; of two such, the lower.
+fn nearest_to_median(column: usize, set: &FrequencySet, until: u64, judge: &Judge<'_>) -> Option<Choice> {
+    let rows = set.rows();
+    let positions = set.codes.partition_point(|code| *code <= until);
+    let distance = |below: u64| (2 * below).abs_diff(rows);
+    // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken from the middle outwards.
+    let (mut at, mut below) = (1, *set.counts.first()?);
+    while at + 1 < positions && distance(below + set.counts[at]) < distance(below) {
+        below += set.counts[at];
+        at += 1;
+    }
+    if at >= positions {
+        return None;
+    }
+    let least = judge.least_rows();
+    let enough = judge.enough(2);
+    if let Some(enough) = enough {
+        return (below >= enough && rows - below >= enough).then(|| threshold(column, set, at));
+    }
+    let mut lower = Sides::new(set, at, below);
+    let mut upper = lower.clone();
+    upper.advance(set);
+    loop {
+        // Of two at one distance the lower comes first.
+        let lower_open = lower.at >= 1 && lower.below >= least;
+        let upper_open = upper.at < positions && rows - upper.below >= least;
+        let take_lower = match (lower_open, upper_open) {
+            (false, false) => return None,
+            (true, true) => distance(lower.below) <= distance(upper.below),
+            (lower, _) => lower,
+        };
+        let side = if take_lower { &mut lower } else { &mut upper };
+        if side.below >= least && rows - side.below >= least && side.allowed(rows, judge) {
+            return Some(threshold(column, set, side.at));
+        }
+        if take_lower { lower.retreat(set) } else { upper.advance(set) }
+    }
+}
+
+/// Both sides of a threshold, moved value by value.
+#[derive(Clone)]
+struct Sides {
+    at: usize,
+    below: u64,
+    left: Vec<Tallies>,
+    right: Vec<Tallies>,
+}
+
+impl Sides {
+    fn new(set: &FrequencySet, at: usize, below: u64) -> Sides {
+        let merge = |range: std::ops::Range<usize>| {
+            let merged = set.tallies.iter().map(|counted| {
+                let mut single = Tallies::single();
+                single.add_groups(counted, range.clone());
+                single
+            });
+            merged.collect()
+        };
+        Sides { at, below, left: merge(0..at), right: merge(at..set.codes.len()) }
+    }
+
+    fn advance(&mut self, set: &FrequencySet) {
+        if self.at < set.codes.len() {
+            self.below += set.counts[self.at];
+            for (column, counted) in set.tallies.iter().enumerate() {
+                counted.group(self.at).iter().for_each(|(value, count)| {
+                    self.left[column].add(*value, *count);
+                    self.right[column].remove(*value, *count);
+                });
+            }
+        }
+        self.at += 1;
+    }
+
+    fn retreat(&mut self, set: &FrequencySet) {
+        self.at -= 1;
+        self.below -= set.counts[self.at];
+        for (column, counted) in set.tallies.iter().enumerate() {
+            counted.group(self.at).iter().for_each(|(value, count)| {
+                self.left[column].remove(*value, *count);
+                self.right[column].add(*value, *count);
+            });
+        }
+    }
+
+    fn allowed(&self, rows: u64, judge: &Judge<'_>) -> bool {
+        judge.allows(self.below, &self.left, 2) && judge.allows(rows - self.below, &self.right, 2)
+    }
+}
+
+/// The positions of each child that occurs, in order.
+fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, std::ops::Range<usize>)> {
+    let Axis::Tree(taxonomy) = axis else { return Vec::new() };
+    let level = taxonomy.level(level);
+    let mut ranges: Vec<(u32, std::ops::Range<usize>)> = Vec::new();
+    for (position, code) in set.codes.iter().enumerate() {
+        let node = level.node_of(*code as u32);
+        match ranges.last_mut() {
+            Some((last, range)) if *last == node => range.end = position + 1,
+            _ => ranges.push((node, position..position + 1)),
+        }
+    }
+    ranges
+}
+
+fn children(axis: &Axis, column: usize, level: usize, set: &FrequencySet, judge: &Judge<'_>) -> Option<Choice> {
+    let ranges = child_ranges(axis, level, set);
+    let parts: Vec<std::ops::Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
+    let choice = || Choice::Children { column, level, children: ranges.iter().map(|(node, _)| *node).collect() };
+    (parts.len() > 1 && allows(&parts, set, judge)).then(choice)
+}
+
+/// The allowable split with the greatest gain.
+fn by_gain(
+    axes: &[Axis],
+    extents: &[Extent],
+    judge: &Judge<'_>,
+    aim: &Aim,
+    set: &mut impl FnMut(usize) -> FrequencySet,
+) -> Option<(f64, Choice)> {
+    let mut best: Option<(f64, Choice)> = None;
+    for (column, (axis, extent)) in axes.iter().zip(extents).enumerate() {
+        if extent.first == extent.last {
+            continue;
+        }
+        let set = set(column);
+        let mut candidates: Vec<(f64, Vec<std::ops::Range<usize>>, Choice)> = Vec::new();
+        let all = set.codes.len();
+        match splits(axis, *extent) {
+            Splits::Apart(missing) => {
+                let at = set.codes.partition_point(|code| *code < missing);
+                let parts = vec![0..at, at..all];
+                candidates.push((gain(aim, &set, &parts), parts, threshold(column, &set, at)));
+            }
+            Splits::Thresholds { .. } => {
+                for (at, gain) in gains(aim, &set) {
+                    if best.as_ref().is_none_or(|(known, _)| gain > *known) {
+                        candidates.push((gain, vec![0..at, at..all], threshold(column, &set, at)));
+                    }
+                }
+            }
+            Splits::Children { level } => {
+                let ranges = child_ranges(axis, level, &set);
+                let parts: Vec<std::ops::Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
+                let children = ranges.iter().map(|(node, _)| *node).collect();
+                let choice = Choice::Children { column, level, children };
+                candidates.push((gain(aim, &set, &parts), parts, choice));
+            }
+        }
+        // A stable sort: of equal gains the lowest threshold stays first.
+        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let beats = |gain: f64| best.as_ref().is_none_or(|(known, _)| gain.total_cmp(known) == Ordering::Greater);
+        let found = candidates
+            .into_iter()
+            .take_while(|(gain, ..)| beats(*gain))
+            .find(|(_, parts, _)| allows(parts, &set, judge));
+        if let Some((gain, _, choice)) = found {
+            best = Some((gain, choice));
+        }
+    }
+    best
+}
+
+/// What is known of the target in some rows: enough to say how uncertain it is there.
+#[derive(Clone, Debug)]
+enum Spread {
+    Labels(Vec<u64>),
+    /// Rows, sum and sum of squares.
+    Numbers(f64, f64, f64),
+}
+
+impl Spread {
+    fn none(aim: &Aim, set: &FrequencySet) -> Spread {
+        match aim {
+            Aim::InfoGain { column } => {
+                let labels = (0..set.codes.len()).filter_map(|at| set.tallies[*column].group(at).last());
+                Spread::Labels(vec![0; labels.map(|(label, _)| *label as usize + 1).max().unwrap_or(0)])
+            }
+            Aim::Median | Aim::Regression { .. } => Spread::Numbers(0.0, 0.0, 0.0),
+        }
+    }
+
+    fn add(&mut self, aim: &Aim, set: &FrequencySet, at: usize, sign: i64) {
+        match (self, aim) {
+            (Spread::Labels(labels), Aim::InfoGain { column }) => {
+                for (label, count) in set.tallies[*column].group(at) {
+                    let known = &mut labels[*label as usize];
+                    *known = known.wrapping_add_signed(sign * i64::from(*count));
+                }
+            }
+            (Spread::Numbers(rows, sum, squares), Aim::Regression { column, numbers }) => {
+                for (value, count) in set.tallies[*column].group(at) {
+                    let (number, count) = (numbers[*value as usize], sign as f64 * f64::from(*count));
+                    *rows += count;
+                    *sum += count * number;
+                    *squares += count * number * number;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Bits (times rows) of the labels, or squared error of the numbers.
+    fn uncertainty(&self) -> f64 {
+        match self {
+            Spread::Labels(labels) => {
+                let rows: u64 = labels.iter().sum();
+                let bits = |count: &u64| *count as f64 * (rows as f64 / *count as f64).log2();
+                labels.iter().filter(|count| **count > 0).map(bits).sum()
+            }
+            Spread::Numbers(rows, sum, squares) => {
+                if *rows > 0.0 {
+                    (squares - sum * sum / rows).max(0.0)
+                } else {
+                    0.0
+                }
+            }
+        }
+    }
+}
+
+/// Bits of information about the label per row, or the share of the squared error that goes away.
+fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
+    match aim {
+        Aim::InfoGain { .. } => (whole - left) / rows as f64,
+        _ if whole > 0.0 => (whole - left) / whole,
+        _ => 0.0,
+    }
+}
+
+fn spread_of(aim: &Aim, set: &FrequencySet, part: std::ops::Range<usize>) -> Spread {
+    let mut spread = Spread::none(aim, set);
+    part.for_each(|at| spread.add(aim, set, at, 1));
+    spread
+}
+
+fn gain(aim: &Aim, set: &FrequencySet, parts: &[std::ops::Range<usize>]) -> f64 {
+    let whole = spread_of(aim, set, 0..set.codes.len()).uncertainty();
+    let left = parts.iter().map(|part| spread_of(aim, set, part.clone()).uncertainty()).sum();
+    scaled(aim, set.rows(), whole, left)
+}
+
+/// The gain of every threshold, by the position behind it.
+fn gains(aim: &Aim, set: &FrequencySet) -> Vec<(usize, f64)> {
+    let mut above = spread_of(aim, set, 0..set.codes.len());
+    let mut below = Spread::none(aim, set);
+    let (rows, whole) = (set.rows(), above.uncertainty());
+    let step = |at: usize| {
+        below.add(aim, set, at, 1);
+        above.add(aim, set, at, -1);
+        (at + 1, scaled(aim, rows, whole, below.uncertainty() + above.uncertainty()))
+    };
+    (0..set.codes.len().saturating_sub(1)).map(step).collect()
+}

@@ -1,0 +1,111 @@
+//! Boxes in attribute space: greedy recursive partitioning (LeFevre and DeWitt 2007).
+//!
+//! The space of quasi-identifiers is parted again and again, as long as every part meets the requirements. A split is
+//! chosen from counts alone ([`FrequencySet`], the paper's AV, AVC and AVS sets), so it does not matter where the rows
+//! are: Mondrian counts points in memory, Rothko-T counts rows on disk, Rothko-S counts a sample and asks a [`Judge`]
+//! that knows it is one. All of them ask [`choose`] and get the same answer for the same counts.
+//!
+//! | here | paper |
+//! |---|---|
+//! | frequency set (group) | AV, AVC, AVS set (group): values of one attribute (of all) with their counts, by class label and sensitive value where these matter |
+//! | allowable | every part of the split meets every requirement |
+//! | minimal | no allowable split is left |
+//!
+//! Stated order of choice. `median`: attributes by descending share of their range that is left in the partition, equal
+//! ones by their position in the table; within a numeric attribute the allowable threshold that leaves the most equal
+//! halves, of two such the lower. `info-gain`, `regression`: the allowable split with the greatest gain, of equal ones
+//! the first attribute and the lowest threshold.
+
+mod choose;
+mod frequency;
+pub mod mondrian;
+mod points;
+
+pub use choose::{Choice, choose};
+pub use frequency::FrequencySet;
+pub use points::{Layout, Points};
+
+use crate::privacy::{Group, Requirement};
+use crate::recoding::Style;
+use crate::table::Tallies;
+use std::sync::Arc;
+
+/// How splits are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Criterion {
+    /// The widest attribute at its median.
+    #[default]
+    Median,
+    /// The greatest gain of information about a class label.
+    InfoGain,
+    /// The greatest drop of squared error of a numeric target.
+    Regression,
+}
+
+impl Criterion {
+    /// Every criterion with its name in a policy.
+    pub const NAMES: [(&'static str, Criterion); 3] =
+        [("median", Criterion::Median), ("info-gain", Criterion::InfoGain), ("regression", Criterion::Regression)];
+}
+
+/// How to partition.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Partitioning {
+    /// How splits are chosen.
+    pub criterion: Criterion,
+    /// Below this gain the median takes over, for a node and all below it (the paper's footnote 13).
+    pub least_gain: f64,
+    /// What regions are called.
+    pub style: Style,
+}
+
+impl Default for Partitioning {
+    fn default() -> Self {
+        Partitioning { criterion: Criterion::Median, least_gain: 0.01, style: Style::Tight }
+    }
+}
+
+/// What a split is good for, beside the median's equal halves.
+#[derive(Clone, Debug)]
+pub enum Aim {
+    /// Nothing: halves.
+    Median,
+    /// To tell the values of a counted column.
+    InfoGain {
+        /// The class label among the counted columns.
+        column: usize,
+    },
+    /// To tell the number of a counted column.
+    Regression {
+        /// The target among the counted columns.
+        column: usize,
+        /// The number of each of its values.
+        numbers: Arc<[f64]>,
+    },
+}
+
+/// Whether parts are allowable.
+#[derive(Clone, Copy, Debug)]
+pub struct Judge<'a> {
+    /// What every part must meet.
+    pub requirements: &'a [Box<dyn Requirement>],
+}
+
+impl Judge<'_> {
+    /// The least rows of a part, where rows alone decide about one of `parts` parts.
+    pub fn enough(&self, _parts: usize) -> Option<u64> {
+        let alone = self.requirements.iter().all(|requirement| requirement.rows_decide());
+        alone.then(|| self.least_rows())
+    }
+
+    /// Fewer rows than this never meet the requirements.
+    pub fn least_rows(&self) -> u64 {
+        self.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1).max(1)
+    }
+
+    /// Whether one of `parts` parts is allowable.
+    pub fn allows(&self, rows: u64, tallies: &[Tallies], _parts: usize) -> bool {
+        let group = Group { rows, columns: tallies, index: 0 };
+        rows >= self.least_rows() && self.requirements.iter().all(|requirement| requirement.holds(&group))
+    }
+}

@@ -1,0 +1,184 @@
+//! Rows as points: a few words each, moved so that the rows of a partition lie side by side.
+
+use crate::taxonomy::Extent;
+
+/// Where the columns of a point stand among its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The first word of each quasi-identifier, and whether its code takes two.
+    keys: Vec<(usize, bool)>,
+    /// The first counted column.
+    counted: usize,
+    /// Words of a point.
+    width: usize,
+}
+
+impl Layout {
+    /// Quasi-identifiers of one word each (two where `wide`), counted columns, and words that only travel.
+    pub fn new(wide: &[bool], counted: usize, travelling: usize) -> Layout {
+        let mut at = 0;
+        let mut keys = Vec::with_capacity(wide.len());
+        for wide in wide {
+            keys.push((at, *wide));
+            at += if *wide { 2 } else { 1 };
+        }
+        Layout { keys, counted: at, width: at + counted + travelling }
+    }
+
+    /// Words of a point.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many quasi-identifiers there are.
+    pub fn keys(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The code of a quasi-identifier.
+    pub fn code(&self, point: &[u32], column: usize) -> u64 {
+        let (at, wide) = self.keys[column];
+        match wide {
+            false => u64::from(point[at]),
+            true => u64::from(point[at]) << 32 | u64::from(point[at + 1]),
+        }
+    }
+
+    /// Writes the code of a quasi-identifier.
+    pub fn set_code(&self, point: &mut [u32], column: usize, code: u64) {
+        let (at, wide) = self.keys[column];
+        match wide {
+            false => point[at] = code as u32,
+            true => (point[at], point[at + 1]) = ((code >> 32) as u32, code as u32),
+        }
+    }
+
+    /// The value of a counted column.
+    pub fn value(&self, point: &[u32], column: usize) -> u32 {
+        point[self.counted + column]
+    }
+
+    /// Where the counted columns begin.
+    pub fn counted(&self) -> usize {
+        self.counted
+    }
+}
+
+/// The points of one partition.
+#[derive(Debug)]
+pub struct Points<'a> {
+    layout: &'a Layout,
+    words: &'a mut [u32],
+}
+
+impl<'a> Points<'a> {
+    /// Points that lie side by side.
+    pub fn new(layout: &'a Layout, words: &'a mut [u32]) -> Points<'a> {
+        Points { layout, words }
+    }
+
+    /// Where columns stand.
+    pub fn layout(&self) -> &'a Layout {
+        self.layout
+    }
+
+    /// How many points there are.
+    pub fn len(&self) -> usize {
+        self.words.len() / self.layout.width
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The points, one by one.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.words.chunks_exact(self.layout.width)
+    }
+
+    /// The least and the greatest code of every quasi-identifier.
+    pub fn extents(&self) -> Vec<Extent> {
+        let keys = self.layout.keys.len();
+        if self.layout.counted == keys {
+            // One word each: both ends of all columns in one pass.
+            let mut ends = vec![(u32::MAX, 0u32); keys];
+            for point in self.iter() {
+                for (end, code) in ends.iter_mut().zip(point) {
+                    *end = (end.0.min(*code), end.1.max(*code));
+                }
+            }
+            return ends.into_iter().map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect();
+        }
+        let mut extents = vec![Extent { first: u64::MAX, last: 0 }; keys];
+        for point in self.iter() {
+            for (column, extent) in extents.iter_mut().enumerate() {
+                let code = self.layout.code(point, column);
+                extent.first = extent.first.min(code);
+                extent.last = extent.last.max(code);
+            }
+        }
+        extents
+    }
+
+    /// The codes of a quasi-identifier.
+    pub fn codes(&self, column: usize) -> impl ExactSizeIterator<Item = u64> {
+        let layout = self.layout;
+        self.iter().map(move |point| layout.code(point, column))
+    }
+
+    /// Puts the points with a code below `before` first, and parts them from the rest.
+    pub fn part(self, column: usize, before: u64) -> (Points<'a>, Points<'a>) {
+        let Points { layout, words } = self;
+        let width = layout.width;
+        let goes_first = |point: &[u32]| layout.code(point, column) < before;
+        let (mut first, mut end) = (0, words.len());
+        loop {
+            while first < end && goes_first(&words[first..first + width]) {
+                first += width;
+            }
+            while first < end && !goes_first(&words[end - width..end]) {
+                end -= width;
+            }
+            if first >= end {
+                break;
+            }
+            // The left one belongs right, the right one belongs left.
+            let (left, right) = words.split_at_mut(end - width);
+            left[first..first + width].swap_with_slice(&mut right[..width]);
+        }
+        let (below, above) = words.split_at_mut(first);
+        (Points { layout, words: below }, Points { layout, words: above })
+    }
+
+    /// Parts the points by what `part_of` says of the code of a quasi-identifier, a number below `parts`.
+    pub fn part_many(self, column: usize, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Points<'a>> {
+        let Points { layout, words } = self;
+        let width = layout.width;
+        let mut sizes = vec![0usize; parts];
+        for point in words.chunks_exact(width) {
+            sizes[part_of(layout.code(point, column))] += width;
+        }
+        let mut next: Vec<usize> = Vec::with_capacity(parts);
+        let mut at = 0;
+        for size in &sizes {
+            next.push(at);
+            at += size;
+        }
+        let mut sorted = vec![0u32; words.len()];
+        for point in words.chunks_exact(width) {
+            let part = part_of(layout.code(point, column));
+            sorted[next[part]..next[part] + width].copy_from_slice(point);
+            next[part] += width;
+        }
+        words.copy_from_slice(&sorted);
+        let mut rest = words;
+        let mut parted = Vec::with_capacity(parts);
+        for size in sizes {
+            let (part, others) = rest.split_at_mut(size);
+            parted.push(Points { layout, words: part });
+            rest = others;
+        }
+        parted
+    }
+}

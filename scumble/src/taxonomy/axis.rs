@@ -1,0 +1,248 @@
+//! A quasi-identifier as a dimension: what a range of its codes is called, and what saying only the range loses.
+//!
+//! Numbers and dates without a hierarchy are ordered and may be parted anywhere; everything else is parted along its
+//! tree. A missing value has the last code of an ordered axis. It is a branch of its own below the whole range: a range
+//! that holds it and a number is called the root, never a range of numbers.
+
+use super::{Node, ROOT, Taxonomy};
+use crate::table::{Day, Type};
+use std::sync::Arc;
+
+/// What a region that holds every number, but no missing value, is called.
+pub const ANY_NUMBER: &str = "any number";
+
+/// How codes of an ordered axis stand for numbers.
+#[derive(Clone, Debug)]
+pub enum Numbers {
+    /// A code is a rank among these ascending numbers.
+    Ranked(Arc<[f64]>),
+    /// A code is the distance of a whole number from the least one.
+    Offset,
+    /// A code is an order-preserving image of the number's bits.
+    Bits,
+}
+
+/// An axis that may be parted at any threshold.
+#[derive(Clone, Debug)]
+pub struct Ordered {
+    /// Whole numbers, real numbers or days.
+    pub kind: Type,
+    /// What codes mean.
+    pub numbers: Numbers,
+    /// The code of missing values, above all others, where there are any.
+    pub missing: Option<u64>,
+    /// The least number.
+    pub least: f64,
+    /// The greatest number.
+    pub greatest: f64,
+}
+
+/// The order-preserving image of a finite number; 0 and -0 are one.
+pub fn bits_of(number: f64) -> u64 {
+    let bits = (number + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// The number whose image this is.
+fn of_bits(code: u64) -> f64 {
+    f64::from_bits(if code >> 63 == 1 { code & !(1 << 63) } else { !code })
+}
+
+impl Ordered {
+    /// The number of a code that is not missing.
+    pub fn number(&self, code: u64) -> f64 {
+        match &self.numbers {
+            Numbers::Ranked(numbers) => numbers[code as usize],
+            Numbers::Offset => self.least + code as f64,
+            Numbers::Bits => of_bits(code),
+        }
+    }
+
+    /// The least code whose number is above a number: codes below it are those of numbers up to the number.
+    pub fn above(&self, number: f64) -> u64 {
+        match &self.numbers {
+            Numbers::Ranked(numbers) => numbers.partition_point(|known| *known <= number) as u64,
+            Numbers::Offset => (number - self.least).floor().max(-1.0) as i64 as u64 + 1,
+            Numbers::Bits => bits_of(number) + 1,
+        }
+    }
+
+    fn is_missing(&self, code: u64) -> bool {
+        self.missing == Some(code)
+    }
+
+    fn width(&self) -> f64 {
+        self.greatest - self.least
+    }
+}
+
+/// What ranges of codes are called in a release.
+#[derive(Clone, Debug)]
+pub enum Axis {
+    /// Parted at thresholds.
+    Ordered(Ordered),
+    /// Parted along a tree.
+    Tree(Arc<Taxonomy>),
+}
+
+/// Codes from the first to the last, both included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Extent {
+    /// The least code.
+    pub first: u64,
+    /// The greatest code.
+    pub last: u64,
+}
+
+impl Axis {
+    /// The smallest node that holds an extent of a tree's codes.
+    pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> Node {
+        let (first, last) = (extent.first as u32, extent.last as u32);
+        let holds = |level: &usize| taxonomy.level(*level).node_of(first) == taxonomy.level(*level).node_of(last);
+        let level = (0..taxonomy.height()).find(holds).unwrap_or(taxonomy.height());
+        Node { level, index: taxonomy.level(level).node_of(first) }
+    }
+
+    /// What an extent is called: its range, or the smallest node above it.
+    pub fn label(&self, extent: Extent) -> String {
+        match self {
+            Axis::Tree(taxonomy) => {
+                let node = Axis::ancestor(taxonomy, extent);
+                taxonomy.level(node.level).label(node.index).to_string()
+            }
+            Axis::Ordered(axis) if axis.is_missing(extent.first) => String::new(),
+            Axis::Ordered(axis) if axis.is_missing(extent.last) => ROOT.to_string(),
+            Axis::Ordered(axis) => range_label(axis.kind, axis.number(extent.first), axis.number(extent.last)),
+        }
+    }
+
+    /// The share of detail that is lost when only the extent's label is said: 0 for a single value, 1 for everything.
+    pub fn lost(&self, extent: Extent) -> f64 {
+        match self {
+            Axis::Tree(taxonomy) => {
+                let node = Axis::ancestor(taxonomy, extent);
+                let leaves = taxonomy.level(node.level).leaves(node.index);
+                (leaves - 1) as f64 / (taxonomy.leaves() - 1).max(1) as f64
+            }
+            Axis::Ordered(axis) => match () {
+                _ if extent.first == extent.last => 0.0,
+                _ if axis.is_missing(extent.last) => 1.0,
+                _ if axis.width() == 0.0 => 0.0,
+                _ => (axis.number(extent.last) - axis.number(extent.first)) / axis.width(),
+            },
+        }
+    }
+}
+
+/// A number as it is written in a release.
+pub fn number_label(kind: Type, number: f64) -> String {
+    match kind {
+        Type::Date => Day(number as i32).to_string(),
+        _ => format!("{}", number + 0.0),
+    }
+}
+
+/// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a sign would confuse, and
+/// for days), `[2.5, 3]` for real ones; a single number is itself.
+pub fn range_label(kind: Type, first: f64, last: f64) -> String {
+    let (from, to) = (number_label(kind, first), number_label(kind, last));
+    match kind {
+        _ if first == last => from,
+        Type::Integer if first >= 0.0 => format!("{from}-{to}"),
+        Type::Integer | Type::Date | Type::Text => format!("{from} to {to}"),
+        Type::Real => format!("[{from}, {to}]"),
+    }
+}
+
+/// The range above one number up to another, either of which may be open: what a region of a partition tree covers.
+pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String {
+    let label = |number: f64| number_label(kind, number);
+    match (kind, above, up_to) {
+        (_, None, None) => ROOT.to_string(),
+        (_, None, Some(to)) => format!("up to {}", label(to)),
+        (_, Some(from), None) => format!("above {}", label(from)),
+        (Type::Integer | Type::Date, Some(from), Some(to)) => range_label(kind, from + 1.0, to),
+        (_, Some(from), Some(to)) => format!("({}, {}]", label(from), label(to)),
+    }
+}
+
+/// Whether a text is what one of the functions above writes for numbers of a type.
+pub fn is_range_label(text: &str, kind: Type) -> bool {
+    let number = |part: &str| kind.number(part).is_some_and(|number| number_label(kind, number) == part);
+    let ascending = |first: &str, last: &str| {
+        number(first)
+            && number(last)
+            && kind.number(first).partial_cmp(&kind.number(last)) == Some(std::cmp::Ordering::Less)
+    };
+    let pair = |inner: &str, between: &str| {
+        inner.match_indices(between).any(|(at, _)| ascending(&inner[..at], &inner[at + between.len()..]))
+    };
+    if let Some(rest) = text.strip_prefix("up to ").or_else(|| text.strip_prefix("above ")) {
+        return number(rest);
+    }
+    if text == ANY_NUMBER {
+        return true;
+    }
+    match kind {
+        Type::Integer => pair(text, "-") || pair(text, " to "),
+        Type::Date => pair(text, " to "),
+        Type::Real => {
+            let inner = text.strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix(']'));
+            inner.is_some_and(|inner| pair(inner, ", "))
+        }
+        Type::Text => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ordered(numbers: &[f64], missing: bool) -> Axis {
+        Axis::Ordered(Ordered {
+            kind: Type::Integer,
+            numbers: Numbers::Ranked(numbers.into()),
+            missing: missing.then_some(numbers.len() as u64),
+            least: numbers[0],
+            greatest: numbers[numbers.len() - 1],
+        })
+    }
+
+    #[test]
+    fn a_range_with_a_missing_value_is_the_root() {
+        let axis = ordered(&[1.0, 3.0, 5.0], true);
+        let said = |first, last| (axis.label(Extent { first, last }), axis.lost(Extent { first, last }));
+        assert_eq!(said(0, 1), ("1-3".into(), 0.5));
+        assert_eq!(said(1, 1), ("3".into(), 0.0));
+        assert_eq!(said(0, 2), ("1-5".into(), 1.0));
+        assert_eq!(said(2, 3), ("*".into(), 1.0));
+        assert_eq!(said(3, 3), ("".into(), 0.0));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_a_label(a in -1000i64..1000, b in -1000i64..1000) {
+            let (first, last) = (a.min(b) as f64, a.max(b) as f64);
+            for kind in [Type::Integer, Type::Real, Type::Date] {
+                let scale = if kind == Type::Real { 4.0 } else { 1.0 };
+                let (first, last) = (first / scale, last / scale);
+                let single = |text: &str| kind.number(text).is_some();
+                let range = range_label(kind, first, last);
+                prop_assert!(is_range_label(&range, kind) || single(&range), "{}", range);
+                for (above, up_to) in [(Some(first), None), (None, Some(last)), (Some(first), Some(last + 1.0))] {
+                    let label = cover_label(kind, above, up_to);
+                    prop_assert!(is_range_label(&label, kind) || single(&label), "{}", label);
+                }
+            }
+            prop_assert!(!is_range_label("old", Type::Integer) && !is_range_label("9-3", Type::Integer));
+        }
+
+        #[test]
+        fn codes_keep_the_order_of_numbers(a in any::<i32>(), b in any::<i32>()) {
+            let (a, b) = (f64::from(a) / 8.0, f64::from(b) / 8.0);
+            prop_assert_eq!(a.partial_cmp(&b), Some(bits_of(a).cmp(&bits_of(b))));
+            prop_assert_eq!(of_bits(bits_of(a)), a);
+        }
+    }
+}
