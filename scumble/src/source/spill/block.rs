@@ -38,16 +38,14 @@ pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
     let width = records.width;
     block.clear();
     block.resize(HEADER + FRAME * (width + 1), 0);
+    column.resize(records.len(), 0);
     for index in 0..=width {
-        column.clear();
         if index < width {
-            column.extend(records.words.iter().skip(index).step_by(width));
+            gather(&records.words, width, index, column);
         } else if !lengths(&records.ends, column) {
             return false;
         }
-        let (minimum, largest) =
-            column.iter().fold((u32::MAX, 0), |(low, high), &word| (low.min(word), high.max(word)));
-        let minimum = minimum.min(largest);
+        let (minimum, largest) = range(column);
         let bits = bits_of(largest - minimum);
         let frame = HEADER + FRAME * index;
         block[frame..frame + 4].copy_from_slice(&minimum.to_le_bytes());
@@ -65,15 +63,37 @@ pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
     true
 }
 
+/// One word of every row.
+fn gather(words: &[u32], width: usize, index: usize, column: &mut [u32]) {
+    for (word, row) in column.iter_mut().zip(words.chunks_exact(width)) {
+        *word = row[index];
+    }
+}
+
 /// The length of each payload. False if one is too long to be told.
-fn lengths(ends: &[u64], out: &mut Vec<u32>) -> bool {
+fn lengths(ends: &[u64], column: &mut [u32]) -> bool {
     let mut start = 0;
-    for &end in ends {
-        let Ok(length) = u32::try_from(end - start) else { return false };
-        out.push(length);
+    for (&end, length) in ends.iter().zip(column) {
+        let Ok(difference) = u32::try_from(end - start) else { return false };
+        *length = difference;
         start = end;
     }
     true
+}
+
+/// The least and the greatest word; zeros if there is none.
+fn range(column: &[u32]) -> (u32, u32) {
+    // Several at a time, so that no comparison waits for the one before.
+    let (groups, rest) = column.as_chunks::<8>();
+    let (mut low, mut high) = ([u32::MAX; 8], [0; 8]);
+    for group in groups {
+        for lane in 0..8 {
+            low[lane] = low[lane].min(group[lane]);
+            high[lane] = high[lane].max(group[lane]);
+        }
+    }
+    let high = high.iter().chain(rest).fold(0, |high, &word| high.max(word));
+    (low.iter().chain(rest).fold(high, |low, &word| low.min(word)), high)
 }
 
 /// Appends the payload and tells how many bytes that took: as many as it has, unless compressed.
@@ -137,8 +157,9 @@ pub fn decode(scratch: &mut Scratch, place: u64, records: &mut Records) -> bool 
         let (minimum, bits) = frame(index);
         let end = at + packed_len(rows, bits);
         unpack(&block[at..end], minimum, bits, column);
-        let target = records.words[words..].iter_mut().skip(index).step_by(width);
-        target.zip(&*column).for_each(|(target, word)| *target = *word);
+        for (row, word) in records.words[words..].chunks_exact_mut(width).zip(&*column) {
+            row[index] = *word;
+        }
         at = end;
     }
     let (minimum, bits) = frame(width);

@@ -64,6 +64,8 @@ pub struct SpillWriter {
     stored: Stored,
     block_bytes: usize,
     buffer: Records,
+    /// Bytes that the rows in the buffer take.
+    filled: usize,
     rows: u64,
     payload: u64,
     largest: usize,
@@ -73,15 +75,14 @@ impl SpillWriter {
     pub(super) fn new(folder: Arc<Folder>, width: usize, block_bytes: usize) -> SpillWriter {
         let (number, path) = folder.next_file();
         let stored = Stored { folder, number, path, is_made: false, bytes: 0 };
-        SpillWriter { stored, block_bytes, buffer: Records::new(width), rows: 0, payload: 0, largest: 0 }
+        SpillWriter { stored, block_bytes, buffer: Records::new(width), filled: 0, rows: 0, payload: 0, largest: 0 }
     }
 
     /// One more row, of the file's width.
     #[inline]
     pub fn push(&mut self, words: &[u32], payload: &[u8]) -> Result<()> {
-        let buffer = &self.buffer;
-        let row = Records::row_bytes(buffer.width);
-        if buffer.len() * row + buffer.payload.len() + row + payload.len() > self.block_bytes && !buffer.is_empty() {
+        let needed = Records::row_bytes(self.buffer.width) + payload.len();
+        if self.filled + needed > self.block_bytes && self.filled > 0 {
             self.write_block()?;
         }
         if self.buffer.len() == self.buffer.ends.capacity()
@@ -90,6 +91,7 @@ impl SpillWriter {
             self.grow(payload.len());
         }
         self.buffer.push(words, payload);
+        self.filled += needed;
         self.rows += 1;
         self.payload += payload.len() as u64;
         Ok(())
@@ -124,6 +126,7 @@ impl SpillWriter {
             Ok(self.largest.max(scratch.block.len()))
         })?;
         self.buffer.clear();
+        self.filled = 0;
         // A row that was larger than a block must not make its buffer so for ever.
         self.buffer.payload.shrink_to(self.block_bytes);
         Ok(())
@@ -236,9 +239,8 @@ impl Blocks {
             return Err(self.damaged("a block has an impossible length"));
         }
         let buffer = &mut self.scratch.block;
-        buffer.clear();
-        buffer.extend_from_slice(&header);
         buffer.resize(length, 0);
+        buffer[..HEADER].copy_from_slice(&header);
         file.read_exact(&mut buffer[HEADER..]).map_err(|error| self.failed(error))?;
         self.folder.read.fetch_add(length as u64, Relaxed);
         if !block::decode(&mut self.scratch, place(self.number, self.position), records) {

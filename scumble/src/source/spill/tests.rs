@@ -9,6 +9,7 @@ use crate::error::{Error, Kind, Result};
 use crate::random::Random;
 use proptest::prelude::*;
 use std::fs;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -155,16 +156,31 @@ fn damage_of_every_kind_is_an_error_that_names_the_file() {
     let path = only_file(&folder);
     let sound = fs::read(&path).unwrap();
     assert!(file.blocks().unwrap().count() > 2);
-    for at in 0..sound.len() {
-        let mut damaged = sound.clone();
-        damaged[at] ^= 1 << (at % 8);
-        fs::write(&path, &damaged).unwrap();
+    let handle = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    let put = |at: usize, bytes: &[u8]| {
+        (&handle).seek(SeekFrom::Start(at as u64)).unwrap();
+        (&handle).write_all(bytes).unwrap();
+    };
+    for (at, &byte) in sound.iter().enumerate() {
+        put(at, &[byte ^ 1 << (at % 8)]);
         assert_damaged(&file, &path, &format!("byte {at} flipped"));
-        fs::write(&path, &sound[..at]).unwrap();
-        assert_damaged(&file, &path, &format!("cut after {at} bytes"));
+        put(at, &[byte]);
     }
-    fs::write(&path, [&sound[..], &sound[..]].concat()).unwrap();
-    assert_damaged(&file, &path, "twice as long");
+    assert_eq!(read(&file).unwrap(), 60, "mended");
+    put(sound.len(), b"x");
+    assert_damaged(&file, &path, "a byte more");
+    handle.set_len(sound.len() as u64).unwrap();
+    // Cut while it is being read, too: then the length was right when the file was opened.
+    for at in (0..sound.len()).rev() {
+        put(0, &sound);
+        let mut blocks = file.blocks().ok();
+        handle.set_len(at as u64).unwrap();
+        assert_damaged(&file, &path, &format!("cut after {at} bytes"));
+        if let Some(blocks) = &mut blocks {
+            assert!(blocks.any(|block| block.is_err()), "cut after {at} bytes while it was read");
+        }
+    }
+    put(0, &sound);
 
     // Sound blocks in the places of others: of the same file, and of another one of the same length.
     let other = write(&folder, &records, 600).unwrap();
