@@ -305,6 +305,24 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
+    /// No space is left for rows that do not fit into memory.
+    SpillFull {
+        /// The run's folder of spilled rows.
+        folder: PathBuf,
+        /// Bytes of the block that was to be written.
+        needed: u64,
+        /// Bytes that are free there.
+        free: u64,
+        /// Bytes that the run holds there.
+        held: u64,
+    },
+    /// A file of spilled rows is not what was written.
+    SpillDamaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it. Nothing of its content.
+        problem: &'static str,
+    },
     /// Something failed that never should: a defect of this program.
     Defect,
     /// No recoding in the space meets the requirements.
@@ -331,7 +349,7 @@ impl Error {
                 _ => Kind::Environment,
             },
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
-            Error::Defect => Kind::Environment,
+            Error::SpillFull { .. } | Error::SpillDamaged { .. } | Error::Defect => Kind::Environment,
             _ => Kind::Input,
         }
     }
@@ -479,6 +497,22 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "{}: this would overwrite a file of the job itself; choose another name", file.display())
             }
             Error::Exists { file } => write!(f, "{}: it exists already; choose another name", file.display()),
+            Error::SpillFull { folder, needed, free, held } => {
+                write!(f, "{}: the disk is full: ", folder.display())?;
+                match needed.saturating_sub(*free) {
+                    // Free bytes need not be ours: quotas, and file systems that ran out of entries.
+                    0 => write!(f, "{needed} bytes were refused, though {free} are free")?,
+                    missing => write!(f, "the next {needed} bytes need {missing} more bytes than the {free} left")?,
+                }
+                write!(f, ", after {held} bytes of this run; nothing was released. Make room, or choose a --spill-dir")
+            }
+            Error::SpillDamaged { file, problem } => {
+                write!(
+                    f,
+                    "{}: spilled rows are damaged: {problem}; nothing was released. Is the disk sound?",
+                    file.display()
+                )
+            }
             Error::Defect => write!(f, "an internal error; nothing was released. Please report what you did"),
             Error::CannotBeMet { reason } => write!(f, "the requirements cannot be met: {reason}"),
             Error::CheckFailed { file, reason } => write!(f, "{}: not released: {reason}", file.display()),

@@ -43,6 +43,7 @@
 //! The rooms, in the order in which they may know each other:
 
 pub mod error;
+mod lock;
 pub mod random;
 pub mod ratio;
 

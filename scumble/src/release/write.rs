@@ -5,7 +5,8 @@
 //! lock that nobody holds any more, and is removed by the next draft of the same target.
 
 use crate::error::{Error, Result};
-use std::fs::{File, OpenOptions, TryLockError};
+use crate::lock::{create_private, is_held};
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,11 +31,7 @@ impl Draft {
         let mut number = 0u32;
         loop {
             let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            match options.open(&path) {
+            match create_private(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
                 Err(error) => return Err(Error::io(target, "write")(error)),
                 Ok(file) if is_held(&file, &path) => {
@@ -102,31 +99,6 @@ impl Drop for Draft {
 /// Writes a small file whole: it appears complete, readable by its owner only, or not at all.
 pub fn replace(target: &Path, content: &str) -> Result<()> {
     Draft::with(target, content)?.publish()
-}
-
-/// Locks a new draft; whether it is ours now, and still there. Where a file system knows no locks every draft counts as
-/// held, and nobody removes another's.
-fn is_held(file: &File, path: &Path) -> bool {
-    match file.try_lock() {
-        Err(TryLockError::WouldBlock) => false,
-        Err(TryLockError::Error(_)) => true,
-        Ok(()) => is_same(file, path),
-    }
-}
-
-#[cfg(unix)]
-fn is_same(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |file: std::fs::Metadata| (file.dev(), file.ino());
-    match (file.metadata(), std::fs::metadata(path)) {
-        (Ok(file), Ok(path)) => identity(file) == identity(path),
-        _ => false,
-    }
-}
-
-#[cfg(not(unix))]
-fn is_same(_: &File, path: &Path) -> bool {
-    path.exists()
 }
 
 fn folder_of(target: &Path) -> &Path {

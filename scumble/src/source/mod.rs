@@ -1,11 +1,13 @@
 //! Where do rows live and get counted?
 //!
 //! A [`Source`] is a file that is read once, front to back, in batches of Arrow arrays; [`encode`] turns the batches
-//! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read.
+//! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read. Rows that
+//! do not fit into memory wait in files of a [`spill`] folder.
 
 mod columnar;
 mod csv;
 mod encode;
+pub mod spill;
 
 pub use encode::encode;
 
