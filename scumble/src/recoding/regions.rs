@@ -83,7 +83,7 @@ pub enum Place {
 
 impl Place {
     /// Both parts of a place that is parted at a threshold (`None`: missing values are set apart).
-    fn parted(self, at: Option<f64>) -> [Place; 2] {
+    pub fn parted(self, at: Option<f64>) -> [Place; 2] {
         let (above, up_to) = match self {
             Place::Numbers { above, up_to } => (above, up_to),
             _ => (None, None),

@@ -95,6 +95,21 @@ pub struct Extent {
 }
 
 impl Axis {
+    /// All codes.
+    pub fn whole(&self) -> Extent {
+        match self {
+            Axis::Tree(taxonomy) => Extent { first: 0, last: u64::from(taxonomy.codes()) - 1 },
+            Axis::Ordered(axis) => {
+                let (first, last) = match &axis.numbers {
+                    Numbers::Ranked(numbers) => (0, numbers.len() as u64 - 1),
+                    Numbers::Offset => (0, axis.width() as u64),
+                    Numbers::Bits => (bits_of(axis.least), bits_of(axis.greatest)),
+                };
+                Extent { first, last: axis.missing.unwrap_or(last) }
+            }
+        }
+    }
+
     /// The smallest node that holds an extent of a tree's codes.
     pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> Node {
         let (first, last) = (extent.first as u32, extent.last as u32);

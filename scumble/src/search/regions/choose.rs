@@ -1,14 +1,17 @@
 //! Which split of a partition is taken: from frequency sets alone.
 
 use super::{Aim, FrequencySet, Judge};
+use crate::recoding::RegionNode;
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// A split.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the rest.
+    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the rest. Rows that were not
+    /// counted may have codes between two that were; they go with the greater one.
     Threshold {
         /// The axis.
         column: usize,
@@ -26,6 +29,73 @@ pub enum Choice {
         /// Their numbers within it, ascending.
         children: Vec<u32>,
     },
+}
+
+impl Choice {
+    /// The axis that is split.
+    pub fn column(&self) -> usize {
+        match self {
+            Choice::Threshold { column, .. } | Choice::Children { column, .. } => *column,
+        }
+    }
+
+    /// The greatest number of the first part; `None` where missing values are set apart, and for trees.
+    pub fn up_to(&self, axes: &[Axis]) -> Option<f64> {
+        match (self, &axes[self.column()]) {
+            (Choice::Threshold { before, last, .. }, Axis::Ordered(axis)) if axis.missing != Some(*before) => {
+                Some(axis.number(*last))
+            }
+            _ => None,
+        }
+    }
+
+    /// The split as a node of a partition tree, whose parts are nodes with these numbers.
+    pub fn node(&self, axes: &[Axis], parts: &[u32]) -> RegionNode {
+        match self {
+            Choice::Threshold { column, before, .. } => RegionNode::Threshold {
+                column: *column,
+                before: *before,
+                up_to: self.up_to(axes),
+                below: parts[0],
+                above: parts[1],
+            },
+            Choice::Children { column, level, children } => RegionNode::Children {
+                column: *column,
+                level: *level,
+                children: children.iter().copied().zip(parts.iter().copied()).collect(),
+            },
+        }
+    }
+
+    /// The rows of each part, from the counts of the attribute that is split.
+    pub fn sizes(&self, axes: &[Axis], set: &FrequencySet) -> Vec<u64> {
+        let rows = |range: Range<usize>| set.counts[range].iter().sum();
+        match self {
+            Choice::Threshold { before, .. } => {
+                let at = set.codes.partition_point(|code| code < before);
+                vec![rows(0..at), rows(at..set.codes.len())]
+            }
+            Choice::Children { column, level, .. } => {
+                child_ranges(&axes[*column], *level, set).into_iter().map(|(_, range)| rows(range)).collect()
+            }
+        }
+    }
+
+    /// The extents of a part's rows, as far as the split tells.
+    pub fn narrowed(&self, axes: &[Axis], extents: &[Extent], part: usize) -> Vec<Extent> {
+        let mut narrowed = extents.to_vec();
+        let extent = &mut narrowed[self.column()];
+        match (self, &axes[self.column()]) {
+            (Choice::Threshold { last, .. }, _) if part == 0 => extent.last = *last,
+            (Choice::Threshold { before, .. }, _) => extent.first = *before,
+            (Choice::Children { level, children, .. }, Axis::Tree(taxonomy)) => {
+                let range = taxonomy.level(*level).range(children[part]);
+                *extent = Extent { first: range.start.into(), last: u64::from(range.end) - 1 };
+            }
+            (Choice::Children { .. }, Axis::Ordered(_)) => {}
+        }
+        narrowed
+    }
 }
 
 /// The attributes of a partition that could be split, by descending share of their range: what the median tries first.
@@ -63,7 +133,7 @@ pub fn choose(
         Splits::Apart(missing) => {
             let set = set(column);
             let at = set.codes.partition_point(|code| *code < missing);
-            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| threshold(column, &set, at))
+            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| apart(column, &set, at))
         }
         Splits::Children { level } => children(&axes[column], column, level, &set(column), judge),
     });
@@ -91,12 +161,18 @@ fn splits(axis: &Axis, extent: Extent) -> Splits {
 }
 
 fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
+    let last = set.codes[at - 1];
+    Choice::Threshold { column, before: last + 1, last }
+}
+
+/// Missing values, which stand at a position, from the numbers before it.
+fn apart(column: usize, set: &FrequencySet, at: usize) -> Choice {
     Choice::Threshold { column, before: set.codes[at], last: set.codes[at - 1] }
 }
 
 /// Whether parts, given as ranges of positions in a set, are all allowable.
-fn allows(parts: &[std::ops::Range<usize>], set: &FrequencySet, judge: &Judge<'_>) -> bool {
-    let rows = |part: &std::ops::Range<usize>| set.counts[part.clone()].iter().sum::<u64>();
+fn allows(parts: &[Range<usize>], set: &FrequencySet, judge: &Judge<'_>) -> bool {
+    let rows = |part: &Range<usize>| set.counts[part.clone()].iter().sum::<u64>();
     if let Some(enough) = judge.enough(parts.len()) {
         return parts.iter().all(|part| rows(part) >= enough);
     }
@@ -161,7 +237,7 @@ struct Sides {
 
 impl Sides {
     fn new(set: &FrequencySet, at: usize, below: u64) -> Sides {
-        let merge = |range: std::ops::Range<usize>| {
+        let merge = |range: Range<usize>| {
             let merged = set.tallies.iter().map(|counted| {
                 let mut single = Tallies::single();
                 single.add_groups(counted, range.clone());
@@ -202,10 +278,10 @@ impl Sides {
 }
 
 /// The positions of each child that occurs, in order.
-fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, std::ops::Range<usize>)> {
+fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, Range<usize>)> {
     let Axis::Tree(taxonomy) = axis else { return Vec::new() };
     let level = taxonomy.level(level);
-    let mut ranges: Vec<(u32, std::ops::Range<usize>)> = Vec::new();
+    let mut ranges: Vec<(u32, Range<usize>)> = Vec::new();
     for (position, code) in set.codes.iter().enumerate() {
         let node = level.node_of(*code as u32);
         match ranges.last_mut() {
@@ -218,7 +294,7 @@ fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, std:
 
 fn children(axis: &Axis, column: usize, level: usize, set: &FrequencySet, judge: &Judge<'_>) -> Option<Choice> {
     let ranges = child_ranges(axis, level, set);
-    let parts: Vec<std::ops::Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
+    let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
     let choice = || Choice::Children { column, level, children: ranges.iter().map(|(node, _)| *node).collect() };
     (parts.len() > 1 && allows(&parts, set, judge)).then(choice)
 }
@@ -237,13 +313,13 @@ fn by_gain(
             continue;
         }
         let set = set(column);
-        let mut candidates: Vec<(f64, Vec<std::ops::Range<usize>>, Choice)> = Vec::new();
+        let mut candidates: Vec<(f64, Vec<Range<usize>>, Choice)> = Vec::new();
         let all = set.codes.len();
         match splits(axis, *extent) {
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 let parts = vec![0..at, at..all];
-                candidates.push((gain(aim, &set, &parts), parts, threshold(column, &set, at)));
+                candidates.push((gain(aim, &set, &parts), parts, apart(column, &set, at)));
             }
             Splits::Thresholds { .. } => {
                 for (at, gain) in gains(aim, &set) {
@@ -254,7 +330,7 @@ fn by_gain(
             }
             Splits::Children { level } => {
                 let ranges = child_ranges(axis, level, &set);
-                let parts: Vec<std::ops::Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
+                let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
                 let children = ranges.iter().map(|(node, _)| *node).collect();
                 let choice = Choice::Children { column, level, children };
                 candidates.push((gain(aim, &set, &parts), parts, choice));
@@ -341,13 +417,13 @@ fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
     }
 }
 
-fn spread_of(aim: &Aim, set: &FrequencySet, part: std::ops::Range<usize>) -> Spread {
+fn spread_of(aim: &Aim, set: &FrequencySet, part: Range<usize>) -> Spread {
     let mut spread = Spread::none(aim, set);
     part.for_each(|at| spread.add(aim, set, at, 1));
     spread
 }
 
-fn gain(aim: &Aim, set: &FrequencySet, parts: &[std::ops::Range<usize>]) -> f64 {
+fn gain(aim: &Aim, set: &FrequencySet, parts: &[Range<usize>]) -> f64 {
     let whole = spread_of(aim, set, 0..set.codes.len()).uncertainty();
     let left = parts.iter().map(|part| spread_of(aim, set, part.clone()).uncertainty()).sum();
     scaled(aim, set.rows(), whole, left)

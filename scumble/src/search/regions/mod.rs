@@ -17,15 +17,18 @@
 //! the first attribute and the lowest threshold.
 
 mod choose;
+pub mod disk;
 mod frequency;
 pub mod mondrian;
 mod points;
+pub mod rothko_s;
+pub mod rothko_t;
 
 pub use choose::{Choice, choose};
 pub use frequency::FrequencySet;
 pub use points::{Layout, Points};
 
-use crate::privacy::{Group, Requirement};
+use crate::privacy::{Group, Requirement, Sample};
 use crate::recoding::Style;
 use crate::table::Tallies;
 use std::sync::Arc;
@@ -84,28 +87,60 @@ pub enum Aim {
     },
 }
 
-/// Whether parts are allowable.
+/// Whether parts are allowable: for certain where all rows were counted, likely where a sample was.
 #[derive(Clone, Copy, Debug)]
 pub struct Judge<'a> {
     /// What every part must meet.
     pub requirements: &'a [Box<dyn Requirement>],
+    /// The sample that was counted, and the chance of error of a whole split.
+    pub sampled: Option<Sample>,
 }
 
-impl Judge<'_> {
-    /// The least rows of a part, where rows alone decide about one of `parts` parts.
-    pub fn enough(&self, _parts: usize) -> Option<u64> {
-        let alone = self.requirements.iter().all(|requirement| requirement.rows_decide());
-        alone.then(|| self.least_rows())
+impl<'a> Judge<'a> {
+    /// A judge of rows that were all counted.
+    pub fn exact(requirements: &'a [Box<dyn Requirement>]) -> Judge<'a> {
+        Judge { requirements, sampled: None }
     }
 
-    /// Fewer rows than this never meet the requirements.
+    /// The sample, with the chance of error of one of `parts` parts (Bonferroni).
+    fn sample(&self, parts: usize) -> Option<Sample> {
+        self.sampled.map(|sample| sample.each_of(parts))
+    }
+
+    /// The least rows of a part, where rows alone decide about one of `parts` parts.
+    pub fn enough(&self, parts: usize) -> Option<u64> {
+        if !self.requirements.iter().all(|requirement| requirement.rows_decide()) {
+            return None;
+        }
+        let Some(sample) = self.sample(parts) else { return Some(self.least_rows()) };
+        // More rows are never less likely to be enough, so the least number is found by halving.
+        let likely = |rows: u64| {
+            let group = Group { rows, columns: &[], index: 0 };
+            self.requirements.iter().all(|requirement| requirement.likely_holds(&group, &sample))
+        };
+        let (mut too_few, mut enough) = (0, sample.rows() + 1);
+        while enough - too_few > 1 {
+            let middle = too_few + (enough - too_few) / 2;
+            *(if likely(middle) { &mut enough } else { &mut too_few }) = middle;
+        }
+        Some(enough)
+    }
+
+    /// Fewer counted rows than this never meet the requirements.
     pub fn least_rows(&self) -> u64 {
-        self.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1).max(1)
+        match self.sampled {
+            Some(_) => 1,
+            None => self.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1).max(1),
+        }
     }
 
     /// Whether one of `parts` parts is allowable.
-    pub fn allows(&self, rows: u64, tallies: &[Tallies], _parts: usize) -> bool {
+    pub fn allows(&self, rows: u64, tallies: &[Tallies], parts: usize) -> bool {
         let group = Group { rows, columns: tallies, index: 0 };
-        rows >= self.least_rows() && self.requirements.iter().all(|requirement| requirement.holds(&group))
+        match self.sample(parts) {
+            _ if rows < self.least_rows() => false,
+            None => self.requirements.iter().all(|requirement| requirement.holds(&group)),
+            Some(sample) => self.requirements.iter().all(|requirement| requirement.likely_holds(&group, &sample)),
+        }
     }
 }

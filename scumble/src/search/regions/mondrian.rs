@@ -26,8 +26,8 @@ const ALONE: usize = 8192;
 /// A grown partition tree.
 #[derive(Debug)]
 pub enum Grown {
-    /// A region: no allowable split is left.
-    Region,
+    /// A region of so many rows: no allowable split is left.
+    Region(usize),
     /// A split, with its parts in order.
     Split(Choice, Vec<Grown>),
 }
@@ -54,7 +54,7 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     let aim = aim(task, partitioning.criterion)?;
     let growth = Growth {
         axes: &task.axes,
-        judge: Judge { requirements: &task.requirements },
+        judge: Judge::exact(&task.requirements),
         counted: task.tallies.len(),
         aim: &aim,
         least_gain: partitioning.least_gain,
@@ -131,11 +131,11 @@ impl Growth<'_> {
     /// Grows the tree of some points. `plain`: the median has taken over.
     pub fn grow(&self, points: Points<'_>, plain: bool) -> Grown {
         if (points.len() as u64) < 2 * self.judge.least_rows() {
-            return Grown::Region;
+            return Grown::Region(points.len());
         }
         let extents = points.extents();
         let (choice, plain) = self.choose(&points, &extents, plain);
-        let Some(choice) = choice else { return Grown::Region };
+        let Some(choice) = choice else { return Grown::Region(points.len()) };
         let rows = points.len();
         let parts = self.part(points, &choice);
         let grow = |part| self.grow(part, plain);
@@ -175,8 +175,8 @@ impl Growth<'_> {
             }
             scratch.clear();
             scratch.extend(points.codes(column));
-            if let Some((before, last)) = middle(&mut scratch, enough) {
-                return Some(Choice::Threshold { column, before, last });
+            if let Some(last) = middle(&mut scratch, enough) {
+                return Some(Choice::Threshold { column, before: last + 1, last });
             }
         }
         None
@@ -219,8 +219,8 @@ impl Growth<'_> {
 }
 
 /// The threshold between ascending codes that leaves the most equal halves (of two such, the lower), if both have enough:
-/// the first code of the second half and the last of the first.
-fn middle(codes: &mut [u64], enough: u64) -> Option<(u64, u64)> {
+/// the last code of the first half.
+fn middle(codes: &mut [u64], enough: u64) -> Option<u64> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {
         return None;
@@ -238,8 +238,8 @@ fn middle(codes: &mut [u64], enough: u64) -> Option<(u64, u64)> {
         return None;
     }
     match before {
-        true => lower.iter().copied().filter(|code| *code < median).max().map(|last| (median, last)),
-        false => upper.iter().copied().filter(|code| *code > median).min().map(|first| (first, median)),
+        true => lower.iter().copied().filter(|code| *code < median).max(),
+        false => Some(median),
     }
 }
 
@@ -249,22 +249,6 @@ pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions) -> u32 {
     regions.nodes.push(RegionNode::Region);
     let Grown::Split(choice, parts) = grown else { return at };
     let parts: Vec<u32> = parts.iter().map(|part| flatten(part, axes, regions)).collect();
-    regions.nodes[at as usize] = match choice {
-        Choice::Threshold { column, before, last } => RegionNode::Threshold {
-            column: *column,
-            before: *before,
-            up_to: match &axes[*column] {
-                Axis::Ordered(axis) if axis.missing != Some(*before) => Some(axis.number(*last)),
-                _ => None,
-            },
-            below: parts[0],
-            above: parts[1],
-        },
-        Choice::Children { column, level, children } => RegionNode::Children {
-            column: *column,
-            level: *level,
-            children: children.iter().copied().zip(parts).collect(),
-        },
-    };
+    regions.nodes[at as usize] = choice.node(axes, &parts);
     at
 }

@@ -167,6 +167,11 @@ impl SpillFile {
         self.rows
     }
 
+    /// Words of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// The bytes of the file.
     pub fn bytes(&self) -> u64 {
         self.stored.bytes

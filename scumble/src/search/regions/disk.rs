@@ -1,0 +1,374 @@
+//! Partitions on disk: what Rothko-T and Rothko-S share (LeFevre and DeWitt 2007, sections 2 and 3).
+//!
+//! A partition is a [`Stock`] of files. Both algorithms grow some levels of the tree without holding the rows, write the
+//! rows to a file for each leaf, and go on with every leaf by itself, depth first; a stock that fits into memory is read
+//! and finished by Mondrian's own code. So only the path to the current partition is ever in memory, and whatever is
+//! decided is told to a [`Receiver`] at once.
+
+use super::mondrian::{Grown, Growth};
+use super::{Choice, Layout, Points};
+use crate::error::{Error, Result};
+use crate::privacy::Group;
+use crate::recoding::{Place, RegionNode, Regions, Style};
+use crate::source::{Records, SpillFile, SpillFolder, SpillWriter};
+use crate::table::Tallies;
+use crate::taxonomy::{Axis, Extent, Node};
+use rustc_hash::FxHashMap;
+
+/// Rows that can be gone through more than once, some at a time.
+pub trait Scan {
+    /// How many rows there are.
+    fn rows(&self) -> u64;
+
+    /// Hands over all rows, in any number of pieces.
+    fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()>;
+}
+
+/// The rows of a partition, in files.
+#[derive(Default)]
+pub struct Stock {
+    files: Vec<SpillFile>,
+}
+
+impl Stock {
+    /// The rows of one file.
+    pub fn of(file: SpillFile) -> Stock {
+        Stock { files: vec![file] }
+    }
+
+    /// The memory that the rows would take.
+    pub fn memory_bytes(&self) -> u64 {
+        self.files.iter().map(SpillFile::memory_bytes).sum()
+    }
+
+    fn take(&mut self, mut other: Stock) {
+        self.files.append(&mut other.files);
+    }
+}
+
+impl Scan for Stock {
+    fn rows(&self) -> u64 {
+        self.files.iter().map(SpillFile::rows).sum()
+    }
+
+    fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
+        let mut records = Records::default();
+        for file in &self.files {
+            let mut blocks = file.blocks()?;
+            loop {
+                records.clear();
+                records.width = file.width();
+                if !blocks.append_to(&mut records)? {
+                    break;
+                }
+                each(&records)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How much may be in memory at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Rows of a sample, and of a partition that is finished in memory (the paper's TM).
+    pub tuples: u64,
+    /// Bytes of such a partition.
+    pub bytes: u64,
+    /// Frequency groups at a time (F_CACHE), where the number was asked for.
+    pub groups: Option<usize>,
+    /// Bytes of frequency groups.
+    pub group_bytes: u64,
+    /// Partitions that are written at a time.
+    pub fan_out: usize,
+    /// Bytes gathered for each of them before they are written.
+    pub block: usize,
+}
+
+impl Limits {
+    /// Whether a partition can be finished in memory.
+    fn fits(&self, stock: &Stock) -> bool {
+        stock.rows() <= self.tuples && stock.memory_bytes() <= self.bytes
+    }
+}
+
+/// A partition in memory: points in the order of their regions, the last word of each being its number in `payload`.
+#[derive(Debug)]
+pub struct Finished<'a> {
+    /// Where the columns of a point stand.
+    pub layout: &'a Layout,
+    /// The points.
+    pub words: &'a [u32],
+    /// The tree, whose regions lie side by side.
+    pub grown: &'a Grown,
+    /// The bytes of each row.
+    pub payload: &'a Records,
+}
+
+/// Who is told what was decided, depth first.
+pub trait Receiver {
+    /// A split; its parts follow, each told by one of these calls, then [`close`](Self::close).
+    fn open(&mut self, choice: &Choice) -> Result<()>;
+
+    /// All parts of the last open split were told.
+    fn close(&mut self) -> Result<()>;
+
+    /// A partition whose every split is made, in the box `places`.
+    fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()>;
+
+    /// A region that does not fit into memory.
+    fn region(&mut self, places: &[Place], extents: &[Extent], stock: Stock) -> Result<()>;
+}
+
+/// What happened on the way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Happened {
+    /// How often rows were written to new partitions.
+    pub repartitions: u64,
+    /// The deepest chain of repartitions: how often a row was written at most.
+    pub rounds: u64,
+    /// Nodes that were undone because a sample had been wrong.
+    pub pruned: u64,
+    /// Regions that may have an allowable split left.
+    pub unsure: u64,
+    /// Nodes of the partition tree.
+    pub nodes: u64,
+}
+
+/// The machine.
+pub struct Disk<'a, R> {
+    /// What splits are chosen for, and what is allowable.
+    pub growth: Growth<'a>,
+    /// Where the columns of a spilled row stand.
+    pub layout: &'a Layout,
+    /// The same with the row's number behind it.
+    pub numbered: &'a Layout,
+    /// Where rows wait.
+    pub folder: &'a SpillFolder,
+    /// How much may be in memory.
+    pub limits: Limits,
+    /// Who is told.
+    pub receiver: R,
+    /// What happened so far.
+    pub happened: Happened,
+}
+
+/// Rows by node of a tree: what pruning needs to know.
+struct Counter {
+    rows: u64,
+    values: Vec<FxHashMap<u32, u32>>,
+}
+
+/// A tree whose leaves are files.
+pub(super) enum Limb {
+    /// A partition, and whether the median has taken over there.
+    Leaf(Stock, bool),
+    Split(Choice, Vec<Limb>),
+}
+
+impl<R: Receiver> Disk<'_, R> {
+    /// Writes all rows to one file.
+    pub fn gather(&mut self, rows: &dyn Scan) -> Result<Stock> {
+        let mut writer = self.folder.file(self.layout.width(), self.limits.block);
+        rows.scan(&mut |records| {
+            (0..records.len()).try_for_each(|row| writer.push(records.words(row), records.payload(row)))
+        })?;
+        Ok(Stock::of(writer.finish()?))
+    }
+
+    /// Writes rows to a file for each leaf of a tree, then undoes every split that has a part which is not allowable.
+    pub(super) fn repartition(&mut self, rows: &dyn Scan, tree: &[Branch]) -> Result<Limb> {
+        self.happened.repartitions += 1;
+        let regions = as_regions(tree, self.growth.axes);
+        let (layout, counted) = (self.layout, self.growth.counted);
+        let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
+        let mut counters: Vec<Counter> =
+            tree.iter().map(|_| Counter { rows: 0, values: vec![FxHashMap::default(); counted] }).collect();
+        rows.scan(&mut |records| {
+            for row in 0..records.len() {
+                let words = records.words(row);
+                let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
+                let writer =
+                    writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
+                writer.push(words, records.payload(row))?;
+                counters[at].rows += 1;
+                for (column, counts) in counters[at].values.iter_mut().enumerate() {
+                    *counts.entry(layout.value(words, column)).or_insert(0) += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let mut stocks: Vec<Stock> = Vec::with_capacity(tree.len());
+        for writer in writers {
+            stocks.push(match writer {
+                Some(writer) => Stock::of(writer.finish()?),
+                None => Stock::default(),
+            });
+        }
+        Ok(self.undo(0, tree, &mut stocks, &mut counters).0)
+    }
+
+    /// A tree's node with its stocks, after splits in error were undone, and the rows below it.
+    fn undo(&mut self, at: usize, tree: &[Branch], stocks: &mut [Stock], counters: &mut [Counter]) -> (Limb, Counter) {
+        let taken = std::mem::replace(&mut counters[at], Counter { rows: 0, values: Vec::new() });
+        let stock = std::mem::take(&mut stocks[at]);
+        let Branch::Split { choice, parts, plain } = &tree[at] else {
+            let plain = matches!(&tree[at], Branch::Leaf { plain: true, .. });
+            return (Limb::Leaf(stock, plain), taken);
+        };
+        // What falls under no child was not in the sample: the split was made in error too.
+        let mut wrong = taken.rows > 0;
+        let (mut limbs, mut whole) = (Vec::with_capacity(parts.len()), taken);
+        for part in parts {
+            let (limb, counter) = self.undo(*part, tree, stocks, counters);
+            wrong |= !self.holds(&counter);
+            whole.rows += counter.rows;
+            for (counts, more) in whole.values.iter_mut().zip(counter.values) {
+                more.into_iter().for_each(|(value, count)| *counts.entry(value).or_insert(0) += count);
+            }
+            limbs.push(limb);
+        }
+        if !wrong {
+            return (Limb::Split(choice.clone(), limbs), whole);
+        }
+        let mut merged = stock;
+        for limb in limbs {
+            self.happened.pruned += merge(limb, &mut merged);
+        }
+        (Limb::Leaf(merged, *plain), whole)
+    }
+
+    fn holds(&self, counter: &Counter) -> bool {
+        let tallies: Vec<Tallies> = counter
+            .values
+            .iter()
+            .map(|counts| {
+                let mut entries: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*value, *count)).collect();
+                entries.sort_unstable();
+                Tallies::from_parts(vec![0, entries.len() as u32], entries)
+            })
+            .collect();
+        let group = Group { rows: counter.rows, columns: &tallies, index: 0 };
+        counter.rows > 0 && self.growth.judge.requirements.iter().all(|requirement| requirement.holds(&group))
+    }
+
+    /// Goes through the leaves of a tree of files, depth first; `each` is called with those that do not fit into memory.
+    pub(super) fn descend(
+        &mut self,
+        limb: Limb,
+        places: &[Place],
+        each: &mut dyn FnMut(&mut Self, Stock, &[Place], bool) -> Result<()>,
+    ) -> Result<()> {
+        self.happened.nodes += 1;
+        match limb {
+            Limb::Leaf(stock, plain) if self.limits.fits(&stock) => self.finish(stock, places, plain),
+            Limb::Leaf(stock, plain) => each(self, stock, places, plain),
+            Limb::Split(choice, limbs) => {
+                self.receiver.open(&choice)?;
+                for (limb, part) in limbs.into_iter().zip(parts_of(&choice, places, self.growth.axes)) {
+                    self.descend(limb, &part, each)?;
+                }
+                self.receiver.close()
+            }
+        }
+    }
+
+    /// Whether a partition can be finished in memory.
+    pub fn fits(&self, stock: &Stock) -> bool {
+        self.limits.fits(stock)
+    }
+
+    /// Finishes a partition in memory.
+    pub fn finish(&mut self, stock: Stock, places: &[Place], plain: bool) -> Result<()> {
+        let rows = usize::try_from(stock.rows()).map_err(|_| Error::Defect)?;
+        let mut words = Vec::with_capacity(rows * self.numbered.width());
+        let mut payload = Records::new(0);
+        payload.ends.reserve_exact(rows);
+        payload.payload.reserve_exact((stock.memory_bytes() as usize).saturating_sub(rows * 4 * self.layout.width()));
+        stock.scan(&mut |records| {
+            for row in 0..records.len() {
+                words.extend_from_slice(records.words(row));
+                words.push(payload.ends.len() as u32);
+                payload.push(&[], records.payload(row));
+            }
+            Ok(())
+        })?;
+        drop(stock);
+        let grown = self.growth.grow(Points::new(self.numbered, &mut words), plain);
+        self.happened.nodes += nodes(&grown) - 1;
+        let finished = Finished { layout: self.numbered, words: &words, grown: &grown, payload: &payload };
+        self.receiver.finished(places, &finished)
+    }
+
+    /// Gives up on a partition that does not fit into memory: it is one region.
+    pub fn region(&mut self, stock: Stock, places: &[Place]) -> Result<()> {
+        let mut extents = vec![Extent { first: u64::MAX, last: 0 }; self.layout.keys()];
+        stock.scan(&mut |records| {
+            for row in 0..records.len() {
+                for (column, extent) in extents.iter_mut().enumerate() {
+                    let code = self.layout.code(records.words(row), column);
+                    *extent = Extent { first: extent.first.min(code), last: extent.last.max(code) };
+                }
+            }
+            Ok(())
+        })?;
+        self.receiver.region(places, &extents, stock)
+    }
+}
+
+/// Puts the files below a limb to others; returns how many nodes are gone.
+fn merge(limb: Limb, into: &mut Stock) -> u64 {
+    match limb {
+        Limb::Leaf(stock, _) => {
+            into.take(stock);
+            1
+        }
+        Limb::Split(_, limbs) => limbs.into_iter().map(|limb| merge(limb, into)).sum::<u64>() + 1,
+    }
+}
+
+fn nodes(grown: &Grown) -> u64 {
+    match grown {
+        Grown::Region(_) => 1,
+        Grown::Split(_, parts) => parts.iter().map(nodes).sum::<u64>() + 1,
+    }
+}
+
+/// The boxes of a split's parts.
+pub fn parts_of(choice: &Choice, places: &[Place], axes: &[Axis]) -> Vec<Vec<Place>> {
+    let with = |column: usize, place: Place| {
+        let mut part = places.to_vec();
+        part[column] = place;
+        part
+    };
+    match choice {
+        Choice::Threshold { column, .. } => {
+            let parted = places[*column].parted(choice.up_to(axes));
+            parted.into_iter().map(|place| with(*column, place)).collect()
+        }
+        Choice::Children { column, level, children } => {
+            let place = |index: &u32| Place::Below(Node { level: *level, index: *index });
+            children.iter().map(|child| with(*column, place(child))).collect()
+        }
+    }
+}
+
+/// A node of a tree that is being grown; node 0 is the root and children follow their parents.
+#[derive(Debug)]
+pub(super) enum Branch {
+    /// Not split (yet), and whether the median has taken over.
+    Leaf { plain: bool },
+    /// Split.
+    Split { choice: Choice, parts: Vec<usize>, plain: bool },
+}
+
+/// The tree as one that tuples can be looked up in.
+pub(super) fn as_regions(tree: &[Branch], axes: &[Axis]) -> Regions {
+    let node = |branch: &Branch| match branch {
+        Branch::Leaf { .. } => RegionNode::Region,
+        Branch::Split { choice, parts, .. } => {
+            choice.node(axes, &parts.iter().map(|part| *part as u32).collect::<Vec<_>>())
+        }
+    };
+    Regions { nodes: tree.iter().map(node).collect(), style: Style::Cover }
+}

@@ -1,0 +1,209 @@
+//! Rothko-S: partitioning by a sample (LeFevre and DeWitt 2007, section 3).
+//!
+//! A simple random sample of a partition decides where it is split, as long as a test is confident that no part breaks a
+//! requirement (growth). All rows are then written to the leaves (repartitioning), and splits that turn out to be wrong
+//! are undone (pruning). Each leaf goes on by itself; one that fits into memory is finished there, exactly.
+//!
+//! | here | paper |
+//! |---|---|
+//! | `limits.tuples` | TM |
+//! | sample rows, population | n, N |
+//! | `Sampling::alpha` | alpha |
+//! | `limits.fan_out` | leaves that are written at a time |
+//!
+//! Growth takes the largest leaf first and ends when every leaf is expected to fit into memory, or at the fan-out: then a
+//! row is written once, to a bounded number of files. Where no confident split exists, Rothko-T finishes the partition
+//! from exact counts; where those do not fit either, it stays one region and the result is not called minimal.
+
+use super::disk::{Branch, Disk, Receiver, Scan, Stock};
+use super::mondrian::Growth;
+use super::{FrequencySet, Judge, Points, choose};
+use crate::error::Result;
+use crate::privacy::Sample;
+use crate::random::Random;
+use crate::recoding::Place;
+use std::collections::BinaryHeap;
+
+/// How a sample is drawn and trusted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampling {
+    /// The chance of a wrong split.
+    pub alpha: f64,
+    /// Whether to believe a sample without a test, for comparison.
+    pub naive: bool,
+    /// What draws the sample.
+    pub seed: u64,
+}
+
+/// A simple random sample that is drawn in one pass (Vitter's algorithm R).
+#[derive(Debug)]
+pub struct Reservoir {
+    width: usize,
+    most: usize,
+    seen: u64,
+    words: Vec<u32>,
+    random: Random,
+}
+
+impl Reservoir {
+    /// A sample of at most so many rows of so many words.
+    pub fn new(width: usize, most: u64, seed: u64) -> Reservoir {
+        Reservoir { width, most: most as usize, seen: 0, words: Vec::new(), random: Random::new(seed) }
+    }
+
+    /// One more row of the population.
+    pub fn offer(&mut self, words: &[u32]) {
+        self.seen += 1;
+        if self.words.len() < self.most * self.width {
+            self.words.extend_from_slice(words);
+            return;
+        }
+        let place = self.random.below(self.seen) as usize;
+        if place < self.most {
+            self.words[place * self.width..][..self.width].copy_from_slice(words);
+        }
+    }
+
+    /// The sample, row by row.
+    pub fn into_words(self) -> Vec<u32> {
+        self.words
+    }
+}
+
+/// Draws a sample of rows.
+pub fn sample(rows: &dyn Scan, width: usize, most: u64, seed: u64) -> Result<Vec<u32>> {
+    let mut reservoir = Reservoir::new(width, most.min(rows.rows()), seed);
+    rows.scan(&mut |records| {
+        (0..records.len()).for_each(|row| reservoir.offer(records.words(row)));
+        Ok(())
+    })?;
+    Ok(reservoir.into_words())
+}
+
+/// Partitions rows by a sample of them.
+pub fn partition<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    rows: &dyn Scan,
+    drawn: Vec<u32>,
+    sampling: Sampling,
+    places: &[Place],
+) -> Result<()> {
+    part(disk, rows, drawn, sampling, places, false).and_then(|left| match left {
+        None => Ok(()),
+        Some(stock) => give_up(disk, stock, places, false),
+    })
+}
+
+/// One round: growth, repartitioning, pruning, and all rounds below. Rows that no confident split could part are handed
+/// back, in files.
+fn part<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    rows: &dyn Scan,
+    mut drawn: Vec<u32>,
+    sampling: Sampling,
+    places: &[Place],
+    plain: bool,
+) -> Result<Option<Stock>> {
+    let population = rows.rows();
+    let tree = grow(disk, &mut drawn, population, sampling, plain);
+    drop(drawn);
+    if tree.len() == 1 {
+        return disk.gather(rows).map(Some);
+    }
+    let limb = disk.repartition(rows, &tree)?;
+    if let super::disk::Limb::Leaf(stock, _) = limb {
+        // Everything was undone: trying again would thrash.
+        return Ok(Some(stock));
+    }
+    disk.descend(limb, places, &mut |disk, stock, places, plain| {
+        let drawn = sample(&stock, disk.layout.width(), disk.limits.tuples, sampling.seed)?;
+        let left = part(disk, &stock, drawn, sampling, places, plain)?;
+        drop(stock);
+        match left {
+            None => Ok(()),
+            Some(left) if disk.fits(&left) => disk.finish(left, places, plain),
+            Some(left) => give_up(disk, left, places, plain),
+        }
+    })?;
+    Ok(None)
+}
+
+/// No confident split: exact counts decide, if they fit.
+fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], plain: bool) -> Result<()> {
+    if disk.fits(&stock) {
+        return disk.finish(stock, places, plain);
+    }
+    match super::rothko_t::partition(disk, stock, places, plain)? {
+        None => Ok(()),
+        Some(stock) => {
+            disk.happened.unsure += 1;
+            disk.region(stock, places)
+        }
+    }
+}
+
+/// The growth phase.
+fn grow<R>(
+    disk: &Disk<'_, R>,
+    drawn: &mut [u32],
+    population: u64,
+    sampling: Sampling,
+    plain: bool,
+) -> Vec<Branch> {
+    let width = disk.layout.width();
+    let sampled = (drawn.len() / width) as u64;
+    let mut tree = vec![Branch::Leaf { plain }];
+    let Some(sample) = Sample::new(sampled, population, sampling.alpha) else { return tree };
+    let sample = if sampling.naive { sample.naive() } else { sample };
+    let growth = Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
+    // A leaf that is expected to take four fifths of the memory will seldom take more than all of it.
+    let fitting = (disk.limits.tuples as f64 * sampled as f64 / population as f64 * 0.8) as usize;
+    let mut open = BinaryHeap::from([Leaf { node: 0, points: Points::new(disk.layout, drawn) }]);
+    let mut leaves = 1;
+    while let Some(Leaf { node, points }) = open.pop() {
+        if points.len() <= fitting || leaves >= disk.limits.fan_out {
+            break;
+        }
+        let Branch::Leaf { plain } = tree[node] else { continue };
+        let extents = points.extents();
+        let aim = if plain { &super::Aim::Median } else { growth.aim };
+        let set = |column| FrequencySet::of(&points, column, growth.counted);
+        let (choice, now_plain) = choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, set);
+        let Some(choice) = choice else { continue };
+        let mut parts = Vec::new();
+        for points in growth.part(points, &choice) {
+            parts.push(tree.len());
+            open.push(Leaf { node: tree.len(), points });
+            tree.push(Branch::Leaf { plain: now_plain });
+        }
+        leaves += parts.len() - 1;
+        tree[node] = Branch::Split { choice, parts, plain };
+    }
+    tree
+}
+
+/// A leaf of the growing tree; the largest is taken first, of equal ones the oldest.
+struct Leaf<'a> {
+    node: usize,
+    points: Points<'a>,
+}
+
+impl PartialEq for Leaf<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Leaf<'_> {}
+
+impl PartialOrd for Leaf<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Leaf<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.points.len().cmp(&other.points.len()).then(other.node.cmp(&self.node))
+    }
+}

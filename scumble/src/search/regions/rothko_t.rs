@@ -1,0 +1,244 @@
+//! Rothko-T: partitioning by exact counts (LeFevre and DeWitt 2007, section 2).
+//!
+//! One scan counts the frequency groups of all open leaves of the tree; each leaf is then split as Mondrian would split
+//! it, since both choose from the same counts. That goes on level by level while the groups fit into memory. Then rows
+//! are written to a file for each leaf and each leaf goes on by itself; one that fits into memory is finished there. The
+//! regions are exactly Mondrian's.
+//!
+//! | here | paper |
+//! |---|---|
+//! | `limits.groups` | F_CACHE |
+//! | [`Groups`] | the frequency groups in memory |
+
+use super::disk::{Branch, Disk, Limb, Receiver, Scan, Stock, as_regions};
+use super::{FrequencySet, Layout, choose};
+use crate::error::Result;
+use crate::recoding::Place;
+use crate::table::Tallies;
+use crate::taxonomy::{Axis, Extent};
+use rustc_hash::FxHashMap;
+
+/// Codes of a narrow column are counted in a plain list up to this one.
+const DENSE: u64 = 1 << 22;
+
+/// How often each code of one attribute occurs.
+enum Counts {
+    Dense { first: u64, counts: Vec<u32> },
+    Sparse(FxHashMap<u64, u32>),
+}
+
+impl Counts {
+    fn new(extent: Extent) -> Counts {
+        match extent.last - extent.first {
+            width @ 0..DENSE => Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] },
+            _ => Counts::Sparse(FxHashMap::default()),
+        }
+    }
+
+    fn add(&mut self, code: u64) {
+        match self {
+            Counts::Dense { first, counts } => counts[(code - *first) as usize] += 1,
+            Counts::Sparse(counts) => *counts.entry(code).or_insert(0) += 1,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Counts::Dense { counts, .. } => counts.len() as u64 * 4,
+            Counts::Sparse(counts) => counts.capacity() as u64 * 18,
+        }
+    }
+
+    /// Codes that occur, ascending, with their counts.
+    fn sorted(&self) -> (Vec<u64>, Vec<u64>) {
+        match self {
+            Counts::Dense { first, counts } => {
+                let occurring = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+                occurring.map(|(at, count)| (first + at as u64, u64::from(*count))).unzip()
+            }
+            Counts::Sparse(counts) => {
+                let mut entries: Vec<(u64, u64)> =
+                    counts.iter().map(|(code, count)| (*code, u64::from(*count))).collect();
+                entries.sort_unstable();
+                entries.into_iter().unzip()
+            }
+        }
+    }
+}
+
+/// The frequency group of one node: for each attribute its values, and beside them the values of counted columns.
+struct Group {
+    rows: u64,
+    attributes: Vec<Counts>,
+    /// By attribute and counted column.
+    beside: Vec<Vec<FxHashMap<(u64, u32), u32>>>,
+}
+
+impl Group {
+    fn new(extents: &[Extent], counted: usize) -> Group {
+        Group {
+            rows: 0,
+            attributes: extents.iter().map(|extent| Counts::new(*extent)).collect(),
+            beside: vec![vec![FxHashMap::default(); counted]; extents.len()],
+        }
+    }
+
+    fn add(&mut self, layout: &Layout, words: &[u32]) {
+        self.rows += 1;
+        for (column, counts) in self.attributes.iter_mut().enumerate() {
+            let code = layout.code(words, column);
+            counts.add(code);
+            for (counted, pairs) in self.beside[column].iter_mut().enumerate() {
+                *pairs.entry((code, layout.value(words, counted))).or_insert(0) += 1;
+            }
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        let beside: usize = self.beside.iter().flatten().map(|pairs| pairs.capacity() * 26).sum();
+        self.attributes.iter().map(Counts::bytes).sum::<u64>() + beside as u64
+    }
+
+    fn set(&self, column: usize) -> FrequencySet {
+        let (codes, counts) = self.attributes[column].sorted();
+        let tallies = self.beside[column]
+            .iter()
+            .map(|pairs| {
+                let mut entries: Vec<(u64, u32, u32)> =
+                    pairs.iter().map(|((code, value), count)| (*code, *value, *count)).collect();
+                entries.sort_unstable();
+                let mut starts = vec![0u32];
+                for code in &codes {
+                    starts.push(entries.partition_point(|entry| entry.0 <= *code) as u32);
+                }
+                Tallies::from_parts(starts, entries.into_iter().map(|(_, value, count)| (value, count)).collect())
+            })
+            .collect();
+        FrequencySet { codes, counts, tallies }
+    }
+
+    fn extents(&self, within: &[Extent]) -> Vec<Extent> {
+        let ends = |(counts, within): (&Counts, &Extent)| {
+            let (codes, _) = counts.sorted();
+            match (codes.first(), codes.last()) {
+                (Some(first), Some(last)) => Extent { first: *first, last: *last },
+                _ => *within,
+            }
+        };
+        self.attributes.iter().zip(within).map(ends).collect()
+    }
+}
+
+/// A leaf that may still be split: its node and the extents of its rows.
+struct Open {
+    node: usize,
+    plain: bool,
+    extents: Vec<Extent>,
+}
+
+/// Partitions rows by exact counts. They are handed back untouched where not even one frequency group fits into memory.
+pub fn partition<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    stock: Stock,
+    places: &[Place],
+    plain: bool,
+) -> Result<Option<Stock>> {
+    if disk.fits(&stock) {
+        disk.finish(stock, places, plain)?;
+        return Ok(None);
+    }
+    let mut tree = vec![Branch::Leaf { plain }];
+    let extents = disk.growth.axes.iter().map(Axis::whole).collect();
+    let mut open = vec![Open { node: 0, plain, extents }];
+    let mut group_bytes = 0;
+    while !open.is_empty() {
+        let most = match disk.limits.groups {
+            Some(groups) => groups,
+            None if group_bytes == 0 => 1,
+            None => (disk.limits.group_bytes / group_bytes) as usize,
+        };
+        if open.len() > most.max(1) {
+            break;
+        }
+        let Some(groups) = count(disk, &stock, &tree, &open)? else {
+            // The root's group does not fit; a later one is no larger.
+            if tree.len() == 1 {
+                return Ok(Some(stock));
+            }
+            break;
+        };
+        group_bytes = groups.iter().map(Group::bytes).max().unwrap_or(1).max(1);
+        open = split(disk, &mut tree, open, &groups);
+    }
+    if tree.len() == 1 {
+        disk.region(stock, places)?;
+        return Ok(None);
+    }
+    let limb = disk.repartition(&stock, &tree)?;
+    drop(stock);
+    if let Limb::Leaf(stock, _) = limb {
+        // Exact counts are never wrong; whatever this is, it is safe as one region.
+        disk.region(stock, places)?;
+        return Ok(None);
+    }
+    // Leaves that do not fit are still to be split, or cannot be: counting them again will tell.
+    disk.descend(limb, places, &mut |disk, stock, places, plain| match partition(disk, stock, places, plain)? {
+        None => Ok(()),
+        Some(stock) => {
+            disk.happened.unsure += 1;
+            disk.region(stock, places)
+        }
+    })?;
+    Ok(None)
+}
+
+/// The frequency groups of all open leaves, in one scan; `None` where they do not fit into memory.
+fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -> Result<Option<Vec<Group>>> {
+    let regions = as_regions(tree, disk.growth.axes);
+    let mut group_of: Vec<Option<usize>> = vec![None; tree.len()];
+    for (group, leaf) in open.iter().enumerate() {
+        group_of[leaf.node] = Some(group);
+    }
+    let mut groups: Vec<Group> = open.iter().map(|open| Group::new(&open.extents, disk.growth.counted)).collect();
+    let mut fits = true;
+    stock.scan(&mut |records| {
+        for row in 0..records.len() {
+            if !fits {
+                break;
+            }
+            let words = records.words(row);
+            let at = regions.find(disk.growth.axes, |column| disk.layout.code(words, column));
+            if let Some(group) = group_of[at as usize] {
+                groups[group].add(disk.layout, words);
+            }
+        }
+        fits = fits && (disk.limits.groups.is_some() || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
+        Ok(())
+    })?;
+    Ok(fits.then_some(groups))
+}
+
+/// Splits the open leaves whose counts are known; returns the leaves that are open then: those too large for memory.
+fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups: &[Group]) -> Vec<Open> {
+    let growth = &disk.growth;
+    let mut next = Vec::new();
+    for (leaf, group) in open.into_iter().zip(groups) {
+        let extents = group.extents(&leaf.extents);
+        let aim = if leaf.plain { &super::Aim::Median } else { growth.aim };
+        let (choice, plain) =
+            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, |column| group.set(column));
+        let Some(choice) = choice else { continue };
+        let sizes = choice.sizes(growth.axes, &group.set(choice.column()));
+        let mut parts = Vec::new();
+        for (part, rows) in sizes.into_iter().enumerate() {
+            let node = tree.len();
+            parts.push(node);
+            tree.push(Branch::Leaf { plain });
+            if rows > disk.limits.tuples {
+                next.push(Open { node, plain, extents: choice.narrowed(growth.axes, &extents, part) });
+            }
+        }
+        tree[leaf.node] = Branch::Split { choice, parts, plain: leaf.plain };
+    }
+    next
+}
