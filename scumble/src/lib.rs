@@ -51,6 +51,8 @@ pub mod source;
 pub mod table;
 pub mod taxonomy;
 
+pub mod estimate;
+
 pub mod loss;
 pub mod privacy;
 pub mod search;
