@@ -1,8 +1,8 @@
 //! How sure may we be?
 //!
 //! Pure mathematics: nothing here knows what a table is. One file per distribution, each with the number that a share
-//! `alpha` of the distribution lies above. Tails are computed as tails, never as one minus the rest, so small shares keep
-//! their precision.
+//! `alpha` of the distribution lies above. A small tail is computed as a tail, never as one minus the rest, so it keeps
+//! its precision.
 //!
 //! An argument that makes no sense (a share outside of 0 to 1, no degrees of freedom) gives NaN, which every comparison
 //! with a threshold answers with "no".
