@@ -52,6 +52,8 @@ pub mod source;
 pub mod table;
 pub mod taxonomy;
 
+pub mod estimate;
+
 pub mod loss;
 pub mod privacy;
 pub mod search;

@@ -1,6 +1,6 @@
 //! What a release looks like: its files, its report, the order of its rows, and recodings that are used again.
 
-use crate::bed::{Bed, PEOPLE, sorted};
+use crate::bed::{Bed, CITIES, PEOPLE, PEOPLE_POLICY, sorted};
 use scumble::random::Random;
 use serde_json::{Value, json};
 
@@ -23,6 +23,48 @@ fn timeless(mut report: Value) -> Value {
         phase.as_object_mut().unwrap().remove("seconds").unwrap();
     }
     report
+}
+
+/// The six people with what they earn instead of what they have, and a least variance of it.
+fn earning(salaries: [&str; 6], variance: &str) -> Bed {
+    let bed = Bed::new();
+    let people = ["Ann,34,Bern", "Bob,36,Bern", "Cid,51,Thun", "Dee,55,Thun", "Eva,38,Biel", "Fay,57,Thun"];
+    let rows = people.iter().zip(salaries).map(|(person, salary)| format!("{person},{salary}\n"));
+    bed.file("table.csv", format!("name,age,city,salary\n{}", rows.collect::<String>()));
+    bed.file("policy.toml", PEOPLE_POLICY).file("city.csv", CITIES);
+    bed.edit("policy.toml", "attributes.ill", "attributes.salary");
+    bed.edit("policy.toml", "k = 2", &format!("k = 2\nvariance = {variance}"));
+    bed
+}
+
+#[test]
+fn salaries_keep_their_variance() {
+    // Thirties of the plain earn 20, 40 and 60: variance 800/3. Fifties of Thun earn 30, 40 and 80: 1400/3.
+    let salaries = ["20", "40", "30", "40", "60", "80"];
+    let bed = earning(salaries, "\"800/3\"");
+    let report = bed.anonymize(&["--json"]).ok().json();
+    let found = &report["privacy"][1];
+    assert_eq!((&found["requirement"], &found["sensitive"]), (&json!("variance-diversity"), &json!("salary")));
+    assert!((found["achieved"].as_f64().unwrap() - 800.0 / 3.0).abs() < 1e-9 && found["satisfied"] == json!(true));
+    let levels = report["recoding"]["levels"].clone();
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+    // A little more, and these two classes are too narrow.
+    let asked = "{ at-least = 266.66666666666667, sensitive = \"salary\" }";
+    let stricter = earning(salaries, asked).anonymize(&["--json"]).ok().json();
+    assert!(
+        stricter["recoding"]["levels"] != levels && stricter["loss"]["lm"].as_f64() > report["loss"]["lm"].as_f64()
+    );
+    bed.edit("policy.toml", "\"800/3\"", asked);
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).fails_with(1, "variance-diversity");
+    // All six together have 1175/3: mean 45, deviations 25, 5, 15, 5, 15, 35.
+    let all = earning(salaries, "\"1175/3\"").anonymize(&["--json"]).ok().json();
+    assert_eq!((&all["classes"], &all["privacy"][1]["satisfied"]), (&json!(1), &json!(true)));
+    earning(salaries, "391.66667").anonymize(&[]).fails_with(1, "cannot be met");
+    // Whoever's salary is missing counts for k, not for the variance.
+    let missing = ["20", "", "30", "40", "60", "80"];
+    assert_eq!(earning(missing, "400").anonymize(&["--json"]).ok().json()["privacy"][1]["achieved"], json!(400));
+    // One value that is no number must not take the attribute out of protection.
+    earning(["20", "n/a", "30", "40", "60", "80"], "1").anonymize(&[]).fails_with(2, "`salary`").says("`missing`");
 }
 
 /// The table's rows in another order, the header first.

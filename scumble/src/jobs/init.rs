@@ -67,7 +67,7 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
     }
     text.push_str(
         "\n[privacy]                    # all that are given must hold together\nk = 5\n\
-         # l-diversity = { kind = \"distinct\", l = 3 }\n# t-closeness = 0.2\n\n\
+         # l-diversity = { kind = \"distinct\", l = 3 }\n# t-closeness = 0.2\n# variance = 1e6\n\n\
          [search]\nalgorithm = \"auto\"\nloss = \"lm\"\nsuppression = { scheme = \"records\", limit = 0.05 }\n",
     );
     Ok(text)

@@ -1,7 +1,9 @@
 //! From TOML to a policy: every key is known, every value is checked where it stands, and errors name the line.
 
 use super::keys::{self, nearest};
-use super::{Algorithm, Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search};
+use super::{
+    Algorithm, Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, VarianceAsked,
+};
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::Diversity;
@@ -270,6 +272,7 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         k,
         diversity: several("l-diversity")?.iter().map(diversity).collect::<Result<_>>()?,
         closeness: several("t-closeness")?.iter().map(closeness).collect::<Result<_>>()?,
+        variance: several("variance")?.iter().map(variance).collect::<Result<_>>()?,
     })
 }
 
@@ -319,6 +322,19 @@ fn closeness(entry: &Entry<'_>) -> Result<ClosenessAsked> {
         distance: distance.unwrap_or(DistanceAsked::Fitting),
         sensitive: sensitive(&section)?,
     })
+}
+
+fn variance(entry: &Entry<'_>) -> Result<VarianceAsked> {
+    let expected = "a number above 0 and below 1.8e19";
+    let checked = |entry: &Entry<'_>| {
+        let at_least = entry.ratio(expected)?;
+        if at_least > Ratio::ZERO { Ok(at_least) } else { Err(entry.wrong(expected)) }
+    };
+    if !matches!(entry.value, DeValue::Table(_)) {
+        return Ok(VarianceAsked { at_least: checked(entry)?, sensitive: None });
+    }
+    let section = entry.table(Some("privacy.variance"))?;
+    Ok(VarianceAsked { at_least: checked(section.required("at-least")?)?, sensitive: sensitive(&section)? })
 }
 
 fn search(entry: Option<&Entry<'_>>) -> Result<Search> {

@@ -78,6 +78,15 @@ pub struct ClosenessAsked {
     pub sensitive: Option<String>,
 }
 
+/// A variance that is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VarianceAsked {
+    /// The least variance.
+    pub at_least: Ratio,
+    /// The sensitive attribute; all that have numbers where not said.
+    pub sensitive: Option<String>,
+}
+
 /// Everything that must hold, together.
 #[derive(Clone, Debug, Default)]
 pub struct Privacy {
@@ -87,6 +96,8 @@ pub struct Privacy {
     pub diversity: Vec<DiversityAsked>,
     /// Closenesses.
     pub closeness: Vec<ClosenessAsked>,
+    /// Variances.
+    pub variance: Vec<VarianceAsked>,
 }
 
 /// A search algorithm.

@@ -1,9 +1,9 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, requirements get their columns.
 
-use super::{DistanceAsked, Policy};
+use super::{DistanceAsked, Policy, VarianceAsked};
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
-use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness};
+use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness, VarianceDiversity};
 use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
@@ -36,13 +36,41 @@ pub(crate) struct Counted {
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
 }
 
-/// What t-closeness needs to know of a counted column.
+/// What closeness and variance need to know of a counted column.
 struct Sensitive {
     taxonomy: Arc<Taxonomy>,
     /// The values in ascending order, where they are numbers or dates.
     order: Option<Arc<[u32]>>,
     /// Whether the policy gives it a hierarchy.
     has_tree: bool,
+    numbers: Numbers,
+}
+
+/// The numbers of a counted column.
+enum Numbers {
+    /// Its values are numbers; a missing one has none.
+    All(Arc<[f64]>),
+    /// Some of its values could be numbers, but it does not count as numeric.
+    Some,
+    /// None is.
+    None,
+}
+
+impl Numbers {
+    /// What a column has; `declared` is the type that the policy states.
+    fn new(binding: &Binding, column: &Column, declared: Option<Type>, missing: &[String]) -> Numbers {
+        let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
+        let is_number = |value: &str| Type::Real.number(value).is_some() && !missing.iter().any(|token| token == value);
+        match binding.kind {
+            Type::Integer | Type::Real if binding.numbers.len() == present as usize => {
+                Numbers::All(binding.numbers.clone().into())
+            }
+            Type::Date => Numbers::None,
+            _ if declared == Some(Type::Text) => Numbers::None,
+            _ if column.dictionary().is_some_and(|dictionary| dictionary.values().any(is_number)) => Numbers::Some,
+            _ => Numbers::None,
+        }
+    }
 }
 
 /// The leaves of a column in the order of their numbers, where all have one; a missing value comes last.
@@ -185,8 +213,10 @@ impl Policy {
                         counted.values.push(binding.taxonomy.codes() as usize);
                         counted.types.push((column.name.clone(), binding.kind));
                         counted.codes.push(codes.iter().map(|code| binding.leaf_of[*code as usize]).collect());
+                        let declared = self.attribute(&column.name).and_then(|attribute| attribute.kind);
                         bindings.push(Sensitive {
                             has_tree,
+                            numbers: Numbers::new(&binding, column, declared, self.missing_of(&column.name)),
                             order: ascending(&binding),
                             taxonomy: Arc::new(binding.taxonomy),
                         });
@@ -213,8 +243,12 @@ impl Policy {
                 close.push((column, asked));
             }
         }
+        let mut spread = Vec::new();
+        for asked in &self.privacy.variance {
+            spread.push((asked, columns_of(&asked.sensitive, "variance", &mut counted)?));
+        }
         for (column, asked) in close {
-            let Sensitive { taxonomy, order, has_tree } = &bindings[column];
+            let Sensitive { taxonomy, order, has_tree, .. } = &bindings[column];
             let distance = match (asked.distance, order) {
                 (DistanceAsked::Hierarchical, _) => Distance::Hierarchical(taxonomy.clone()),
                 (DistanceAsked::Fitting, _) if *has_tree => Distance::Hierarchical(taxonomy.clone()),
@@ -231,11 +265,48 @@ impl Policy {
                 requirements.push(Box::new(requirement));
             }
         }
+        for (asked, columns) in spread {
+            for (column, numbers) in self.numeric(asked, columns, &bindings, &counted.names)? {
+                if let Some(requirement) = VarianceDiversity::new(column, asked.at_least, numbers) {
+                    requirements.push(Box::new(requirement));
+                }
+            }
+        }
         if requirements.is_empty() {
-            let missing = "nothing is required; give `k`, `l-diversity` or `t-closeness` under [privacy]";
+            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness` or `variance` under [privacy]";
             return Err(incomplete(missing.into()));
         }
         counted.requirements = requirements;
         Ok(counted)
+    }
+
+    /// The columns that a variance is about, with their numbers. Attributes without any are passed over if none was named;
+    /// one that looks numeric in part is not, for it would go unprotected because of one mistyped value.
+    fn numeric(
+        &self,
+        asked: &VarianceAsked,
+        columns: Vec<usize>,
+        bindings: &[Sensitive],
+        names: &[String],
+    ) -> Result<Vec<(usize, Arc<[f64]>)>> {
+        let incomplete = |missing: String| Err(Error::Incomplete { file: self.file.clone(), missing });
+        let mut numeric = Vec::new();
+        for column in columns {
+            let name = crate::error::quoted(&names[column]);
+            match &bindings[column].numbers {
+                Numbers::All(numbers) => numeric.push((column, numbers.clone())),
+                Numbers::None if asked.sensitive.is_none() => {}
+                Numbers::None => return incomplete(format!("variance needs numbers, and {name} has none")),
+                Numbers::Some => {
+                    let advice =
+                        "list under `missing` what is none, or name the attribute that is meant as `sensitive`";
+                    return incomplete(format!("variance needs numbers, and {name} is text in part; {advice}"));
+                }
+            }
+        }
+        if numeric.is_empty() {
+            return incomplete("variance needs a sensitive attribute with numbers, and there is none".into());
+        }
+        Ok(numeric)
     }
 }

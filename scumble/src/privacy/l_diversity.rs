@@ -12,7 +12,8 @@
 //! Distinct diversity only grows when groups merge. For the other three the union of two groups that hold holds, but a
 //! failing group may spoil its neighbour: merging is safe only where nothing is suppressed.
 
-use super::{Group, Monotone, Requirement, Statement};
+use super::sample::TOWARD_NO;
+use super::{Group, Monotone, Requirement, Sample, Statement};
 use crate::ratio::Ratio;
 
 /// The form of l-diversity.
@@ -122,6 +123,34 @@ impl Requirement for LDiversity {
                 let tail = (values + 1).saturating_sub(u128::from(l));
                 u128::from(c.denominator()) < tail * u128::from(c.numerator())
             }
+        }
+    }
+
+    /// Recursive diversity by the paper's test: c p2 - p1 > z sqrt(var), where p1 is the share of the most frequent value and
+    /// p2 that of the l-th and all rarer ones, as if the two were independent and the sample had the population's order of
+    /// values. Frequency diversity in the same manner: 1/l - p1 >= z sqrt(var) with the variance of 1/l. Different values of
+    /// a sample are different values of the population, so that distinct diversity needs no test. For entropy there is
+    /// none: it is taken from the sample as it is.
+    fn likely_holds(&self, group: &Group<'_>, sample: &Sample) -> bool {
+        if sample.is_everything() || sample.is_naive() {
+            return self.holds(group);
+        }
+        let rows = group.rows as f64;
+        let tally = group.tally(self.column);
+        match self.form {
+            Diversity::Frequency(l) if l > Ratio::ONE => {
+                let largest = tally.iter().map(|(_, count)| *count).max().unwrap_or(0);
+                let (asked, found) = (1.0 / l.to_f64(), f64::from(largest) / rows);
+                let variance = sample.variance(asked * (1.0 - asked), group.rows);
+                asked - found >= sample.z() * variance.sqrt() * TOWARD_NO && self.holds(group)
+            }
+            Diversity::Recursive { c, l } if l > 1 => {
+                let (largest, tail) = recursive_parts(tally, l);
+                let (c, p1, p2) = (c.to_f64(), largest as f64 / rows, tail as f64 / rows);
+                let variance = sample.variance(c * c * p2 * (1.0 - p2) + p1 * (1.0 - p1), group.rows);
+                c * p2 - p1 > sample.z() * variance.sqrt() * TOWARD_NO && self.holds(group)
+            }
+            _ => self.holds(group),
         }
     }
 

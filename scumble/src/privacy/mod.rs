@@ -5,11 +5,15 @@
 
 mod k_anonymity;
 mod l_diversity;
+mod sample;
 mod t_closeness;
+mod variance;
 
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
+pub use sample::Sample;
 pub use t_closeness::{Distance, TCloseness};
+pub use variance::VarianceDiversity;
 
 use crate::table::Tallies;
 use std::fmt::Debug;
@@ -48,7 +52,7 @@ pub enum Monotone {
 /// What a requirement asks, as a report states it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness".
+    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity".
     pub requirement: &'static str,
     /// The kind, where there are several.
     pub kind: Option<&'static str>,
@@ -81,6 +85,15 @@ pub trait Requirement: Debug + Send + Sync {
     /// and a search may count on that.
     fn attainable(&self, group: &Group<'_>) -> bool {
         self.monotone() != Monotone::Always || self.holds(group)
+    }
+
+    /// Whether it likely holds for the part of a population from which a sample drew just this group. If the sample is
+    /// everything, the answer is that of [`Requirement::holds`]; a naive one is taken at its word. A wrong answer costs a
+    /// search some work, which it must be ready to undo.
+    ///
+    /// Where there is no test, a group that meets it stands for a part that does.
+    fn likely_holds(&self, group: &Group<'_>, _sample: &Sample) -> bool {
+        self.holds(group)
     }
 
     /// The least number of rows of a group that meets it.

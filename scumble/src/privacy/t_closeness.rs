@@ -11,7 +11,8 @@
 //! | hierarchical | sum over inner nodes of height/H x min(surplus, deficit) of their children |
 //!
 //! For the ordered distance the m values that occur in the table count, in numeric order, a missing value last. The
-//! distance is convex, so groups that hold make a group that holds; a failing one may spoil its neighbour.
+//! distance is convex, so groups that hold make a group that holds; a failing one may spoil its neighbour. There is no test
+//! for a sample: one is taken as it is, and a small one is rarely close to the whole.
 
 use super::{Group, Monotone, Requirement, Statement};
 use crate::ratio::Ratio;

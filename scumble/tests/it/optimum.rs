@@ -12,7 +12,7 @@ const LOSSES: [&str; 3] = ["lm", "dm", "cm"];
 /// Limits as they are typed, and in tenths.
 const LIMITS: [(&str, usize); 3] = [("0", 0), ("0.1", 1), ("0.3", 3)];
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Size,
     Kind::Frequency,
     Kind::Distinct,
@@ -21,6 +21,7 @@ const KINDS: [Kind; 8] = [
     Kind::Close(Ground::Equal),
     Kind::Close(Ground::Ordered),
     Kind::Close(Ground::Hierarchical),
+    Kind::Spread,
 ];
 
 /// What occurred: a comparison in which nothing is ever infeasible or suppressed proves little.
@@ -163,6 +164,11 @@ fn closeness_with_ordered_distance() {
 #[test]
 fn closeness_with_hierarchical_distance() {
     compare_kind("hierarchical", 200, Kind::Close(Ground::Hierarchical));
+}
+
+#[test]
+fn variance_diversity() {
+    compare_kind("variance", 400, Kind::Spread);
 }
 
 /// Two requirements at once, of any two kinds; the policy has one `k` only.

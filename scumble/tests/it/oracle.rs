@@ -73,6 +73,7 @@ pub enum Demand {
     Entropy { of: usize, l: Fraction },
     Recursive { of: usize, c: Fraction, l: usize },
     Close { of: usize, t: Fraction, ground: Ground },
+    Spread { of: usize, v: Fraction },
 }
 
 /// A release at one node of the lattice.
@@ -123,6 +124,15 @@ impl Demand {
                 let column = &table.sensitive[*of];
                 let values = |rows: &[usize]| rows.iter().map(|row| column.values[*row].as_str()).collect::<Vec<_>>();
                 distance(*ground, &values(group), &values(whole), &column.tree).at_most(*t)
+            }
+            Demand::Spread { of, v } => {
+                let values = group.iter().map(|row| &table.sensitive[*of].values[*row]);
+                let numbers: Vec<i128> = values.filter_map(|value| value.parse().ok()).collect();
+                let rows = numbers.len() as i128;
+                // Deviations from the mean are whole in units of 1/n, and their squares in units of 1/n^2.
+                let sum: i128 = numbers.iter().sum();
+                let squares: i128 = numbers.iter().map(|number| (number * rows - sum).pow(2)).sum();
+                rows > 0 && v.at_most(Fraction::new(squares as u128, rows.pow(3) as u128))
             }
         }
     }

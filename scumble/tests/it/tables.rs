@@ -24,7 +24,7 @@ pub struct Drawn {
 /// A requirement as the policy states it and as the oracle does.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The policy's key, `k`, `l-diversity` or `t-closeness`.
+    /// The policy's key: `k`, `l-diversity`, `t-closeness` or `variance`.
     key: &'static str,
     value: String,
     pub demands: Vec<Demand>,
@@ -39,6 +39,7 @@ pub enum Kind {
     Entropy,
     Recursive,
     Close(Ground),
+    Spread,
 }
 
 fn chance(random: &mut Random, of: u64) -> bool {
@@ -226,7 +227,7 @@ impl Drawn {
         let all = self.plain.sensitive.len();
         let of: Vec<usize> = match (kind, random.below(3)) {
             (Kind::Size, _) => vec![0],
-            (Kind::Close(Ground::Ordered), _) => (1..all).collect(),
+            (Kind::Close(Ground::Ordered) | Kind::Spread, _) => (1..all).collect(),
             (Kind::Close(Ground::Hierarchical), 0) => (0..all).collect(),
             (Kind::Close(Ground::Hierarchical), _) => vec![0],
             (_, 0) => (0..all).collect(),
@@ -245,6 +246,15 @@ impl Drawn {
         let ls = [("2", 2, 1), ("1.5", 3, 2), ("\"5/3\"", 5, 3), ("2.5", 5, 2), ("3", 3, 1), ("1.25", 5, 4)];
         let cs = [("1", 1, 1), ("2", 2, 1), ("3", 3, 1), ("4.5", 9, 2), ("\"4/3\"", 4, 3)];
         let ts = [("0.2", 1, 5), ("0.35", 7, 20), ("\"1/3\"", 1, 3), ("0.5", 1, 2), ("0.1", 1, 10), ("0.25", 1, 4)];
+        let vs = [
+            ("0.25", 1, 4),
+            ("\"2/9\"", 2, 9),
+            ("0.5", 1, 2),
+            ("0.16", 4, 25),
+            ("1", 1, 1),
+            ("\"2/3\"", 2, 3),
+            ("2", 2, 1),
+        ];
         Some(match kind {
             Kind::Size => {
                 let k = *pick(random, &[1, 2, 2, 3, 3, 4, 5, 6, 10, 30]);
@@ -276,13 +286,19 @@ impl Drawn {
                     demands: demands(&|of| Demand::Close { of, t, ground }),
                 }
             }
+            Kind::Spread => {
+                let (text, v) = fraction(random, &vs);
+                // Alone it is about all attributes with numbers, and there is one.
+                let value = if chance(random, 2) { text } else { format!("{{ at-least = {text}{about} }}") };
+                Asked { key: "variance", value, demands: demands(&|of| Demand::Spread { of, v }) }
+            }
         })
     }
 
     /// The whole policy.
     pub fn policy(&self, asked: &[Asked], loss: &str, limit: &str) -> Policy {
         let mut text = format!("{}[privacy]\n", self.attributes);
-        for key in ["k", "l-diversity", "t-closeness"] {
+        for key in ["k", "l-diversity", "t-closeness", "variance"] {
             let values: Vec<&str> = asked.iter().filter(|asked| asked.key == key).map(|asked| &*asked.value).collect();
             match values[..] {
                 [] => {}

@@ -10,7 +10,7 @@ use super::{Choice, Layout, Points};
 use crate::error::{Error, Result};
 use crate::privacy::Group;
 use crate::recoding::{Place, RegionNode, Regions, Style};
-use crate::source::{Records, SpillFile, SpillFolder, SpillWriter};
+use crate::source::spill::{Records, SpillFile, SpillFolder, SpillWriter};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent, Node};
 use rustc_hash::FxHashMap;
