@@ -25,6 +25,10 @@ pub struct Common {
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
+    /// Working memory that may be used: 512MiB, 4GB, …; half of what the machine has to spare where not given
+    #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+
     /// The delimiter of CSV inputs; found by itself where not given (`tab` for a tab)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
@@ -55,6 +59,8 @@ pub enum Command {
         /// Save the recoding, to be applied to other rows later
         #[arg(long, value_name = "FILE")]
         save_recoding: Option<PathBuf>,
+        #[command(flatten)]
+        disk: DiskArgs,
     },
     /// Recode more rows in the way of a saved recoding, verified as strictly
     Apply {
@@ -123,7 +129,7 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto or incognito
+    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Allow another share of rows to be suppressed than the policy does: 0.05, 5% or 1/20
@@ -139,9 +145,33 @@ pub struct OutputArgs {
     /// Leave the rows in the order of the input, which an outsider may know
     #[arg(long)]
     pub keep_order: bool,
-    /// For whatever is drawn at random; nothing is in a full-domain release, whose bytes follow from input and policy
+    /// For whatever is drawn at random: samples of rothko-s. Other releases follow from input and policy alone
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// For tables that do not fit into memory: rothko-t and rothko-s.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Tables larger than memory (rothko-t, rothko-s)")]
+pub struct DiskArgs {
+    /// Rows of a sample, and of a partition that is finished in memory; by --memory where not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX)))]
+    pub sample_tuples: Option<u64>,
+    /// Frequency groups of rothko-t in memory; by --memory where not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub frequency_groups: Option<u32>,
+    /// Partitions that are written at a time; by --memory where not given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536))]
+    pub fan_out: Option<u32>,
+    /// The chance that a sample leads to a split that must be undone
+    #[arg(long, default_value_t = 0.05, value_parser = alpha)]
+    pub alpha: f64,
+    /// Believe samples without a test, for comparison
+    #[arg(long)]
+    pub naive: bool,
+    /// Where rows wait, in a private folder that is removed; the system's temporary folder where not given
+    #[arg(long, value_name = "DIR")]
+    pub spill_dir: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -171,6 +201,28 @@ pub enum KindArg {
 pub enum BenchArg {
     /// The full-domain search against ARX, on the Adult table
     FullDomain,
+}
+
+fn alpha(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number| *number > 0.0 && *number <= 0.5).ok_or("a number above 0, up to 0.5".into())
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "a size such as 512MiB, 4GB or 1000000".to_string();
+    let split = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(split);
+    let units = [("", 1.0), ("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)];
+    let binary = [("K", 10), ("M", 20), ("G", 30), ("T", 40), ("KIB", 10), ("MIB", 20), ("GIB", 30), ("TIB", 40)];
+    let unit = unit.trim().to_ascii_uppercase();
+    let decimal = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    let factor =
+        decimal.or_else(|| binary.iter().find(|(name, _)| *name == unit).map(|(_, power)| (1u64 << power) as f64));
+    let bytes = digits.parse::<f64>().map_err(|_| wrong())? * factor.ok_or_else(wrong)?;
+    // Less would not hold a batch of rows.
+    if !(bytes >= 16.0 * 1048576.0 && bytes < 1e18) {
+        return Err("a size from 16MiB".into());
+    }
+    Ok(bytes as u64)
 }
 
 fn probability(text: &str) -> Result<f64, String> {

@@ -4,7 +4,7 @@ use crate::args::{Args, BenchArg, Command, Common, KindArg, OutputArgs, PolicyAr
 use crate::{bench, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
-use scumble::jobs::{self, Failure, Options};
+use scumble::jobs::{self, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
 use serde_json::{Value, json};
@@ -52,6 +52,7 @@ fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
     let options = |output: &OutputArgs| Options {
         delimiter: common.delimiter,
         keep_order: output.keep_order,
+        disk: DiskOptions { memory: common.memory, seed: output.seed.unwrap_or(0), ..DiskOptions::default() },
         ..Options::default()
     };
     match command {
@@ -69,9 +70,19 @@ fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, save_recoding } => {
+        Command::Anonymize { input, policy, output, strategy, levels, save_recoding, disk } => {
             let policy = read_policy(&policy)?;
-            let options = Options { strategy: strategy.into(), levels, save_recoding, ..options(&output) };
+            let given = options(&output);
+            let disk = DiskOptions {
+                tuples: disk.sample_tuples,
+                groups: disk.frequency_groups.map(|groups| groups as usize),
+                fan_out: disk.fan_out.map(|fan_out| fan_out as usize),
+                alpha: disk.alpha,
+                naive: disk.naive,
+                spill: disk.spill_dir,
+                ..given.disk
+            };
+            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, ..given };
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }

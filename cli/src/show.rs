@@ -103,7 +103,10 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         judgement(&mut text, one, &report.counted);
     }
     let losses = &report.losses;
-    let _ = write!(text, "  detail lost: LM {:.4}, entropy {:.2} bits a value", losses.lm, losses.entropy);
+    let _ = write!(text, "  detail lost: LM {:.4}", losses.lm);
+    if let Some(entropy) = losses.entropy {
+        let _ = write!(text, ", entropy {entropy:.2} bits a value");
+    }
     if let Some(cm) = losses.cm {
         let _ = write!(text, ", CM {cm:.4}");
     }

@@ -276,6 +276,16 @@ pub enum Error {
         /// How many can be searched.
         most: u64,
     },
+    /// A file that is not what it was when it was read first.
+    ChangedMeanwhile {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The memory that is allowed does not do.
+    TooLittleMemory {
+        /// What does not fit, and what to do.
+        reason: String,
+    },
     /// A recoding that depends on the very rows it was made from.
     NotSaveable {
         /// Where it should have been saved.
@@ -349,7 +359,9 @@ impl Error {
                 _ => Kind::Environment,
             },
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
-            Error::SpillFull { .. } | Error::SpillDamaged { .. } | Error::Defect => Kind::Environment,
+            Error::SpillFull { .. } | Error::SpillDamaged { .. } | Error::Defect | Error::ChangedMeanwhile { .. } => {
+                Kind::Environment
+            }
             _ => Kind::Input,
         }
     }
@@ -486,6 +498,10 @@ impl fmt::Display for Plain<'_> {
                 "the lattice has {nodes:.3e} nodes and at most {most} can be searched; use fewer levels or \
                  quasi-identifiers, or fix some with --levels"
             ),
+            Error::ChangedMeanwhile { file } => {
+                write!(f, "{}: it changed while it was read; run again when nobody writes to it", file.display())
+            }
+            Error::TooLittleMemory { reason } => write!(f, "{reason}"),
             Error::NotSaveable { file } => write!(
                 f,
                 "{}: tight regions fit only the rows they were made from; set regions = \"cover\" to save the recoding",

@@ -1,6 +1,7 @@
 //! The main job: search, recode, verify, write.
 
-use super::{Failure, Work};
+use super::rothko::rothko;
+use super::{DiskOptions, Failure, Work};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::recoding::Mapping;
@@ -23,10 +24,15 @@ pub struct Options {
     pub keep_order: bool,
     /// Where to save the recoding.
     pub save_recoding: Option<PathBuf>,
+    /// How partitioning on disk may use the machine.
+    pub disk: DiskOptions,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
 pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+    if options.levels.is_none() && matches!(policy.search.algorithm, Algorithm::RothkoT | Algorithm::RothkoS) {
+        return rothko(input, policy, output, options);
+    }
     let mut work = Work::read(input, policy, output, options)?;
     if let Some(given) = &options.levels {
         let levels = levels_by_hand(given, &work.prepared)?;
@@ -35,7 +41,10 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     let task = &work.prepared.task;
     let (name, found) = match policy.search.algorithm {
         Algorithm::Auto | Algorithm::Incognito => ("incognito", incognito::search(task, options.strategy)),
-        Algorithm::Mondrian => ("mondrian", mondrian::search(task, policy.search.partitioning)),
+        // On disk where nothing was fixed by hand; that was seen to above.
+        Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS => {
+            ("mondrian", mondrian::search(task, policy.search.partitioning))
+        }
     };
     let found = found.map_err(|error| {
         let top = task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();

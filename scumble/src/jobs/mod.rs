@@ -8,6 +8,7 @@ mod apply;
 mod generate;
 mod init;
 mod risk;
+mod rothko;
 mod verify;
 
 pub use anonymize::{Options, anonymize};
@@ -15,6 +16,7 @@ pub use apply::apply;
 pub use generate::generate;
 pub use init::init;
 pub use risk::risk;
+pub use rothko::DiskOptions;
 pub use verify::{Verification, verify};
 
 use crate::error::{Error, Place, Result};
@@ -76,6 +78,42 @@ fn open(file: &Path, delimiter: Option<u8>) -> Result<Source> {
     Source::open(file, format)
 }
 
+/// A job that has looked at its ends and read nothing yet.
+struct Begun {
+    source: Source,
+    roles: Vec<Role>,
+    /// The format of the output.
+    format: Format,
+    clock: Clock,
+}
+
+/// Opens the input. What could be known to fail at the end is refused here: an output of no known format, or one that
+/// would overwrite the input.
+fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
+    let clock = Clock::start();
+    let asked = Format::of(output)?;
+    let report = report_of(output);
+    let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
+    check_apart(&outputs, policy.files().chain([input]))?;
+    let source = open(input, options.delimiter)?;
+    let format = match (asked, source.format()) {
+        (Format::Csv(_), Format::Csv(delimiter)) => Format::Csv(delimiter),
+        (Format::Csv(_), _) => {
+            let tabs = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
+            Format::Csv(options.delimiter.or(tabs.then_some(b'\t')))
+        }
+        (format, _) => format,
+    };
+    let roles = policy.roles(&source, false)?;
+    for (field, role) in source.schema().fields().iter().zip(&roles) {
+        if *role != Role::Identifier && !is_releasable(field.data_type()) {
+            let place = Place::file(input).column(field.name().clone());
+            return Err(Error::UnsupportedColumn { place, data_type: field.data_type().to_string() });
+        }
+    }
+    Ok(Begun { source, roles, format, clock })
+}
+
 /// A table on its way to a release: read, and bound to the policy.
 struct Work<'a> {
     policy: &'a Policy,
@@ -89,30 +127,9 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Reads the input once. What could be known to fail at the end is refused here: an output of no known format, or
-    /// one that would overwrite the input.
+    /// Reads the input once.
     fn read(input: &Path, policy: &'a Policy, output: &'a Path, options: &Options) -> Result<Work<'a>> {
-        let mut clock = Clock::start();
-        let asked = Format::of(output)?;
-        let report = report_of(output);
-        let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
-        check_apart(&outputs, policy.files().chain([input]))?;
-        let source = open(input, options.delimiter)?;
-        let format = match (asked, source.format()) {
-            (Format::Csv(_), Format::Csv(delimiter)) => Format::Csv(delimiter),
-            (Format::Csv(_), _) => {
-                let tabs = output.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("tsv"));
-                Format::Csv(options.delimiter.or(tabs.then_some(b'\t')))
-            }
-            (format, _) => format,
-        };
-        let roles = policy.roles(&source, false)?;
-        for (field, role) in source.schema().fields().iter().zip(&roles) {
-            if *role != Role::Identifier && !is_releasable(field.data_type()) {
-                let place = Place::file(input).column(field.name().clone());
-                return Err(Error::UnsupportedColumn { place, data_type: field.data_type().to_string() });
-            }
-        }
+        let Begun { source, roles, format, mut clock } = begin(input, policy, output, options)?;
         let bytes = source.bytes();
         let table = encode(source, &roles)?;
         clock.phase("read");
@@ -190,9 +207,6 @@ impl<'a> Work<'a> {
                 Some(Draft::with(file, &(recoding.to_json() + "\n"))?)
             }
         };
-        let beside = Draft::new(&report_of(self.output))?;
-        draft.publish()?;
-        self.clock.phase("publish");
         let decided = self.decided(&mapping, &recoded);
         let report = Report {
             algorithm,
@@ -203,15 +217,25 @@ impl<'a> Work<'a> {
             losses,
             decided,
             searched,
-            io: Io { read: self.bytes + written, written },
-            phases: self.clock.phases,
+            io: Io { read: self.bytes + written, written, ..Io::default() },
+            phases: Vec::new(),
         };
-        let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n";
-        beside.writer()?.write_all(json.as_bytes()).map_err(Error::io(beside.target(), "write"))?;
-        beside.publish()?;
-        saved.map_or(Ok(()), Draft::publish)?;
-        Ok(report)
+        publish(draft, saved, report, self.clock)
     }
+}
+
+/// Gives a verified release, its report and its recoding their names. What may be refused (a folder, a missing place) is
+/// refused before.
+fn publish(draft: Draft, saved: Option<Draft>, mut report: Report, mut clock: Clock) -> Result<Report, Failure> {
+    let beside = Draft::new(&report_of(draft.target()))?;
+    draft.publish()?;
+    clock.phase("publish");
+    report.phases = clock.phases;
+    let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n";
+    beside.writer()?.write_all(json.as_bytes()).map_err(Error::io(beside.target(), "write"))?;
+    beside.publish()?;
+    saved.map_or(Ok(()), Draft::publish)?;
+    Ok(report)
 }
 
 /// The report's place, beside a release.
@@ -247,5 +271,5 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
         }
         _ => None,
     });
-    Losses { lm: recoded.lm(task), dm: recoded.dm(task), cm, entropy: recoded.entropy(task) }
+    Losses { lm: recoded.lm(task), dm: recoded.dm(task), cm, entropy: Some(recoded.entropy(task)) }
 }

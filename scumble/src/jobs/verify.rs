@@ -73,8 +73,8 @@ fn verify_source(source: Source, policy: &Policy) -> Result<Verification> {
     problems.extend(unknown_labels(policy, &table));
     let counted = policy.counted(&table)?;
     let tallies = counted.tallies(table.cells.len(), &table.row_cells);
-    let verified = judge(&table.cells, &tallies, &counted.requirements);
-    Ok(Verification { verified, counted: counted.names, problems })
+    let verified = judge(&table.cells, &tallies, &counted.required.requirements);
+    Ok(Verification { verified, counted: counted.required.names, problems })
 }
 
 /// Values of quasi-identifiers that no node of their hierarchy is called, one for each column.

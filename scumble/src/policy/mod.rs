@@ -6,9 +6,11 @@
 mod file;
 mod keys;
 mod prepare;
+mod require;
 
 pub use keys::{KEYS, Key, nearest};
 pub use prepare::Prepared;
+pub(crate) use require::{Required, Surveyed};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -109,19 +111,25 @@ pub enum Algorithm {
     Incognito,
     /// Greedy partitioning in memory.
     Mondrian,
+    /// Greedy partitioning on disk, by exact counts.
+    RothkoT,
+    /// Greedy partitioning on disk, by samples.
+    RothkoS,
 }
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 3] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 5] = [
         ("auto", Algorithm::Auto, "the one that suits; at present always incognito"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
+        ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),
+        ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
     ];
 
     /// Whether it partitions the space into regions.
     pub fn is_partitioning(self) -> bool {
-        matches!(self, Algorithm::Mondrian)
+        matches!(self, Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS)
     }
 }
 

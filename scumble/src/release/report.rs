@@ -14,8 +14,8 @@ pub struct Losses {
     pub dm: u128,
     /// Classification metric, where there is a target.
     pub cm: Option<f64>,
-    /// Non-uniform entropy, in bits per cell.
-    pub entropy: f64,
+    /// Non-uniform entropy, in bits per cell; not counted where rows are on disk.
+    pub entropy: Option<f64>,
 }
 
 /// How a search went.
@@ -39,12 +39,33 @@ pub struct Phase {
 }
 
 /// Bytes that were moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Io {
     /// Read, of input and release.
     pub read: u64,
     /// Written, of the release.
     pub written: u64,
+    /// How often rows were written to new partitions on disk.
+    pub repartitions: u64,
+    /// Splits' nodes that were undone.
+    pub pruned: u64,
+    /// What was to be expected, for partitions on disk.
+    pub predicted: Option<Predicted>,
+}
+
+/// What section 4 of LeFevre and DeWitt predicts for partitions on disk, in tables, beside what happened.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Predicted {
+    /// How often all rows are written to new partitions.
+    pub repartitions: u64,
+    /// How often all rows are read.
+    pub scans: u64,
+    /// How often all rows are written.
+    pub writes: u64,
+    /// How often all rows were read.
+    pub scanned: f64,
+    /// How often all rows were written.
+    pub written: f64,
 }
 
 /// What was decided, as far as a report tells it.
@@ -188,8 +209,31 @@ impl Losses {
         if let Some(cm) = self.cm {
             object.insert("cm".into(), json!(cm));
         }
-        object.insert("entropy".into(), json!(self.entropy));
+        if let Some(entropy) = self.entropy {
+            object.insert("entropy".into(), json!(entropy));
+        }
         Value::Object(object)
+    }
+}
+
+impl Io {
+    fn to_json(self) -> Value {
+        let mut io = json!({
+            "bytes-read": self.read,
+            "bytes-written": self.written,
+            "repartitions": self.repartitions,
+            "pruned-nodes": self.pruned,
+        });
+        if let Some(predicted) = self.predicted {
+            io["tables-read"] = json!(predicted.scanned);
+            io["tables-written"] = json!(predicted.written);
+            io["predicted"] = json!({
+                "repartitions": predicted.repartitions,
+                "tables-read": predicted.scans,
+                "tables-written": predicted.writes,
+            });
+        }
+        io
     }
 }
 
@@ -211,15 +255,7 @@ impl Report {
         if let Some(searched) = &self.searched {
             put("search", searched.to_json());
         }
-        put(
-            "io",
-            json!({
-                "bytes-read": self.io.read,
-                "bytes-written": self.io.written,
-                "repartitions": 0,
-                "pruned-nodes": 0,
-            }),
-        );
+        put("io", self.io.to_json());
         let phase = |phase: &Phase| json!({"name": phase.name, "seconds": phase.seconds});
         put("phases", self.phases.iter().map(phase).collect());
         Value::Object(object)

@@ -30,7 +30,7 @@ pub fn schema(table: &Table) -> SchemaRef {
 /// The type in which a column is released. Text may not fit 32-bit offsets once all batches are put together. Dictionaries
 /// and views are spelled out: taking some rows of such an array leaves the values of all others in its buffers, and a
 /// file would carry those of suppressed rows.
-fn wide(kind: &DataType) -> DataType {
+pub(crate) fn wide(kind: &DataType) -> DataType {
     match kind {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
         DataType::Binary | DataType::BinaryView => DataType::LargeBinary,

@@ -48,7 +48,7 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
 }
 
 /// Handles batches in order, the next one being read meanwhile where there is a thread for it.
-fn for_each_ahead(mut batches: Batches, mut handle: impl FnMut(Batch) -> Result<()>) -> Result<()> {
+pub(crate) fn for_each_ahead(mut batches: Batches, mut handle: impl FnMut(Batch) -> Result<()>) -> Result<()> {
     if rayon::current_num_threads() < 2 {
         return batches.try_for_each(|batch| handle(batch?));
     }

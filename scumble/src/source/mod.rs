@@ -4,12 +4,17 @@
 //! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read. Rows that
 //! do not fit into memory wait in files of a [`spill`] folder.
 
+mod coder;
 mod columnar;
 mod csv;
 mod encode;
 pub mod spill;
+mod survey;
 
+pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use encode::encode;
+pub(crate) use encode::for_each_ahead;
+pub use survey::{Seen, Survey, Wanted};
 
 use crate::error::{Error, Result};
 use arrow_array::ArrayRef;

@@ -130,6 +130,20 @@ impl Tallies {
         Tallies { starts: vec![0, 0], entries: Vec::new() }
     }
 
+    /// One group whose rows are counted value by value: `rows[i]` of them have `values[i]`. Counts past 2^32 stay there:
+    /// whatever is that frequent is frequent enough.
+    pub fn weighted(values: &[u32], rows: &[u64]) -> Tallies {
+        let mut single = Tallies::single();
+        let mut pairs: Vec<(u32, u64)> = values.iter().copied().zip(rows.iter().copied()).collect();
+        pairs.sort_unstable_by_key(|pair| pair.0);
+        for run in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let rows: u64 = run.iter().map(|pair| pair.1).sum();
+            single.entries.push((run[0].0, u32::try_from(rows).unwrap_or(u32::MAX)));
+        }
+        single.starts[1] = single.entries.len() as u32;
+        single
+    }
+
     /// Counts a value of the only group `count` more times.
     pub fn add(&mut self, value: u32, count: u32) {
         match self.entries.binary_search_by_key(&value, |entry| entry.0) {

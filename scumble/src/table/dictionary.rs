@@ -48,6 +48,20 @@ impl Dictionary {
         code
     }
 
+    /// The code of a value, if it is known.
+    pub fn find(&self, value: &str) -> Option<u32> {
+        if value.is_empty() {
+            return self.empty;
+        }
+        let Dictionary { text, ends, codes, .. } = self;
+        codes.find(hash(value.as_bytes()), |&code| slice(text, ends, code) == value).copied()
+    }
+
+    /// The memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * 8 + self.lines.capacity() * 8 + self.codes.capacity() * 5
+    }
+
     /// The code of the empty value.
     pub fn encode_empty(&mut self, line: u64) -> u32 {
         match self.empty {

@@ -46,6 +46,16 @@ impl Stock {
     }
 }
 
+impl<S: Scan + ?Sized> Scan for &S {
+    fn rows(&self) -> u64 {
+        (**self).rows()
+    }
+
+    fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
+        (**self).scan(each)
+    }
+}
+
 impl Scan for Stock {
     fn rows(&self) -> u64 {
         self.files.iter().map(SpillFile::rows).sum()
@@ -125,14 +135,16 @@ pub trait Receiver {
 pub struct Happened {
     /// How often rows were written to new partitions.
     pub repartitions: u64,
-    /// The deepest chain of repartitions: how often a row was written at most.
-    pub rounds: u64,
     /// Nodes that were undone because a sample had been wrong.
     pub pruned: u64,
     /// Regions that may have an allowable split left.
     pub unsure: u64,
     /// Nodes of the partition tree.
     pub nodes: u64,
+    /// Rows that were read, each time that they were.
+    pub scanned: u64,
+    /// Rows that were written to partitions, each time that they were.
+    pub written: u64,
 }
 
 /// The machine.
@@ -169,6 +181,8 @@ pub(super) enum Limb {
 impl<R: Receiver> Disk<'_, R> {
     /// Writes all rows to one file.
     pub fn gather(&mut self, rows: &dyn Scan) -> Result<Stock> {
+        self.happened.scanned += rows.rows();
+        self.happened.written += rows.rows();
         let mut writer = self.folder.file(self.layout.width(), self.limits.block);
         rows.scan(&mut |records| {
             (0..records.len()).try_for_each(|row| writer.push(records.words(row), records.payload(row)))
@@ -179,6 +193,8 @@ impl<R: Receiver> Disk<'_, R> {
     /// Writes rows to a file for each leaf of a tree, then undoes every split that has a part which is not allowable.
     pub(super) fn repartition(&mut self, rows: &dyn Scan, tree: &[Branch]) -> Result<Limb> {
         self.happened.repartitions += 1;
+        self.happened.scanned += rows.rows();
+        self.happened.written += rows.rows();
         let regions = as_regions(tree, self.growth.axes);
         let (layout, counted) = (self.layout, self.growth.counted);
         let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
@@ -188,8 +204,7 @@ impl<R: Receiver> Disk<'_, R> {
             for row in 0..records.len() {
                 let words = records.words(row);
                 let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
-                let writer =
-                    writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
+                let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
                 writer.push(words, records.payload(row))?;
                 counters[at].rows += 1;
                 for (column, counts) in counters[at].values.iter_mut().enumerate() {
@@ -279,12 +294,12 @@ impl<R: Receiver> Disk<'_, R> {
     }
 
     /// Finishes a partition in memory.
-    pub fn finish(&mut self, stock: Stock, places: &[Place], plain: bool) -> Result<()> {
+    pub fn finish(&mut self, stock: impl Scan, places: &[Place], plain: bool) -> Result<()> {
         let rows = usize::try_from(stock.rows()).map_err(|_| Error::Defect)?;
+        self.happened.scanned += rows as u64;
         let mut words = Vec::with_capacity(rows * self.numbered.width());
         let mut payload = Records::new(0);
         payload.ends.reserve_exact(rows);
-        payload.payload.reserve_exact((stock.memory_bytes() as usize).saturating_sub(rows * 4 * self.layout.width()));
         stock.scan(&mut |records| {
             for row in 0..records.len() {
                 words.extend_from_slice(records.words(row));
@@ -303,6 +318,7 @@ impl<R: Receiver> Disk<'_, R> {
     /// Gives up on a partition that does not fit into memory: it is one region.
     pub fn region(&mut self, stock: Stock, places: &[Place]) -> Result<()> {
         let mut extents = vec![Extent { first: u64::MAX, last: 0 }; self.layout.keys()];
+        self.happened.scanned += 2 * stock.rows();
         stock.scan(&mut |records| {
             for row in 0..records.len() {
                 for (column, extent) in extents.iter_mut().enumerate() {

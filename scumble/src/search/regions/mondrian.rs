@@ -13,7 +13,7 @@
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::{Error, Result};
-use crate::privacy::Group;
+use crate::privacy::{Group, Requirement};
 use crate::recoding::{Mapping, RegionNode, Regions};
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
@@ -85,17 +85,21 @@ fn check_whole(task: &Task) -> Result<()> {
     let went = vec![0; task.cells.len()];
     let merge = |(tally, values): (&Tallies, &usize)| tally.merge(1, &went, *values);
     let whole: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
-    let group = Group { rows: task.rows(), columns: &whole, index: 0 };
-    match task.requirements.iter().find(|requirement| !requirement.holds(&group)) {
+    check_group(&task.requirements, &Group { rows: task.rows(), columns: &whole, index: 0 })
+}
+
+/// Refuses a whole table, as one group, that fails a requirement.
+pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> Result<()> {
+    match requirements.iter().find(|requirement| !requirement.holds(group)) {
         None => Ok(()),
         Some(failing) => {
             let statement = failing.statement();
             let reason = format!(
                 "the whole table of {} rows as one class fails {}: {} asked, {} reached",
-                task.rows(),
+                group.rows,
                 statement.requirement,
                 statement.required,
-                failing.figure(&group)
+                failing.figure(group)
             );
             Err(Error::CannotBeMet { reason })
         }

@@ -19,6 +19,7 @@ use super::disk::{Branch, Disk, Receiver, Scan, Stock};
 use super::mondrian::Growth;
 use super::{FrequencySet, Judge, Points, choose};
 use crate::error::Result;
+use crate::estimate::z_above;
 use crate::privacy::Sample;
 use crate::random::Random;
 use crate::recoding::Place;
@@ -116,6 +117,7 @@ fn part<R: Receiver>(
         return Ok(Some(stock));
     }
     disk.descend(limb, places, &mut |disk, stock, places, plain| {
+        disk.happened.scanned += stock.rows();
         let drawn = sample(&stock, disk.layout.width(), disk.limits.tuples, sampling.seed)?;
         let left = part(disk, &stock, drawn, sampling, places, plain)?;
         drop(stock);
@@ -143,13 +145,7 @@ fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], 
 }
 
 /// The growth phase.
-fn grow<R>(
-    disk: &Disk<'_, R>,
-    drawn: &mut [u32],
-    population: u64,
-    sampling: Sampling,
-    plain: bool,
-) -> Vec<Branch> {
+fn grow<R>(disk: &Disk<'_, R>, drawn: &mut [u32], population: u64, sampling: Sampling, plain: bool) -> Vec<Branch> {
     let width = disk.layout.width();
     let sampled = (drawn.len() / width) as u64;
     let mut tree = vec![Branch::Leaf { plain }];
@@ -206,4 +202,23 @@ impl Ord for Leaf<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.points.len().cmp(&other.points.len()).then(other.node.cmp(&self.node))
     }
+}
+
+/// How often section 4 of the paper expects all rows to be written, under k-anonymity and with balanced halves.
+pub fn predicted_repartitions(rows: u64, tuples: u64, k: u64, alpha: f64) -> u64 {
+    let (mut left, mut repartitions) = (rows as f64, 0);
+    while left > tuples as f64 {
+        let sampled = (tuples as f64).min(left);
+        let share = k as f64 / left;
+        let spread = share * (1.0 - share) / sampled * ((left - sampled) / (left - 1.0));
+        let needed = share + z_above(alpha / 2.0) * spread.max(0.0).sqrt();
+        // The most levels for which 1 / 2^levels is enough.
+        let levels = (1.0 / needed).log2().floor();
+        if levels < 1.0 {
+            break;
+        }
+        repartitions += 1;
+        left /= levels.exp2();
+    }
+    repartitions
 }

@@ -10,7 +10,7 @@
 //! | `limits.groups` | F_CACHE |
 //! | [`Groups`] | the frequency groups in memory |
 
-use super::disk::{Branch, Disk, Limb, Receiver, Scan, Stock, as_regions};
+use super::disk::{Branch, Disk, Limb, Limits, Receiver, Scan, Stock, as_regions};
 use super::{FrequencySet, Layout, choose};
 use crate::error::Result;
 use crate::recoding::Place;
@@ -160,6 +160,7 @@ pub fn partition<R: Receiver>(
         if open.len() > most.max(1) {
             break;
         }
+        disk.happened.scanned += stock.rows();
         let Some(groups) = count(disk, &stock, &tree, &open)? else {
             // The root's group does not fit; a later one is no larger.
             if tree.len() == 1 {
@@ -212,7 +213,9 @@ fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -
                 groups[group].add(disk.layout, words);
             }
         }
-        fits = fits && (disk.limits.groups.is_some() || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
+        fits = fits
+            && (disk.limits.groups.is_some()
+                || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
         Ok(())
     })?;
     Ok(fits.then_some(groups))
@@ -241,4 +244,15 @@ fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups:
         tree[leaf.node] = Branch::Split { choice, parts, plain: leaf.plain };
     }
     next
+}
+
+/// Levels of the tree until every leaf fits into memory, with balanced halves (section 4 of the paper).
+pub fn height(rows: u64, tuples: u64) -> u64 {
+    (rows as f64 / tuples as f64).log2().ceil().max(0.0) as u64
+}
+
+/// How often section 4 of the paper expects all rows to be written.
+pub fn predicted_repartitions(rows: u64, limits: Limits) -> u64 {
+    let groups = limits.groups.unwrap_or(1).max(1) as u64;
+    height(rows, limits.tuples).div_ceil(u64::from(groups.ilog2()) + 1)
 }

@@ -1,0 +1,466 @@
+//! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release that is written as
+//! partitions are finished.
+
+use super::{Failure, Options, begin, publish};
+use crate::error::{Error, Place as Spot, Result};
+use crate::policy::{Algorithm, Policy, Required, Surveyed};
+use crate::privacy::Group;
+use crate::recoding::{Columns, Mapping, Place, Regions, Style};
+use crate::release::{
+    Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Totals, wide,
+};
+use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
+use crate::search::regions::mondrian::{Growth, check_group};
+use crate::search::regions::rothko_s::{self, Sampling};
+use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
+use crate::search::{Found, Warrant};
+use crate::source::spill::{Records, SpillFolder};
+use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
+use crate::table::{Role, Tallies, Type};
+use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How partitioning on disk may use the machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiskOptions {
+    /// Bytes of working memory; a share of what the machine has where not given.
+    pub memory: Option<u64>,
+    /// Rows of a sample, and of a partition in memory (TM); by memory where not given.
+    pub tuples: Option<u64>,
+    /// Frequency groups at a time (F_CACHE); by memory where not given.
+    pub groups: Option<usize>,
+    /// Partitions that are written at a time; by memory where not given.
+    pub fan_out: Option<usize>,
+    /// The chance that a split is wrong.
+    pub alpha: f64,
+    /// Whether a sample is believed without a test, for comparison.
+    pub naive: bool,
+    /// Where rows wait; the system's temporary folder where not given.
+    pub spill: Option<std::path::PathBuf>,
+    /// What draws samples.
+    pub seed: u64,
+}
+
+impl Default for DiskOptions {
+    fn default() -> Self {
+        DiskOptions {
+            memory: None,
+            tuples: None,
+            groups: None,
+            fan_out: None,
+            alpha: 0.05,
+            naive: false,
+            spill: None,
+            seed: 0,
+        }
+    }
+}
+
+impl DiskOptions {
+    /// Bytes of working memory. Without a limit, half of what the machine has to spare.
+    pub fn memory(&self) -> u64 {
+        let spare = || {
+            let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+            let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+            Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+        };
+        self.memory.unwrap_or_else(|| spare().unwrap_or(4 << 30) / 2)
+    }
+
+    /// The limits for records of so many words.
+    fn limits(&self, width: usize) -> Limits {
+        let memory = self.memory();
+        // A point is its words and its number, where its bytes end, and scratch space of a split; a third of the memory
+        // holds them, the rest is for batches on their way in and out.
+        let per_row = (4 * (width as u64 + 1) + 16) + 8;
+        let fan_out = self.fan_out.unwrap_or((memory / 4 / BLOCK as u64).clamp(16, 1024) as usize);
+        Limits {
+            tuples: self.tuples.unwrap_or((memory / 3 / per_row).clamp(1000, u64::from(u32::MAX))),
+            bytes: memory / 3,
+            groups: self.groups,
+            group_bytes: memory / 3,
+            fan_out: fan_out.max(2),
+            block: (memory / 4 / fan_out.max(1) as u64).clamp(8192, BLOCK as u64) as usize,
+        }
+    }
+
+    /// Rows of the first sample, which has `columns` columns of raw values beside records of so many words.
+    fn sampled(&self, columns: usize, width: usize, tuples: u64) -> u64 {
+        let per_row = 8 * columns as u64 + 8 * width as u64;
+        self.tuples.unwrap_or((self.memory() / 4 / per_row.max(1)).max(1000)).min(tuples)
+    }
+}
+
+/// Bytes that are gathered for a partition, where memory allows.
+const BLOCK: usize = 1 << 18;
+
+/// What is known of a file after its first scan.
+struct Known {
+    coder: Coder,
+    axes: Vec<Axis>,
+    taxonomies: Vec<Arc<Taxonomy>>,
+    names: Vec<String>,
+    required: Required,
+    aim: Aim,
+    layout: Layout,
+    /// The counted values of all rows.
+    whole: Vec<Tallies>,
+}
+
+/// What is wanted of each column of a source.
+fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
+    let wants_target = policy.search.partitioning.criterion != Criterion::Median;
+    let of = |(field, role): (&Arc<Field>, &Role)| {
+        let kind = wide(field.data_type());
+        match role {
+            Role::Identifier => Wanted::Nothing,
+            Role::QuasiIdentifier => {
+                let attribute = policy.attribute(field.name());
+                Wanted::Key {
+                    hierarchy: attribute.map_or(Hierarchy::None, |attribute| attribute.hierarchy.clone()),
+                    kind: attribute.and_then(|attribute| attribute.kind),
+                    missing: policy.missing_of(field.name()).to_vec(),
+                }
+            }
+            Role::Sensitive if policy.counts(field.name()) => Wanted::CountedAndTravels(kind),
+            Role::Target if wants_target => Wanted::CountedAndTravels(kind),
+            Role::Sensitive | Role::Target | Role::Insensitive => Wanted::Travels(kind),
+        }
+    };
+    source.schema().fields().iter().zip(roles).map(of).collect()
+}
+
+impl Known {
+    /// Binds the policy to what was seen.
+    fn new(policy: &Policy, source: &Source, roles: &[Role], wanted: &[Wanted], survey: &mut Survey) -> Result<Known> {
+        let file = source.file();
+        let fields = source.schema().fields();
+        let mut axes = Vec::new();
+        let mut taxonomies = Vec::new();
+        let mut names = Vec::new();
+        let mut keys = Vec::new();
+        let mut required = required(policy, fields, roles, survey, file)?;
+        for (column, wanted) in wanted.iter().enumerate() {
+            let Wanted::Key { hierarchy, kind, missing } = wanted else { continue };
+            let name = fields[column].name();
+            names.push(name.clone());
+            let seen = std::mem::replace(&mut survey.columns[column], Seen::Nothing);
+            let (key, axis, taxonomy) = match seen {
+                Seen::Numbers { kind: Some(kind), least, greatest, missing } if least <= greatest => {
+                    let axis = axis_between(kind, least, greatest, missing);
+                    (KeyCoder::Number(axis.clone()), Axis::Ordered(axis), Arc::new(Taxonomy::nothing()))
+                }
+                seen => {
+                    let dictionary = match seen {
+                        Seen::Values(dictionary, _) => dictionary,
+                        // Nothing but missing values.
+                        _ => {
+                            let mut dictionary = crate::table::Dictionary::default();
+                            dictionary.encode_empty(1);
+                            for token in missing {
+                                dictionary.encode(token, 1);
+                            }
+                            dictionary
+                        }
+                    };
+                    let binding = bind(hierarchy, *kind, missing, &dictionary, name, file)?;
+                    let taxonomy = Arc::new(binding.taxonomy);
+                    let axis = Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy);
+                    (KeyCoder::Leaf(dictionary, binding.leaf_of), axis, taxonomy)
+                }
+            };
+            keys.push((column, key, missing.clone()));
+            axes.push(axis);
+            taxonomies.push(taxonomy);
+        }
+        let sensitive: Vec<usize> = (0..roles.len()).filter(|column| roles[*column] == Role::Sensitive).collect();
+        let (mut counted, mut whole) = (Vec::new(), Vec::new());
+        let surveyed = counted_columns(&sensitive, survey);
+        for (position, leaf_of) in required.columns.iter().zip(std::mem::take(&mut required.leaf_of)) {
+            let column = surveyed[*position];
+            let Seen::Values(dictionary, rows) = &mut survey.columns[column] else { continue };
+            whole.push(Tallies::weighted(&leaf_of, rows));
+            counted.push((column, std::mem::take(dictionary), leaf_of));
+        }
+        let aim = aim(policy, fields, roles, survey, &mut counted, file)?;
+        let travelling: Vec<(usize, DataType)> = wanted
+            .iter()
+            .enumerate()
+            .filter_map(|(column, wanted)| match wanted {
+                Wanted::Travels(kind) | Wanted::CountedAndTravels(kind) => Some((column, kind.clone())),
+                _ => None,
+            })
+            .collect();
+        let wide: Vec<bool> = keys.iter().map(|(_, key, _)| key.is_wide()).collect();
+        let layout = Layout::new(&wide, counted.len(), 0);
+        let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
+        let converter = Coder::converter(&travelling).map_err(broken)?;
+        let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
+        Ok(Known { coder, axes, taxonomies, names, required, aim, layout, whole })
+    }
+}
+
+/// The sensitive columns that were counted.
+fn counted_columns(sensitive: &[usize], survey: &Survey) -> Vec<usize> {
+    sensitive.iter().copied().filter(|column| matches!(survey.columns[*column], Seen::Values(..))).collect()
+}
+
+fn required(
+    policy: &Policy,
+    fields: &arrow_schema::Fields,
+    roles: &[Role],
+    survey: &Survey,
+    file: &Path,
+) -> Result<Required> {
+    let mut surveyed = Vec::new();
+    for (column, role) in roles.iter().enumerate() {
+        if let (Role::Sensitive, Seen::Values(dictionary, rows)) = (role, &survey.columns[column]) {
+            surveyed.push(Surveyed { name: fields[column].name(), dictionary, rows });
+        }
+    }
+    policy.required(&surveyed, file)
+}
+
+/// What splits are chosen for; the target joins the counted columns.
+fn aim(
+    policy: &Policy,
+    fields: &arrow_schema::Fields,
+    roles: &[Role],
+    survey: &mut Survey,
+    counted: &mut Vec<(usize, crate::table::Dictionary, Vec<u32>)>,
+    file: &Path,
+) -> Result<Aim> {
+    let criterion = policy.search.partitioning.criterion;
+    if criterion == Criterion::Median {
+        return Ok(Aim::Median);
+    }
+    let mut targets = (0..roles.len()).filter(|column| roles[*column] == Role::Target);
+    let column = policy.one_target("the split", targets.next(), targets.next().is_some())?;
+    let Seen::Values(dictionary, _) = &mut survey.columns[column] else { return Err(Error::Defect) };
+    let dictionary = std::mem::take(dictionary);
+    let codes = (0..dictionary.len() as u32).collect();
+    let position = counted.len();
+    let aim = match criterion {
+        Criterion::Regression => {
+            let number = |code: u32| {
+                Type::Real.number(dictionary.value(code)).ok_or_else(|| Error::WrongType {
+                    place: Spot::file(file).line(dictionary.line(code)).column(fields[column].name()),
+                    value: dictionary.value(code).to_string(),
+                    expected: Type::Real.expected(),
+                })
+            };
+            let numbers = (0..dictionary.len() as u32).map(number).collect::<Result<_>>()?;
+            Aim::Regression { column: position, numbers }
+        }
+        _ => Aim::InfoGain { column: position },
+    };
+    counted.push((column, dictionary, codes));
+    Ok(aim)
+}
+
+impl Scan for Input<'_> {
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
+        Input::scan(self, each)
+    }
+}
+
+/// Anonymizes a table of any size.
+pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+    let mut begun = begin(input, policy, output, options)?;
+    let source = begun.source;
+    let roles = begun.roles;
+    if options.save_recoding.is_some() && policy.search.partitioning.style == Style::Tight {
+        return Err(Error::NotSaveable { file: options.save_recoding.clone().unwrap_or_default() }.into());
+    }
+    let disk = &options.disk;
+    let wanted = wanted(policy, &source, &roles);
+    let by_sample = policy.search.algorithm != Algorithm::RothkoT;
+    let read = wanted.iter().filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_))).count();
+    let sampled = if by_sample { disk.sampled(read, read, disk.limits(read).tuples) } else { 0 };
+    let open = || super::open(input, options.delimiter);
+    let searching = Instant::now();
+    let mut survey = Survey::of(open, &wanted, sampled, disk.seed)?;
+    let rows = survey.rows;
+    begun.clock.phase("survey");
+    let known = Known::new(policy, &source, &roles, &wanted, &mut survey)?;
+    check_whole(&known, rows)?;
+    let drawn = known.coder.sample(&survey);
+    drop(survey);
+    let limits = disk.limits(known.layout.width());
+    let numbered = Layout::new(
+        &known.coder.keys.iter().map(|(_, key, _)| key.is_wide()).collect::<Vec<_>>(),
+        known.coder.counted.len(),
+        1,
+    );
+    let folder = SpillFolder::create(&disk.spill.clone().unwrap_or_else(std::env::temp_dir))?;
+    let draft = Draft::new(output)?;
+    let (schema, columns) = released(&source, &roles, &known.coder);
+    let schema = Arc::new(schema);
+    let sink = Sink::new(draft.writer()?, output, begun.format, &schema)?;
+    let saved = match &options.save_recoding {
+        None => None,
+        Some(file) => Some(Draft::new(file)?),
+    };
+    let named = Columns { names: &known.names, taxonomies: &known.taxonomies, axes: &known.axes };
+    let rules = match &saved {
+        None => None,
+        Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
+    };
+    let stream = Stream {
+        axes: &known.axes,
+        style: policy.search.partitioning.style,
+        layout: &known.layout,
+        schema,
+        columns,
+        converter: known.coder.converter.as_ref(),
+        sink,
+        target: output,
+        folder: &folder,
+        most_bytes: limits.bytes,
+        rules,
+        totals: Totals::default(),
+    };
+    let mut machine = Disk {
+        growth: Growth {
+            axes: &known.axes,
+            judge: Judge::exact(&known.required.requirements),
+            counted: known.coder.counted.len(),
+            aim: &known.aim,
+            least_gain: policy.search.partitioning.least_gain,
+        },
+        layout: &known.layout,
+        numbered: &numbered,
+        folder: &folder,
+        limits,
+        receiver: stream,
+        happened: Happened::default(),
+    };
+    machine.happened.scanned = rows;
+    let places: Vec<Place> = vec![Place::Whole; known.axes.len()];
+    let input_rows = Input { open: Box::new(open), coder: &known.coder, wanted: &wanted, rows };
+    let small = rows <= limits.tuples && source.bytes() <= limits.bytes / 8;
+    match by_sample {
+        _ if small => machine.finish(&input_rows, &places, false)?,
+        true => {
+            let sampling = Sampling { alpha: disk.alpha, naive: disk.naive, seed: disk.seed };
+            rothko_s::partition(&mut machine, &input_rows, drawn, sampling, &places)?;
+        }
+        false => {
+            drop(drawn);
+            let stock = machine.gather(&input_rows)?;
+            if rothko_t::partition(&mut machine, stock, &places, false)?.is_some() {
+                let reason = "not even one frequency group fits into memory; allow more of it, or use rothko-s".into();
+                return Err(Error::TooLittleMemory { reason }.into());
+            }
+        }
+    }
+    let Disk { receiver, happened, .. } = machine;
+    let Stream { sink, totals, rules, .. } = receiver;
+    sink.finish()?;
+    rules.map_or(Ok(()), Rules::finish)?;
+    let seconds = searching.elapsed().as_secs_f64();
+    begun.clock.phase("partition");
+    let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
+    let typed = policy.with_types(&known.required.types);
+    let verification = super::verify::verify_file(draft.path(), begun.format, &typed)?;
+    let found = verification.verified.rows;
+    let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
+    if let Some(reason) = lost.or_else(|| verification.failure()) {
+        return Err(Error::CheckFailed { file: output.to_path_buf(), reason }.into());
+    }
+    begun.clock.phase("verify");
+    let cells = rows as f64 * known.axes.len() as f64;
+    let regions = Mapping::Regions(Regions { nodes: Vec::new(), style: policy.search.partitioning.style });
+    let report = Report {
+        algorithm: if by_sample { "rothko-s" } else { "rothko-t" },
+        rows,
+        suppressed: 0,
+        verified: verification.verified,
+        counted: verification.counted,
+        losses: Losses { lm: totals.lost / cells, dm: totals.squares, cm: None, entropy: None },
+        decided: Decided::Regions(totals.regions, policy.search.partitioning.style),
+        searched: Some(Searched {
+            found: Found {
+                mapping: regions,
+                warrant: Warrant::Minimal(happened.unsure == 0),
+                cost: None,
+                space: None,
+                visited: happened.nodes,
+            },
+            data_scans: 2,
+            seconds,
+        }),
+        io: Io {
+            read: 2 * source.bytes() + folder.bytes_read() + written,
+            written: written + folder.bytes_written(),
+            repartitions: happened.repartitions,
+            pruned: happened.pruned,
+            predicted: predicted(policy, by_sample, rows, limits, disk.alpha, &happened),
+        },
+        phases: Vec::new(),
+    };
+    publish(draft, saved, report, begun.clock)
+}
+
+/// The columns of the release, and where their values come from.
+fn released(source: &Source, roles: &[Role], coder: &Coder) -> (Schema, Vec<From>) {
+    let mut fields = Vec::new();
+    let mut from = Vec::new();
+    for (column, (field, role)) in source.schema().fields().iter().zip(roles).enumerate() {
+        let key = coder.keys.iter().position(|(key, ..)| *key == column);
+        let travelling = coder.travelling.iter().position(|(travelling, _)| *travelling == column);
+        match (role, key, travelling) {
+            (_, Some(key), _) => {
+                fields.push(Field::new(field.name(), DataType::Utf8, true));
+                from.push(From::Key(key));
+            }
+            (_, _, Some(position)) => {
+                fields.push(Field::new(field.name(), coder.travelling[position].1.clone(), true));
+                from.push(From::Travelling(position));
+            }
+            _ => {}
+        }
+    }
+    (Schema::new(fields), from)
+}
+
+/// Refuses a table that does not meet the requirements as one group.
+fn check_whole(known: &Known, rows: u64) -> Result<()> {
+    let group = Group { rows, columns: &known.whole, index: 0 };
+    check_group(&known.required.requirements, &group)
+}
+
+/// What section 4 of the paper predicts, beside what happened.
+fn predicted(
+    policy: &Policy,
+    by_sample: bool,
+    rows: u64,
+    limits: Limits,
+    alpha: f64,
+    happened: &Happened,
+) -> Option<Predicted> {
+    let k = policy.privacy.k.unwrap_or(1);
+    let repartitions = match by_sample {
+        true => rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha),
+        false => rothko_t::predicted_repartitions(rows, limits),
+    };
+    let scans = match by_sample {
+        true => 2 * repartitions + 1,
+        false => rothko_t::height(rows, limits.tuples) + repartitions + 1,
+    };
+    let share = |count: u64| count as f64 / rows as f64;
+    Some(Predicted {
+        repartitions,
+        scans,
+        writes: repartitions,
+        scanned: share(happened.scanned),
+        written: share(happened.written),
+    })
+}

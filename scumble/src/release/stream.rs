@@ -1,0 +1,283 @@
+//! The rows of regions that come one partition at a time: labelled, put into an order of their own, and written at once.
+//!
+//! Within a region rows are sorted by the bytes of what travels with them; regions follow each other as the partition tree
+//! has them. So the order is a function of what is released, as it is for tables in memory, and says nothing about the
+//! input's.
+
+use super::Sink;
+use super::rules::Rules;
+use crate::error::{Error, Result};
+use crate::recoding::{Place, Style};
+use crate::search::regions::disk::{Finished, Receiver, Scan, Stock, parts_of};
+use crate::search::regions::mondrian::Grown;
+use crate::search::regions::{Choice, Layout};
+use crate::source::spill::{Records, SpillFolder, SpillWriter};
+use crate::taxonomy::{Axis, Extent};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_row::RowConverter;
+use arrow_schema::{ArrowError, SchemaRef};
+use rayon::iter::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::slice::ParallelSliceMut;
+use rustc_hash::FxHasher;
+use std::hash::Hasher;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Rows that are written at a time.
+const BATCH: usize = 65_536;
+
+/// Where the values of a released column come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The label of a quasi-identifier.
+    Key(usize),
+    /// What travels with the row.
+    Travelling(usize),
+}
+
+/// What was counted while regions were written.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// Rows written.
+    pub rows: u64,
+    /// Regions written.
+    pub regions: u64,
+    /// The sum of squared region sizes.
+    pub squares: u128,
+    /// The sum over rows and columns of the share of detail lost.
+    pub lost: f64,
+}
+
+/// Writes regions as they come.
+pub struct Stream<'a> {
+    /// The dimensions.
+    pub axes: &'a [Axis],
+    /// What regions are called.
+    pub style: Style,
+    /// Where the columns of a spilled row stand.
+    pub layout: &'a Layout,
+    /// The columns of the release.
+    pub schema: SchemaRef,
+    /// Where each comes from.
+    pub columns: Vec<From>,
+    /// Turns bytes that travelled back into values.
+    pub converter: Option<&'a RowConverter>,
+    /// Where rows go.
+    pub sink: Sink,
+    /// What errors call it.
+    pub target: &'a Path,
+    /// Where rows of a region that is too large for memory wait.
+    pub folder: &'a SpillFolder,
+    /// How many bytes of them may be in memory.
+    pub most_bytes: u64,
+    /// Where splits are told.
+    pub rules: Option<Rules<'a>>,
+    /// What was counted.
+    pub totals: Totals,
+}
+
+/// A region of a finished partition: its points and its box.
+struct Region {
+    rows: std::ops::Range<usize>,
+    labels: Vec<String>,
+}
+
+impl Stream<'_> {
+    fn broken(&self, source: ArrowError) -> Error {
+        Error::Columnar { file: self.target.to_path_buf(), source }
+    }
+
+    /// The label of each quasi-identifier, counting what is lost.
+    fn labels(&mut self, places: &[Place], extents: &[Extent], rows: u64) -> Vec<String> {
+        let mut labels = Vec::with_capacity(self.axes.len());
+        for ((axis, place), extent) in self.axes.iter().zip(places).zip(extents) {
+            let (label, lost) = match self.style {
+                Style::Cover => place.said(axis),
+                Style::Tight => (axis.label(*extent), axis.lost(*extent)),
+            };
+            self.totals.lost += lost * rows as f64;
+            labels.push(label);
+        }
+        self.totals.rows += rows;
+        self.totals.regions += 1;
+        self.totals.squares += u128::from(rows) * u128::from(rows);
+        labels
+    }
+
+    /// The regions below a node, in order; `next` is the first row that none has yet.
+    fn regions(
+        &mut self,
+        grown: &Grown,
+        places: &[Place],
+        finished: &Finished<'_>,
+        next: &mut usize,
+        regions: &mut Vec<Region>,
+    ) -> Result<()> {
+        match grown {
+            Grown::Region(rows) => {
+                let range = *next..*next + rows;
+                *next = range.end;
+                let extents = extents(finished.layout, &finished.words[..], range.clone());
+                let labels = self.labels(places, &extents, *rows as u64);
+                regions.push(Region { rows: range, labels });
+                self.rules.as_mut().map_or(Ok(()), Rules::region)
+            }
+            Grown::Split(choice, parts) => {
+                self.open(choice)?;
+                for (part, places) in parts.iter().zip(parts_of(choice, places, self.axes)) {
+                    self.regions(part, &places, finished, next, regions)?;
+                }
+                self.close()
+            }
+        }
+    }
+
+    /// Writes regions; `order` has the numbers of their rows in `payload`, region by region.
+    fn write(&mut self, regions: &[Region], order: &[u32], payload: &Records) -> Result<()> {
+        let mut start = 0;
+        // The region that the next batch begins in.
+        let mut first = 0;
+        while start < order.len() {
+            let end = (start + BATCH).min(order.len());
+            while regions[first].rows.end <= start {
+                first += 1;
+            }
+            let batch =
+                self.batch(&regions[first..], start..end, order, payload).map_err(|error| self.broken(error))?;
+            self.sink.write(&batch)?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn batch(
+        &self,
+        regions: &[Region],
+        rows: std::ops::Range<usize>,
+        order: &[u32],
+        payload: &Records,
+    ) -> Result<RecordBatch, ArrowError> {
+        let label = |key: usize| -> ArrayRef {
+            let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 12);
+            for region in regions.iter().take_while(|region| region.rows.start < rows.end) {
+                let label = &region.labels[key];
+                for _ in region.rows.start.max(rows.start)..region.rows.end.min(rows.end) {
+                    if label.is_empty() { builder.append_null() } else { builder.append_value(label) }
+                }
+            }
+            Arc::new(builder.finish())
+        };
+        let (converter, keys) = (self.converter, self.axes.len());
+        let travelled = || match converter {
+            None => Ok(Vec::new()),
+            Some(converter) => {
+                let parser = converter.parser();
+                converter
+                    .convert_rows(order[rows.clone()].iter().map(|row| parser.parse(payload.payload(*row as usize))))
+            }
+        };
+        let (labels, travelled) = rayon::join(|| (0..keys).into_par_iter().map(label).collect::<Vec<_>>(), travelled);
+        let travelled = travelled?;
+        let column = |from: &From| match from {
+            From::Key(key) => labels[*key].clone(),
+            From::Travelling(position) => travelled[*position].clone(),
+        };
+        RecordBatch::try_new(self.schema.clone(), self.columns.iter().map(column).collect())
+    }
+}
+
+/// The ends of some points in every column.
+fn extents(layout: &Layout, words: &[u32], rows: std::ops::Range<usize>) -> Vec<Extent> {
+    let mut extents = vec![Extent { first: u64::MAX, last: 0 }; layout.keys()];
+    for point in words[rows.start * layout.width()..rows.end * layout.width()].chunks_exact(layout.width()) {
+        for (column, extent) in extents.iter_mut().enumerate() {
+            let code = layout.code(point, column);
+            *extent = Extent { first: extent.first.min(code), last: extent.last.max(code) };
+        }
+    }
+    extents
+}
+
+impl Receiver for Stream<'_> {
+    fn open(&mut self, choice: &Choice) -> Result<()> {
+        self.rules.as_mut().map_or(Ok(()), |rules| rules.open(choice))
+    }
+
+    fn close(&mut self) -> Result<()> {
+        self.rules.as_mut().map_or(Ok(()), Rules::close)
+    }
+
+    fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()> {
+        let mut regions = Vec::new();
+        self.regions(finished.grown, places, finished, &mut 0, &mut regions)?;
+        let width = finished.layout.width();
+        let mut order: Vec<u32> = finished.words.chunks_exact(width).map(|point| point[width - 1]).collect();
+        if self.converter.is_some() {
+            let mut parts: Vec<&mut [u32]> = Vec::with_capacity(regions.len());
+            let mut rest = &mut order[..];
+            for region in &regions {
+                let (part, others) = rest.split_at_mut(region.rows.len());
+                parts.push(part);
+                rest = others;
+            }
+            let bytes = |row: &u32| finished.payload.payload(*row as usize);
+            parts.par_iter_mut().for_each(|part| part.sort_unstable_by(|a, b| bytes(a).cmp(bytes(b))));
+        }
+        self.write(&regions, &order, finished.payload)
+    }
+
+    fn region(&mut self, places: &[Place], extents: &[Extent], stock: Stock) -> Result<()> {
+        let labels = self.labels(places, extents, stock.rows());
+        self.rules.as_mut().map_or(Ok(()), Rules::region)?;
+        self.scatter(stock, &labels, 0)
+    }
+}
+
+impl Stream<'_> {
+    /// Writes the rows of one region that may not fit into memory: parted by a hash of what is released of them, so that
+    /// their order is a function of that and of nothing else. Rows that are alike in everything keep any order.
+    fn scatter(&mut self, stock: Stock, labels: &[String], round: u64) -> Result<()> {
+        let needed = stock.memory_bytes() + 8 * stock.rows();
+        if needed <= self.most_bytes || round >= 3 {
+            let mut payload = Records::new(0);
+            let mut error = Ok(());
+            stock.scan(&mut |records| {
+                for row in 0..records.len() {
+                    payload.push(&[], records.payload(row));
+                }
+                // Only rows that are all alike come here in more than one piece.
+                if payload.bytes() as u64 > self.most_bytes {
+                    error = self.write_sorted(&payload, labels);
+                    payload.clear();
+                }
+                std::mem::replace(&mut error, Ok(()))
+            })?;
+            return self.write_sorted(&payload, labels);
+        }
+        let parts = (needed / self.most_bytes + 1).min(256) * 2;
+        let block = (self.most_bytes / 4 / parts).clamp(4096, 1 << 18) as usize;
+        let mut writers: Vec<SpillWriter> = (0..parts).map(|_| self.folder.file(0, block)).collect();
+        stock.scan(&mut |records| {
+            (0..records.len()).try_for_each(|row| {
+                let mut hasher = FxHasher::default();
+                hasher.write_u64(round);
+                hasher.write(records.payload(row));
+                writers[(hasher.finish() >> 20) as usize % parts as usize].push(&[], records.payload(row))
+            })
+        })?;
+        drop(stock);
+        let mut files = Vec::new();
+        for writer in writers {
+            files.push(writer.finish()?);
+        }
+        files.into_iter().try_for_each(|file| self.scatter(Stock::of(file), labels, round + 1))
+    }
+
+    fn write_sorted(&mut self, payload: &Records, labels: &[String]) -> Result<()> {
+        let mut order: Vec<u32> = (0..payload.len() as u32).collect();
+        order.par_sort_unstable_by(|a, b| payload.payload(*a as usize).cmp(payload.payload(*b as usize)));
+        let region = Region { rows: 0..order.len(), labels: labels.to_vec() };
+        self.write(&[region], &order, payload)
+    }
+}
