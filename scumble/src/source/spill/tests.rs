@@ -451,12 +451,13 @@ fn what_a_killed_run_left_goes_with_the_next() {
         let folder = SpillFolder::create(&parent).unwrap();
         let _file = write(&folder, &random_rows(1, 100, 3, 9), 300).unwrap();
         println!("\nspilled");
-        std::thread::sleep(std::time::Duration::from_secs(600));
+        // Until it is killed, or until nobody is left who could.
+        let _ = std::io::stdin().read_line(&mut String::new());
         return;
     }
     let parent = Parent::new("killed");
     let mut command = again("what_a_killed_run_left_goes_with_the_next", &parent.0, "");
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let said = std::io::BufReader::new(child.stdout.take().unwrap());
     assert!(said.lines().any(|line| line.unwrap() == "spilled"));
     let left = parent.names();
@@ -491,7 +492,14 @@ fn a_full_disk_says_how_much_was_missing() {
     };
     let folder = SpillFolder::create(&parent).unwrap();
     let records = random_rows(1, 100_000, 4, 0);
-    let Err(error) = write(&folder, &records, 30_000) else { panic!("more than the disk") };
+    let mut writer = folder.file(4, 30_000);
+    let error = (0..records.len()).find_map(|row| writer.push(records.words(row), &[]).err()).expect("a full disk");
+    assert_eq!(
+        fs::metadata(only_file(&folder)).unwrap().len(),
+        folder.bytes_held(),
+        "nothing of the block that failed"
+    );
+    drop(writer);
     let Error::SpillFull { needed, free, held, .. } = error else { panic!("{error}") };
     assert!(free < needed && needed < 30_000 && held < 256 << 10, "{error}");
     assert!(error.to_string().contains(&format!("need {} more bytes", needed - free)), "{error}");
