@@ -520,7 +520,10 @@ impl fmt::Display for Plain<'_> {
                     0 => write!(f, "{needed} bytes were refused, though {free} are free")?,
                     missing => write!(f, "the next {needed} bytes need {missing} more bytes than the {free} left")?,
                 }
-                write!(f, ", after {held} bytes of this run; nothing was released. Make room, or choose a --spill-dir")
+                write!(
+                    f,
+                    ", after {held} bytes of this run; nothing was released. Make room, or choose another --spill-dir"
+                )
             }
             Error::SpillDamaged { file, problem } => {
                 write!(

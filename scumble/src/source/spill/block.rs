@@ -31,6 +31,15 @@ pub struct Scratch {
     table: CompressTable,
 }
 
+impl Scratch {
+    /// Gives back what a row of unusual size took.
+    pub fn shrink(&mut self) {
+        const KEPT: usize = 4 << 20;
+        self.block.truncate(KEPT);
+        self.block.shrink_to(KEPT);
+    }
+}
+
 /// Writes the records as one block to `scratch.block`. False if they are too many for one.
 #[must_use]
 pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
@@ -40,12 +49,11 @@ pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
     block.resize(HEADER + FRAME * (width + 1), 0);
     column.resize(records.len(), 0);
     for index in 0..=width {
-        if index < width {
-            gather(&records.words, width, index, column);
-        } else if !lengths(&records.ends, column) {
-            return false;
-        }
-        let (minimum, largest) = range(column);
+        let range = match index < width {
+            true => Some(gather(&records.words, width, index, column)),
+            false => lengths(&records.ends, column),
+        };
+        let Some((minimum, largest)) = range else { return false };
         let bits = bits_of(largest - minimum);
         let frame = HEADER + FRAME * index;
         block[frame..frame + 4].copy_from_slice(&minimum.to_le_bytes());
@@ -63,37 +71,29 @@ pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
     true
 }
 
-/// One word of every row.
-fn gather(words: &[u32], width: usize, index: usize, column: &mut [u32]) {
-    for (word, row) in column.iter_mut().zip(words.chunks_exact(width)) {
-        *word = row[index];
+/// One word of every row to `column`; the least and the greatest of them, zeros if there is none.
+fn gather(words: &[u32], width: usize, index: usize, column: &mut [u32]) -> (u32, u32) {
+    let (mut low, mut high) = (u32::MAX, 0);
+    for (target, row) in column.iter_mut().zip(words.chunks_exact(width)) {
+        let word = row[index];
+        *target = word;
+        low = low.min(word);
+        high = high.max(word);
     }
+    (low.min(high), high)
 }
 
-/// The length of each payload. False if one is too long to be told.
-fn lengths(ends: &[u64], column: &mut [u32]) -> bool {
-    let mut start = 0;
-    for (&end, length) in ends.iter().zip(column) {
-        let Ok(difference) = u32::try_from(end - start) else { return false };
-        *length = difference;
+/// The length of each payload to `column`; the least and the greatest. None if one is too long to be told.
+fn lengths(ends: &[u64], column: &mut [u32]) -> Option<(u32, u32)> {
+    let (mut start, mut low, mut high) = (0, u32::MAX, 0);
+    for (target, &end) in column.iter_mut().zip(ends) {
+        let length = u32::try_from(end - start).ok()?;
+        *target = length;
+        low = low.min(length);
+        high = high.max(length);
         start = end;
     }
-    true
-}
-
-/// The least and the greatest word; zeros if there is none.
-fn range(column: &[u32]) -> (u32, u32) {
-    // Several at a time, so that no comparison waits for the one before.
-    let (groups, rest) = column.as_chunks::<8>();
-    let (mut low, mut high) = ([u32::MAX; 8], [0; 8]);
-    for group in groups {
-        for lane in 0..8 {
-            low[lane] = low[lane].min(group[lane]);
-            high[lane] = high[lane].max(group[lane]);
-        }
-    }
-    let high = high.iter().chain(rest).fold(0, |high, &word| high.max(word));
-    (low.iter().chain(rest).fold(high, |low, &word| low.min(word)), high)
+    Some((low.min(high), high))
 }
 
 /// Appends the payload and tells how many bytes that took: as many as it has, unless compressed.

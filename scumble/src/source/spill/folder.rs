@@ -19,8 +19,11 @@ pub(super) const LOCK: &str = "lock";
 const ENDING: &str = ".rows";
 /// How often a folder is tried that another run took away, or a name that exists: each has a chance of next to nothing.
 const ATTEMPTS: usize = 100;
+/// No block is larger: lengths within it are told in 32 bits.
+const LARGEST_BLOCK: usize = 1 << 30;
 
 /// Whether a name is one that [`SpillFolder::create`] gives.
+#[cfg(unix)]
 pub(super) fn is_folder_name(name: &[u8]) -> bool {
     name.strip_prefix(PREFIX.as_bytes()).is_some_and(|digits| {
         digits.len() == 16 && digits.iter().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
@@ -28,6 +31,7 @@ pub(super) fn is_folder_name(name: &[u8]) -> bool {
 }
 
 /// Whether a name is one that a spill file gets.
+#[cfg(unix)]
 pub(super) fn is_file_name(name: &[u8]) -> bool {
     name.strip_suffix(ENDING.as_bytes())
         .is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
@@ -85,7 +89,7 @@ impl SpillFolder {
     /// A writer to a new file, of rows with so many words. It gathers about `block_bytes` in memory (at most twice that,
     /// and at least a row) before it writes a block.
     pub fn file(&self, width: usize, block_bytes: usize) -> SpillWriter {
-        SpillWriter::new(self.folder.clone(), width, block_bytes)
+        SpillWriter::new(self.folder.clone(), width, block_bytes.min(LARGEST_BLOCK))
     }
 
     /// Lets the folder hold no more than so many bytes at a time.
@@ -178,6 +182,7 @@ impl Folder {
         let pool = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut scratch = pool().pop().unwrap_or_default();
         let result = work(&mut scratch);
+        scratch.shrink();
         pool().push(scratch);
         result
     }
@@ -185,9 +190,12 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Its files have gone by themselves. The lock is the last to go: a folder with rows always has one.
-        let _ = std::fs::remove_file(self.path.join(LOCK));
-        let _ = std::fs::remove_dir(&self.path);
+        // Its files have gone by themselves. If one could not, the lock stays with it: the next run will try again.
+        let mut entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
+        if entries.all(|entry| entry.file_name() == LOCK) {
+            let _ = std::fs::remove_file(self.path.join(LOCK));
+            let _ = std::fs::remove_dir(&self.path);
+        }
     }
 }
 

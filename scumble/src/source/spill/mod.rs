@@ -57,7 +57,9 @@ impl Records {
     pub fn push(&mut self, words: &[u32], payload: &[u8]) {
         assert_eq!(words.len(), self.width, "a row of another width");
         self.words.extend_from_slice(words);
-        self.payload.extend_from_slice(payload);
+        if !payload.is_empty() {
+            self.payload.extend_from_slice(payload);
+        }
         self.ends.push(self.payload.len() as u64);
     }
 

@@ -231,6 +231,14 @@ fn everything_goes_with_the_last_owner_also_after_a_panic() {
     drop(file);
     assert_eq!(parent.names(), Vec::<String>::new());
 
+    // What is not the run's own stays, with the lock by which the next run knows the folder.
+    let folder = parent.create();
+    let path = folder.path().to_path_buf();
+    fs::write(path.join("notes.txt"), "mine").unwrap();
+    drop(folder);
+    assert_eq!(names(&path), [LOCK, "notes.txt"]);
+    fs::remove_dir_all(&path).unwrap();
+
     let panicked = std::panic::catch_unwind(|| {
         let folder = parent.create();
         let _file = write(&folder, &records, 500).unwrap();
@@ -272,6 +280,42 @@ fn a_full_folder_says_how_much_was_missing_and_stays_consistent() {
     writer.push(records.words(row), &[]).unwrap();
     let file = writer.finish().unwrap();
     assert_eq!(file.read().unwrap().words, records.words[..3 * (row + 1)]);
+}
+
+#[test]
+fn threads_share_a_folder() {
+    fn is_shared<T: Send + Sync>(_: &T) {}
+    let parent = Parent::new("threads");
+    let folder = parent.create();
+    is_shared(&folder);
+    let files: Vec<(Records, SpillFile)> = std::thread::scope(|scope| {
+        let work = |seed| {
+            let records = random_rows(seed, 2000, 5, 30);
+            let file = write(&folder, &records, 2000).unwrap();
+            is_shared(&file);
+            (records, file)
+        };
+        let threads: Vec<_> = (0..4).map(|seed| scope.spawn(move || work(seed))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(folder.bytes_written(), files.iter().map(|(_, file)| file.bytes()).sum::<u64>());
+    assert!(files.iter().all(|(records, file)| file.read().unwrap() == *records));
+    assert_eq!(folder.bytes_read(), folder.bytes_written());
+}
+
+#[test]
+fn a_row_larger_than_a_block_does_not_stay_in_memory() {
+    let parent = Parent::new("large");
+    let folder = parent.create();
+    let mut writer = folder.file(1, 1000);
+    let large: Vec<u8> = (0..6_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    for payload in [&b"a"[..], &large, b"b", b"c"] {
+        writer.push(&[7], payload).unwrap();
+    }
+    assert!(writer.buffered_bytes() < 2000, "{}", writer.buffered_bytes());
+    let file = writer.finish().unwrap();
+    assert_eq!(file.blocks().unwrap().count(), 3);
+    assert_eq!(file.read().unwrap().payload(1), large);
 }
 
 #[test]
@@ -407,12 +451,13 @@ fn what_a_killed_run_left_goes_with_the_next() {
         let folder = SpillFolder::create(&parent).unwrap();
         let _file = write(&folder, &random_rows(1, 100, 3, 9), 300).unwrap();
         println!("\nspilled");
-        std::thread::sleep(std::time::Duration::from_secs(600));
+        // Until it is killed, or until nobody is left who could.
+        let _ = std::io::stdin().read_line(&mut String::new());
         return;
     }
     let parent = Parent::new("killed");
     let mut command = again("what_a_killed_run_left_goes_with_the_next", &parent.0, "");
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let said = std::io::BufReader::new(child.stdout.take().unwrap());
     assert!(said.lines().any(|line| line.unwrap() == "spilled"));
     let left = parent.names();
@@ -447,7 +492,14 @@ fn a_full_disk_says_how_much_was_missing() {
     };
     let folder = SpillFolder::create(&parent).unwrap();
     let records = random_rows(1, 100_000, 4, 0);
-    let Err(error) = write(&folder, &records, 30_000) else { panic!("more than the disk") };
+    let mut writer = folder.file(4, 30_000);
+    let error = (0..records.len()).find_map(|row| writer.push(records.words(row), &[]).err()).expect("a full disk");
+    assert_eq!(
+        fs::metadata(only_file(&folder)).unwrap().len(),
+        folder.bytes_held(),
+        "nothing of the block that failed"
+    );
+    drop(writer);
     let Error::SpillFull { needed, free, held, .. } = error else { panic!("{error}") };
     assert!(free < needed && needed < 30_000 && held < 256 << 10, "{error}");
     assert!(error.to_string().contains(&format!("need {} more bytes", needed - free)), "{error}");
