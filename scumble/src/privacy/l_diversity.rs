@@ -230,14 +230,11 @@ fn factors(mut number: u64) -> Vec<(u64, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::judged;
     use super::*;
-    use crate::table::Tallies;
 
     fn holds(form: Diversity, counts: &[u32]) -> bool {
-        let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).collect();
-        let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
-        let group = Group { rows: counts.iter().map(|count| u64::from(*count)).sum(), columns: &tallies, index: 0 };
-        LDiversity::new(0, form).unwrap().holds(&group)
+        judged(counts, |group| LDiversity::new(0, form).unwrap().holds(group))
     }
 
     fn ratio(text: &str) -> Ratio {

@@ -118,3 +118,12 @@ pub trait Requirement: Debug + Send + Sync {
 pub fn all_hold(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> bool {
     requirements.iter().all(|requirement| requirement.holds(group))
 }
+
+/// What is said of a group with so many rows of each value, in one counted column.
+#[cfg(test)]
+fn judged<T>(counts: &[u32], judge: impl FnOnce(&Group<'_>) -> T) -> T {
+    let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+    let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
+    let rows = counts.iter().map(|count| u64::from(*count)).sum();
+    judge(&Group { rows, columns: &tallies, index: 0 })
+}

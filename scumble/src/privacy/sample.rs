@@ -91,21 +91,13 @@ impl Sample {
 
 #[cfg(test)]
 mod tests {
+    use super::super::judged;
     use super::*;
     use crate::privacy::{
         Distance, Diversity, Group, KAnonymity, LDiversity, Requirement, TCloseness, VarianceDiversity,
     };
     use crate::random::Random;
-    use crate::table::Tallies;
     use proptest::prelude::*;
-
-    /// What is said of a group with so many rows of each value.
-    fn judged<T>(counts: &[u32], judge: impl FnOnce(&Group<'_>) -> T) -> T {
-        let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
-        let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
-        let rows = counts.iter().map(|count| u64::from(*count)).sum();
-        judge(&Group { rows, columns: &tallies, index: 0 })
-    }
 
     fn likely(requirement: &dyn Requirement, counts: &[u32], sample: &Sample) -> bool {
         judged(counts, |group| requirement.likely_holds(group, sample))
@@ -148,8 +140,7 @@ mod tests {
 
     #[test]
     fn proof_needs_no_test_and_one_row_proves_nothing() {
-        // 999 of 1000 rows drawn: the test alone would ask for 2.0 + 1.64 * sqrt(999 * 2 * 998 / 999) / 1000 rows, and more
-        // than there are for a sample that lacks just one row.
+        // 999 of 1000 rows drawn: the test alone would ask for (1998 + 1.645 sqrt(999 * 2 * 998 / 999)) / 1000 = 2.07 rows.
         let nearly = Sample::new(999, 1000, 0.05).unwrap();
         assert!(likely(&KAnonymity::new(2).unwrap(), &[2], &nearly));
         assert!(!likely(&KAnonymity::new(2000).unwrap(), &[999], &nearly));

@@ -225,20 +225,12 @@ fn product(a: u128, b: u128) -> (u128, u128) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::judged;
     use super::*;
-    use crate::table::Tallies;
     use proptest::prelude::*;
 
     fn required(at_least: &str, numbers: &[f64]) -> VarianceDiversity {
         VarianceDiversity::new(0, at_least.parse().unwrap(), numbers.into()).unwrap()
-    }
-
-    /// What a requirement says of a group with so many rows of each value.
-    fn judged<T>(counts: &[u32], judge: impl FnOnce(&Group<'_>) -> T) -> T {
-        let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
-        let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
-        let rows = counts.iter().map(|count| u64::from(*count)).sum();
-        judge(&Group { rows, columns: &tallies, index: 0 })
     }
 
     fn holds(at_least: &str, numbers: &[f64], counts: &[u32]) -> bool {
