@@ -107,10 +107,15 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     if let Some(entropy) = losses.entropy {
         let _ = write!(text, ", entropy {entropy:.2} bits a value");
     }
-    if let Some(cm) = losses.cm {
-        let _ = write!(text, ", CM {cm:.4}");
+    if let Some(target) = losses.target {
+        let _ = write!(text, ", CM {:.4}", target.cm);
     }
     let _ = writeln!(text);
+    if let Some(target) = losses.target {
+        let rmse =
+            target.rmse.map_or(String::new(), |rmse| format!("; its class's mean misses it by {rmse:.4} (RMSE)"));
+        let _ = writeln!(text, "  target: {:.4} bits a row left open{rmse}", target.conditional_entropy);
+    }
     match &report.decided {
         Decided::Levels(levels) => {
             let levels: Vec<String> =

@@ -24,7 +24,7 @@ use crate::policy::{Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{Decided, Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, schema};
 use crate::source::{Format, Source, encode};
-use crate::table::{Data, Role, Table, Tallies};
+use crate::table::{Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Node, Taxonomy};
 use serde_json::Value;
 use std::collections::HashSet;
@@ -260,16 +260,17 @@ fn check_apart<'a>(outputs: &[&Path], inputs: impl Iterator<Item = &'a Path>) ->
     }
 }
 
-/// What a recoded table lost. The label of CM is the first target.
+/// What a recoded table lost. Several targets: the first counts.
 fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
     let task = &prepared.task;
-    let cm = table.with_role(Role::Target).next().and_then(|column| match &column.data {
+    let target = table.with_role(Role::Target).next().and_then(|column| match &column.data {
         Data::Coded { dictionary, codes, .. } => {
             let cells: Vec<u32> = table.row_cells.iter().map(|cell| prepared.leaf_cell[*cell as usize]).collect();
-            let labels = Tallies::count(task.cells.len(), &cells, codes);
-            Some(recoded.cm(task, &labels, dictionary.len()))
+            let values = Tallies::count(task.cells.len(), &cells, codes);
+            let numbers: Option<Vec<f64>> = dictionary.values().map(|value| Type::Real.number(value)).collect();
+            Some(recoded.of_target(task, &values, dictionary.len(), numbers.as_deref()))
         }
         _ => None,
     });
-    Losses { lm: recoded.lm(task), dm: recoded.dm(task), cm, entropy: Some(recoded.entropy(task)) }
+    Losses { lm: recoded.lm(task), dm: recoded.dm(task), target, entropy: Some(recoded.entropy(task)) }
 }

@@ -252,8 +252,8 @@ fn aim(
                     expected: Type::Real.expected(),
                 })
             };
-            let numbers = (0..dictionary.len() as u32).map(number).collect::<Result<_>>()?;
-            Aim::Regression { column: position, numbers }
+            let numbers: Vec<f64> = (0..dictionary.len() as u32).map(number).collect::<Result<_>>()?;
+            Aim::regression(position, &numbers)
         }
         _ => Aim::InfoGain { column: position },
     };
@@ -384,7 +384,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         suppressed: 0,
         verified: verification.verified,
         counted: verification.counted,
-        losses: Losses { lm: totals.lost / cells, dm: totals.squares, cm: None, entropy: None },
+        losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: None, entropy: None },
         decided: Decided::Regions(totals.regions, policy.search.partitioning.style),
         searched: Some(Searched {
             found: Found {

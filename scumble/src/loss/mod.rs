@@ -5,14 +5,18 @@
 //! once at the end, so the same release costs the same float however it was reached.
 
 mod cm;
+mod conditional_entropy;
 mod dm;
 mod entropy;
 mod lm;
+mod rmse;
 
 pub use cm::{cm, minority};
+pub use conditional_entropy::conditional_entropy;
 pub use dm::dm;
 pub use entropy::non_uniform_entropy;
 pub use lm::{Lm, LmSum};
+pub use rmse::rmse;
 
 /// What a search minimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ pub use regions::{Place, RegionNode, Regions, Style};
 
 use crate::error::{Error, Result, quoted};
 use crate::taxonomy::{Axis, Cut, Taxonomy};
-use regions::SavedRegion;
+use regions::SavedNode;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -51,8 +51,8 @@ pub enum Recoding {
     Regions {
         /// The quasi-identifiers, in the table's order.
         attributes: Vec<String>,
-        /// The root of the partition tree.
-        tree: SavedRegion,
+        /// The nodes of the partition tree, the root first and each before its parts.
+        nodes: Vec<SavedNode>,
     },
 }
 
@@ -100,7 +100,7 @@ impl Recoding {
                 Some(Recoding::FullDomain { attributes })
             }
             Mapping::Regions(regions) if regions.style == Style::Cover => {
-                Some(Recoding::Regions { attributes: columns.names.to_vec(), tree: regions.saved(columns) })
+                Some(Recoding::Regions { attributes: columns.names.to_vec(), nodes: regions.saved(columns) })
             }
             Mapping::Regions(_) | Mapping::Cuts(_) => None,
         }
@@ -124,7 +124,7 @@ impl Recoding {
                 }
                 Ok(Mapping::Levels(levels))
             }
-            Recoding::Regions { attributes, tree } => {
+            Recoding::Regions { attributes, nodes } => {
                 let mut here = columns.names.to_vec();
                 let mut there = attributes.clone();
                 here.sort();
@@ -135,7 +135,7 @@ impl Recoding {
                         "it is about the quasi-identifiers {names}, and the table has others"
                     )));
                 }
-                Ok(Mapping::Regions(Regions::bind(tree, columns, file)?))
+                Ok(Mapping::Regions(Regions::bind(nodes, columns, file)?))
             }
         }
     }

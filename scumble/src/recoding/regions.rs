@@ -6,8 +6,11 @@
 
 use super::Columns;
 use crate::error::{Error, Result, quoted};
+use crate::table::Type;
 use crate::taxonomy::{ANY_NUMBER, Axis, Node, ROOT, cover_label};
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 
 /// What a region is called in a release.
@@ -94,6 +97,19 @@ impl Place {
         }
     }
 
+    /// The codes that lie in it, of an axis with so many.
+    pub fn codes(&self, axis: &Axis, all: u32) -> Range<u32> {
+        match (self, axis) {
+            (Place::Below(node), Axis::Tree(taxonomy)) => taxonomy.level(node.level).range(node.index),
+            (Place::Missing, Axis::Ordered(axis)) => axis.missing.map_or(all, |missing| missing as u32)..all,
+            (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
+                let behind = |number: f64| axis.above(number) as u32;
+                above.map_or(0, behind)..up_to.map_or(axis.missing.map_or(all, |missing| missing as u32), behind)
+            }
+            _ => 0..all,
+        }
+    }
+
     /// What the place is called, and the share of detail that is lost when only that is said.
     pub fn said(&self, axis: &Axis) -> (String, f64) {
         match (self, axis) {
@@ -106,14 +122,18 @@ impl Place {
             (Place::Numbers { above: None, up_to: None }, _) => (ANY_NUMBER.to_string(), 1.0),
             (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
                 let (least, greatest) = (axis.least, axis.greatest);
-                let held = up_to.unwrap_or(greatest).min(greatest) - above.unwrap_or(least).max(least);
+                // The first of whole numbers above one is the next.
+                let step = if axis.kind == Type::Real { 0.0 } else { 1.0 };
+                let from = above.map_or(least, |above| above + step);
+                let held = up_to.unwrap_or(greatest).min(greatest) - from.max(least);
                 let lost = if greatest > least { held.max(0.0) / (greatest - least) } else { 0.0 };
                 (cover_label(axis.kind, *above, *up_to), lost)
             }
+            (Place::Whole, Axis::Tree(taxonomy)) => (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0),
             // A place is made from its own axis.
-            (Place::Whole, _) | (Place::Below(_), Axis::Ordered(_)) | (Place::Numbers { .. }, Axis::Tree(_)) => {
-                (ROOT.to_string(), 1.0)
-            }
+            (Place::Whole, Axis::Ordered(_))
+            | (Place::Below(_), Axis::Ordered(_))
+            | (Place::Numbers { .. }, Axis::Tree(_)) => (ROOT.to_string(), 1.0),
         }
     }
 }
@@ -144,6 +164,53 @@ impl Regions {
         }
     }
 
+    /// The same tree with a branch for missing values wherever an axis that has some is parted without one: no row went
+    /// there, but a tuple of the domain may, and it is no number above or below a threshold.
+    pub fn with_missing_apart(self, axes: &[Axis]) -> Regions {
+        let missing = |column: usize| match &axes[column] {
+            Axis::Ordered(axis) => axis.missing,
+            Axis::Tree(_) => None,
+        };
+        if (0..axes.len()).all(|column| missing(column).is_none()) {
+            return self;
+        }
+        let mut nodes = vec![RegionNode::Region];
+        // A node, its new number, and the axes whose missing values are set apart above it.
+        let mut next = vec![(0u32, 0u32, vec![false; axes.len()])];
+        while let Some((old, at, mut apart)) = next.pop() {
+            let mut push = |old: u32, apart: &[bool]| {
+                nodes.push(RegionNode::Region);
+                next.push((old, nodes.len() as u32 - 1, apart.to_vec()));
+                nodes.len() as u32 - 1
+            };
+            let node = match &self.nodes[old as usize] {
+                RegionNode::Region => RegionNode::Region,
+                RegionNode::Threshold { column, before, up_to, below, above } => {
+                    let unknown = missing(*column).filter(|_| up_to.is_some() && !apart[*column]);
+                    apart[*column] = true;
+                    match unknown {
+                        Some(before) => {
+                            let below = push(old, &apart);
+                            nodes.push(RegionNode::Region);
+                            let above = nodes.len() as u32 - 1;
+                            RegionNode::Threshold { column: *column, before, up_to: None, below, above }
+                        }
+                        None => {
+                            let (below, above) = (push(*below, &apart), push(*above, &apart));
+                            RegionNode::Threshold { column: *column, before: *before, up_to: *up_to, below, above }
+                        }
+                    }
+                }
+                RegionNode::Children { column, level, children } => {
+                    let children = children.iter().map(|(index, child)| (*index, push(*child, &apart))).collect();
+                    RegionNode::Children { column: *column, level: *level, children }
+                }
+            };
+            nodes[at as usize] = node;
+        }
+        Regions { nodes, style: self.style }
+    }
+
     /// The box of every node, over so many axes.
     pub fn boxes(&self, axes: usize) -> Vec<Vec<Place>> {
         let mut boxes: Vec<Vec<Place>> = vec![Vec::new(); self.nodes.len()];
@@ -171,10 +238,11 @@ impl Regions {
     }
 }
 
-/// A node of a partition tree, by names, numbers and labels.
+/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, the root first and each before its
+/// parts: a nested form would be as deep as the tree, and readers of JSON give up on deep ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub enum SavedRegion {
+pub enum SavedNode {
     /// One region.
     Region,
     /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent) from the rest.
@@ -186,7 +254,7 @@ pub enum SavedRegion {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         up_to: Option<f64>,
         /// Both parts.
-        parts: Box<[SavedRegion; 2]>,
+        parts: [u32; 2],
     },
     /// A node of a hierarchy parted.
     Children {
@@ -195,90 +263,130 @@ pub enum SavedRegion {
         /// The level of the children.
         level: usize,
         /// Children by label.
-        parts: Vec<(String, SavedRegion)>,
+        parts: Vec<(String, u32)>,
     },
 }
 
 impl Regions {
     /// The tree by name.
-    pub(super) fn saved(&self, columns: Columns<'_>) -> SavedRegion {
-        self.saved_from(0, columns)
-    }
-
-    fn saved_from(&self, at: u32, columns: Columns<'_>) -> SavedRegion {
-        match &self.nodes[at as usize] {
-            RegionNode::Region => SavedRegion::Region,
-            RegionNode::Threshold { column, up_to, below, above, .. } => SavedRegion::Threshold {
+    pub(super) fn saved(&self, columns: Columns<'_>) -> Vec<SavedNode> {
+        let node = |node: &RegionNode| match node {
+            RegionNode::Region => SavedNode::Region,
+            RegionNode::Threshold { column, up_to, below, above, .. } => SavedNode::Threshold {
                 attribute: columns.names[*column].clone(),
                 up_to: *up_to,
-                parts: Box::new([self.saved_from(*below, columns), self.saved_from(*above, columns)]),
+                parts: [*below, *above],
             },
-            RegionNode::Children { column, level, children } => SavedRegion::Children {
-                attribute: columns.names[*column].clone(),
-                level: *level,
-                parts: children
-                    .iter()
-                    .map(|(index, child)| {
-                        let label = columns.taxonomies[*column].level(*level).label(*index);
-                        (label.to_string(), self.saved_from(*child, columns))
-                    })
-                    .collect(),
-            },
-        }
+            RegionNode::Children { column, level, children } => {
+                let known = columns.taxonomies[*column].level(*level);
+                let part = |(index, child): &(u32, u32)| (known.label(*index).to_string(), *child);
+                let parts = children.iter().map(part).collect();
+                SavedNode::Children { attribute: columns.names[*column].clone(), level: *level, parts }
+            }
+        };
+        self.nodes.iter().map(node).collect()
     }
 
-    /// A saved tree in the codes of a table. Labels that the table's trees do not have are passed over: no row can go
-    /// there.
-    pub(super) fn bind(saved: &SavedRegion, columns: Columns<'_>, file: &Path) -> Result<Regions> {
-        let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
-        regions.bind_at(0, saved, columns, file, 0)?;
-        Ok(regions)
+    /// A saved tree in the codes of a table. The tree may have been grown without missing values; here they get the
+    /// branch that they would have had.
+    pub(super) fn bind(saved: &[SavedNode], columns: Columns<'_>, file: &Path) -> Result<Regions> {
+        let regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
+        let reached = vec![false; saved.len()];
+        let mut bound = Bound { saved, columns, file, reached, labels: HashMap::new(), regions, next: vec![(0, 0)] };
+        while let Some((saved, at)) = bound.next.pop() {
+            bound.bind(saved, at)?;
+        }
+        Ok(bound.regions.with_missing_apart(columns.axes))
+    }
+}
+
+/// A saved tree on its way into the codes of a table.
+struct Bound<'a> {
+    saved: &'a [SavedNode],
+    columns: Columns<'a>,
+    file: &'a Path,
+    /// Saved nodes that some node before them has named.
+    reached: Vec<bool>,
+    /// The labels of a level of a column's tree.
+    labels: HashMap<(usize, usize), HashMap<&'a str, u32>>,
+    regions: Regions,
+    /// Saved nodes that are still to be bound, each with its number among the bound ones.
+    next: Vec<(u32, u32)>,
+}
+
+impl Bound<'_> {
+    fn mismatch(&self, problem: String) -> Error {
+        Error::Mismatch { file: self.file.to_path_buf(), problem }
     }
 
-    fn bind_at(&mut self, at: u32, saved: &SavedRegion, columns: Columns<'_>, file: &Path, depth: usize) -> Result<()> {
-        let mismatch = |problem: String| Error::Mismatch { file: file.to_path_buf(), problem };
-        let position = |name: &String| {
-            let found = columns.names.iter().position(|known| known == name);
-            found.ok_or_else(|| mismatch(format!("it splits {}, which is not a quasi-identifier here", quoted(name))))
+    fn column(&self, name: &String) -> Result<usize> {
+        let found = self.columns.names.iter().position(|known| known == name);
+        found.ok_or_else(|| self.mismatch(format!("it splits {}, which is not a quasi-identifier here", quoted(name))))
+    }
+
+    /// A new node for a part of a saved one, which must come after it and belong to no other.
+    fn part(&mut self, of: u32, saved: u32) -> Result<u32> {
+        let reached = self.reached.get_mut(saved as usize).filter(|reached| saved > of && !**reached);
+        let Some(reached) = reached else {
+            return Err(self.mismatch(format!("node {of} has the part {saved}, and that makes no tree")));
         };
-        if depth > 512 {
-            return Err(mismatch("its tree is too deep".into()));
-        }
-        let push = |regions: &mut Regions, saved: &SavedRegion| {
-            let child = regions.nodes.len() as u32;
-            regions.nodes.push(RegionNode::Region);
-            regions.bind_at(child, saved, columns, file, depth + 1).map(|()| child)
-        };
-        let node = match saved {
-            SavedRegion::Region => RegionNode::Region,
-            SavedRegion::Threshold { attribute, up_to, parts } => {
-                let column = position(attribute)?;
-                let Axis::Ordered(axis) = &columns.axes[column] else {
-                    return Err(mismatch(format!("{} has no numbers to split here", quoted(attribute))));
+        *reached = true;
+        let at = self.regions.nodes.len() as u32;
+        self.regions.nodes.push(RegionNode::Region);
+        self.next.push((saved, at));
+        Ok(at)
+    }
+
+    fn bind(&mut self, saved: u32, at: u32) -> Result<()> {
+        let all = self.saved;
+        let node = all.get(saved as usize).ok_or_else(|| self.mismatch("it has no nodes".into()))?;
+        self.regions.nodes[at as usize] = match node {
+            SavedNode::Region => RegionNode::Region,
+            SavedNode::Threshold { attribute, up_to, parts } => {
+                let column = self.column(attribute)?;
+                let Axis::Ordered(axis) = &self.columns.axes[column] else {
+                    return Err(self.mismatch(format!("{} has no numbers to split here", quoted(attribute))));
                 };
                 // Without a missing value in the table, no code goes to the missing side.
                 let before = up_to.map_or(axis.missing.unwrap_or(u64::MAX), |number| axis.above(number));
-                let below = push(self, &parts[0])?;
-                let above = push(self, &parts[1])?;
+                let (below, above) = (self.part(saved, parts[0])?, self.part(saved, parts[1])?);
                 RegionNode::Threshold { column, before, up_to: *up_to, below, above }
             }
-            SavedRegion::Children { attribute, level, parts } => {
-                let column = position(attribute)?;
-                let taxonomy = &columns.taxonomies[column];
-                let mut children = Vec::new();
-                if matches!(columns.axes[column], Axis::Tree(_)) && *level < taxonomy.height() {
-                    let known = taxonomy.level(*level);
-                    for (label, part) in parts {
-                        if let Some(index) = (0..known.len() as u32).find(|index| known.label(*index) == label) {
-                            children.push((index, push(self, part)?));
-                        }
-                    }
-                    children.sort_unstable();
-                }
+            SavedNode::Children { attribute, level, parts } => {
+                let column = self.column(attribute)?;
+                let children = self.children(column, *level, saved, parts)?;
                 RegionNode::Children { column, level: *level, children }
             }
         };
-        self.nodes[at as usize] = node;
         Ok(())
+    }
+
+    /// The parts of a split by labels. Labels that the table's tree does not have are passed over: no row can go there.
+    fn children(
+        &mut self,
+        column: usize,
+        level: usize,
+        saved: u32,
+        parts: &[(String, u32)],
+    ) -> Result<Vec<(u32, u32)>> {
+        let columns = self.columns;
+        let taxonomy = &columns.taxonomies[column];
+        if !matches!(columns.axes[column], Axis::Tree(_)) || level >= taxonomy.height() {
+            return Ok(Vec::new());
+        }
+        let known = taxonomy.level(level);
+        let number = || (0..known.len() as u32).map(|index| (known.label(index), index)).collect();
+        let mut children = Vec::new();
+        for (label, part) in parts {
+            let found = self.labels.entry((column, level)).or_insert_with(number).get(label.as_str()).copied();
+            if let Some(index) = found {
+                children.push((index, self.part(saved, *part)?));
+            }
+        }
+        children.sort_unstable();
+        match children.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            true => Err(self.mismatch(format!("node {saved} has two parts of one label"))),
+            false => Ok(children),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::values::{self, Lost, Values};
 use crate::error::{Error, Result};
-use crate::loss::{Lm, cm, dm, minority, non_uniform_entropy};
+use crate::loss::{Lm, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
@@ -28,6 +28,17 @@ impl Classes {
         let tallies = task.tallies.iter().zip(&task.values).map(merge).collect();
         Classes { values, classes, class_of, tallies }
     }
+}
+
+/// How well the target is known from a release.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OfTarget {
+    /// Classification metric.
+    pub cm: f64,
+    /// Bits about it that are open.
+    pub conditional_entropy: f64,
+    /// Error of guessing it as the mean of its class, where it is a number.
+    pub rmse: Option<f64>,
 }
 
 /// The classes of a recoded table.
@@ -120,11 +131,17 @@ impl Recoded {
         dm(self.sizes(), task.rows(), self.suppressed)
     }
 
-    /// CM of the release for the label whose tallies by cell are given; labels are below `values`.
-    pub fn cm(&self, task: &Task, labels: &Tallies, values: usize) -> f64 {
-        let labels = labels.merge(self.classes.len(), &self.class_of, values);
-        let classes = (0..self.classes.len()).filter(|class| self.kept[*class]);
-        cm(classes.map(|class| minority(labels.group(class))).sum(), self.suppressed, task.rows())
+    /// What the release says of a target whose tallies by cell are given. Its values are below `values`, and
+    /// `numbers` are what they are where all of them are numbers.
+    pub fn of_target(&self, task: &Task, target: &Tallies, values: usize, numbers: Option<&[f64]>) -> OfTarget {
+        let whole = target.totals(values);
+        let merged = target.merge(self.classes.len(), &self.class_of, values);
+        let kept = || (0..self.classes.len()).filter(|class| self.kept[*class]).map(|class| merged.group(class));
+        OfTarget {
+            cm: cm(kept().map(minority).sum(), self.suppressed, task.rows()),
+            conditional_entropy: conditional_entropy(kept(), self.suppressed, &whole),
+            rmse: numbers.map(|numbers| rmse(kept(), self.suppressed, &whole, numbers)),
+        }
     }
 
     /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.

@@ -17,7 +17,7 @@ mod verify;
 mod write;
 
 pub(crate) use apply::Classes;
-pub use apply::Recoded;
+pub use apply::{OfTarget, Recoded};
 pub use report::{Decided, Io, Losses, Phase, Predicted, Report, Searched};
 pub use risk::{Risk, Risks};
 pub(crate) use rows::is_releasable;

@@ -1,6 +1,6 @@
 //! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people script against.
 
-use super::Verified;
+use super::{OfTarget, Verified};
 use crate::recoding::Style;
 use crate::search::{Found, Warrant};
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ pub struct Losses {
     pub lm: f64,
     /// Discernibility.
     pub dm: u128,
-    /// Classification metric, where there is a target.
-    pub cm: Option<f64>,
+    /// How well the target is known, where there is one.
+    pub target: Option<OfTarget>,
     /// Non-uniform entropy, in bits per cell; not counted where rows are on disk.
     pub entropy: Option<f64>,
 }
@@ -206,11 +206,17 @@ impl Losses {
         let mut object = Map::new();
         object.insert("lm".into(), json!(self.lm));
         object.insert("dm".into(), whole(self.dm));
-        if let Some(cm) = self.cm {
-            object.insert("cm".into(), json!(cm));
+        if let Some(target) = self.target {
+            object.insert("cm".into(), json!(target.cm));
         }
         if let Some(entropy) = self.entropy {
             object.insert("entropy".into(), json!(entropy));
+        }
+        if let Some(target) = self.target {
+            object.insert("conditional-entropy".into(), json!(target.conditional_entropy));
+            if let Some(rmse) = target.rmse {
+                object.insert("rmse".into(), json!(rmse));
+            }
         }
         Value::Object(object)
     }

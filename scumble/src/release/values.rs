@@ -124,9 +124,10 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) 
     for (region, held) in extents.iter().enumerate() {
         let Some(held) = held else { continue };
         for (column, (axis, extent)) in task.axes.iter().zip(held).enumerate() {
-            let (label, share) = match boxes.get(region) {
-                Some(places) => places[column].said(axis),
-                None => (axis.label(*extent), axis.lost(*extent)),
+            let all = task.taxonomies[column].codes();
+            let ((label, share), codes) = match boxes.get(region) {
+                Some(places) => (places[column].said(axis), places[column].codes(axis, all)),
+                None => ((axis.label(*extent), axis.lost(*extent)), axis.said_codes(*extent, all)),
             };
             // Leaves are counted in whole numbers, so that the same release costs the same however it was found.
             let lost = match axis {
@@ -135,12 +136,9 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) 
             };
             let list = &mut lists[column];
             let value = *known[column].entry(label).or_insert_with_key(|label| {
-                list.push(Value { label: label.clone(), lost, codes: extent.first as u32..extent.last as u32 + 1 });
+                list.push(Value { label: label.clone(), lost, codes });
                 list.len() as u32 - 1
             });
-            // A box may be named alike in two regions that hold different parts of it.
-            let codes = &mut list[value as usize].codes;
-            *codes = codes.start.min(extent.first as u32)..codes.end.max(extent.last as u32 + 1);
             tuples[region].push(value);
         }
     }

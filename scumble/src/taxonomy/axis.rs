@@ -6,6 +6,7 @@
 
 use super::{Node, ROOT, Taxonomy};
 use crate::table::{Day, Type};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What a region that holds every number, but no missing value, is called.
@@ -62,7 +63,7 @@ impl Ordered {
     pub fn above(&self, number: f64) -> u64 {
         match &self.numbers {
             Numbers::Ranked(numbers) => numbers.partition_point(|known| *known <= number) as u64,
-            Numbers::Offset => (number - self.least).floor().max(-1.0) as i64 as u64 + 1,
+            Numbers::Offset => ((number - self.least).floor().max(-1.0) as i64 + 1) as u64,
             Numbers::Bits => bits_of(number) + 1,
         }
     }
@@ -128,6 +129,18 @@ impl Axis {
             Axis::Ordered(axis) if axis.is_missing(extent.first) => String::new(),
             Axis::Ordered(axis) if axis.is_missing(extent.last) => ROOT.to_string(),
             Axis::Ordered(axis) => range_label(axis.kind, axis.number(extent.first), axis.number(extent.last)),
+        }
+    }
+
+    /// The codes that the label of an extent stands for, of an axis with so many: a node may hold more than was asked for.
+    pub fn said_codes(&self, extent: Extent, all: u32) -> Range<u32> {
+        match self {
+            Axis::Tree(taxonomy) => {
+                let node = Axis::ancestor(taxonomy, extent);
+                taxonomy.level(node.level).range(node.index)
+            }
+            Axis::Ordered(axis) if extent.first < extent.last && axis.is_missing(extent.last) => 0..all,
+            Axis::Ordered(_) => extent.first as u32..extent.last as u32 + 1,
         }
     }
 

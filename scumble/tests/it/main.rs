@@ -7,6 +7,7 @@
 //! | `tables` | random tables, hierarchies and requirements |
 //! | `optimum` | is the optimum the optimum? |
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
+//! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `buffers` | is anything of a suppressed row left in a release? |
@@ -20,8 +21,11 @@ mod docs;
 mod exact;
 mod fixture;
 mod layers;
+mod mondrian;
 mod optimum;
 mod oracle;
 mod papers;
+mod partition;
+mod said;
 mod tables;
 mod transport;

@@ -16,6 +16,8 @@ const TOKENS: [&str; 1] = ["?"];
 pub struct Drawn {
     pub plain: Plain,
     pub file: PathBuf,
+    /// For each quasi-identifier that partitioning may split anywhere, the number of each row, if it has one.
+    pub ordered: Vec<Option<Vec<Option<f64>>>>,
     /// The part of the policy that speaks of columns.
     attributes: String,
     folder: Folder,
@@ -160,6 +162,35 @@ impl Domain {
     }
 }
 
+/// Numbers or days without a hierarchy: the text of each with its place on the number line. Few of them, so that many
+/// rows tie.
+fn ordered(random: &mut Random) -> Vec<(String, f64)> {
+    let texts: &[(&str, f64)] = match random.below(6) {
+        0 => &[
+            ("2023-12-30", 0.0),
+            ("2024-01-01", 2.0),
+            ("2024-02-29", 61.0),
+            ("2024-03-01", 62.0),
+            ("2025-07-04", 552.0),
+        ],
+        1 => &[("0.5", 0.5), ("1.25", 1.25), ("-2.75", -2.75), ("3.5", 3.5), ("0.1", 0.1), ("0.3", 0.3)],
+        2 => &[("-5", -5.0), ("-3", -3.0), ("0", 0.0), ("4", 4.0), ("11", 11.0)],
+        3 => &[("1", 1.0), ("10", 10.0), ("100", 100.0), ("1000", 1000.0), ("1001", 1001.0), ("1002", 1002.0)],
+        _ => &[
+            ("0", 0.0),
+            ("1", 1.0),
+            ("2", 2.0),
+            ("3", 3.0),
+            ("4", 4.0),
+            ("5", 5.0),
+            ("6", 6.0),
+            ("7", 7.0),
+            ("8", 8.0),
+        ],
+    };
+    texts.iter().map(|(text, number)| (text.to_string(), *number)).collect()
+}
+
 /// A table in the making.
 struct Draft {
     folder: Folder,
@@ -193,15 +224,39 @@ impl Draft {
 impl Drawn {
     /// The table of a seed. Attribute `s0` is text with a hierarchy; `s1`, where there is one, is numeric without.
     pub fn new(name: &str, seed: u64) -> Drawn {
+        Drawn::with(name, seed, false)
+    }
+
+    /// A table for partitioning: most quasi-identifiers are ordered, and the target is a number.
+    pub fn for_regions(name: &str, seed: u64) -> Drawn {
+        Drawn::with(name, seed, true)
+    }
+
+    fn with(name: &str, seed: u64, for_regions: bool) -> Drawn {
         let random = &mut Random::stream(0x5C0B, seed);
         let rows = 5 + random.below(36) as usize;
         let folder = Folder::new(&format!("{name}-{seed}"));
         let attributes = String::from("[defaults]\nmissing = [\"?\"]\n");
         let mut draft = Draft { folder, rows, attributes, raw: Vec::new() };
-        let mut keys = Vec::new();
+        let (mut keys, mut places) = (Vec::new(), Vec::new());
         for number in 0..1 + random.below(4) {
-            let domain = Domain::of_key(random);
-            keys.push(draft.column(random, &format!("q{number}"), "quasi-identifier", domain));
+            let name = format!("q{number}");
+            if for_regions && !chance(random, 3) {
+                let numbers: BTreeMap<String, f64> = ordered(random).into_iter().collect();
+                let domain = Domain::flat(&numbers.keys().cloned().collect::<Vec<_>>());
+                let column = draft.column(random, &name, "quasi-identifier", domain);
+                places.push(Some(column.values.iter().map(|value| numbers.get(value).copied()).collect()));
+                keys.push(column);
+                continue;
+            }
+            // Names that are numbers would be ordered where they have no hierarchy.
+            let domain =
+                if for_regions && chance(random, 4) { Domain::flat(&names("v", 4)) } else { Domain::of_key(random) };
+            let numbered =
+                matches!(domain.stated, Stated::Nothing) && domain.tree.keys().all(|leaf| leaf.parse::<f64>().is_ok());
+            let column = draft.column(random, &name, "quasi-identifier", domain);
+            places.push(numbered.then(|| column.values.iter().map(|value| value.parse().ok()).collect()));
+            keys.push(column);
         }
         let leaves = names("x", 2 + random.below(5));
         let domain = Domain::file(random, leaves);
@@ -211,11 +266,12 @@ impl Drawn {
             sensitive.push(draft.column(random, "s1", "sensitive", domain));
         }
         let Draft { folder, mut attributes, mut raw, .. } = draft;
-        let target = values(random, rows, &names("y", 3), false);
+        let labels = if for_regions { ["-4", "0", "1", "2.5", "30"].map(String::from).to_vec() } else { names("y", 3) };
+        let target = values(random, rows, &labels, false);
         writeln!(attributes, "[attributes.y]\nrole = \"target\"").unwrap();
         raw.push(("y".into(), target.clone()));
         let file = folder.write("table.csv", &csv(&raw, rows));
-        Drawn { plain: Plain { rows, keys, sensitive, target }, file, attributes, folder }
+        Drawn { plain: Plain { rows, keys, sensitive, target }, file, ordered: places, attributes, folder }
     }
 
     /// A requirement of a kind, about one sensitive attribute or all of them; `None` where no attribute suits.
@@ -295,8 +351,13 @@ impl Drawn {
         })
     }
 
-    /// The whole policy.
+    /// The whole policy of a full-domain search.
     pub fn policy(&self, asked: &[Asked], loss: &str, limit: &str) -> Policy {
+        self.policy_with(asked, &format!("loss = \"{loss}\"\nsuppression = {{ limit = {limit} }}"))
+    }
+
+    /// The whole policy; `search` is what it says under that key.
+    pub fn policy_with(&self, asked: &[Asked], search: &str) -> Policy {
         let mut text = format!("{}[privacy]\n", self.attributes);
         for key in ["k", "l-diversity", "t-closeness", "variance"] {
             let values: Vec<&str> = asked.iter().filter(|asked| asked.key == key).map(|asked| &*asked.value).collect();
@@ -306,7 +367,7 @@ impl Drawn {
                 _ => writeln!(text, "{key} = [{}]", values.join(", ")).unwrap(),
             }
         }
-        writeln!(text, "[search]\nloss = \"{loss}\"\nsuppression = {{ limit = {limit} }}").unwrap();
+        writeln!(text, "[search]\n{search}").unwrap();
         policy(&self.folder.path(""), &text)
     }
 }

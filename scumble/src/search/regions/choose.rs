@@ -15,7 +15,7 @@ pub enum Choice {
     Threshold {
         /// The axis.
         column: usize,
-        /// The first code of the second part.
+        /// The first code that belongs to the second part.
         before: u64,
         /// The greatest code of the first part.
         last: u64,
@@ -133,7 +133,7 @@ pub fn choose(
         Splits::Apart(missing) => {
             let set = set(column);
             let at = set.codes.partition_point(|code| *code < missing);
-            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| apart(column, &set, at))
+            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| apart(column, &set, at, missing))
         }
         Splits::Children { level } => children(&axes[column], column, level, &set(column), judge),
     });
@@ -160,14 +160,16 @@ fn splits(axis: &Axis, extent: Extent) -> Splits {
     }
 }
 
+/// The threshold before a position: right behind the greatest code of the first part, so that values which no row of the
+/// partition has lie on the side that the threshold's number says.
 fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
     let last = set.codes[at - 1];
     Choice::Threshold { column, before: last + 1, last }
 }
 
-/// Missing values, which stand at a position, from the numbers before it.
-fn apart(column: usize, set: &FrequencySet, at: usize) -> Choice {
-    Choice::Threshold { column, before: set.codes[at], last: set.codes[at - 1] }
+/// Missing values from all numbers, those before a position.
+fn apart(column: usize, set: &FrequencySet, at: usize, missing: u64) -> Choice {
+    Choice::Threshold { column, before: missing, last: set.codes[at - 1] }
 }
 
 /// Whether parts, given as ranges of positions in a set, are all allowable.
@@ -319,7 +321,7 @@ fn by_gain(
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 let parts = vec![0..at, at..all];
-                candidates.push((gain(aim, &set, &parts), parts, apart(column, &set, at)));
+                candidates.push((gain(aim, &set, &parts), parts, apart(column, &set, at, missing)));
             }
             Splits::Thresholds { .. } => {
                 for (at, gain) in gains(aim, &set) {
@@ -408,13 +410,17 @@ impl Spread {
     }
 }
 
-/// Bits of information about the label per row, or the share of the squared error that goes away.
+/// Bits of information about the label per row, or the share of the squared error that goes away. Rounded far above a
+/// float's precision, so that gains which differ by the order of a sum only are equal, and the stated order decides.
 fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
-    match aim {
+    const STEPS: f64 = (1u64 << 36) as f64;
+    let gain = match aim {
         Aim::InfoGain { .. } => (whole - left) / rows as f64,
         _ if whole > 0.0 => (whole - left) / whole,
         _ => 0.0,
-    }
+    };
+    // A sum with zero has no negative zero.
+    (gain * STEPS).round() / STEPS + 0.0
 }
 
 fn spread_of(aim: &Aim, set: &FrequencySet, part: Range<usize>) -> Spread {

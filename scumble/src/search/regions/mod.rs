@@ -82,9 +82,20 @@ pub enum Aim {
     Regression {
         /// The target among the counted columns.
         column: usize,
-        /// The number of each of its values.
+        /// The number of each of its values, around zero.
         numbers: Arc<[f64]>,
     },
+}
+
+impl Aim {
+    /// To tell the number of a counted column. Numbers are moved to lie around zero, which changes no error and keeps
+    /// their squares precise.
+    pub fn regression(column: usize, numbers: &[f64]) -> Aim {
+        let (least, greatest) =
+            numbers.iter().fold((f64::MAX, f64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
+        let middle = (least / 2.0 + greatest / 2.0).floor();
+        Aim::Regression { column, numbers: numbers.iter().map(|number| number - middle).collect() }
+    }
 }
 
 /// Whether parts are allowable: for certain where all rows were counted, likely where a sample was.

@@ -14,7 +14,7 @@ use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::{Error, Result};
 use crate::privacy::{Group, Requirement};
-use crate::recoding::{Mapping, RegionNode, Regions};
+use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
@@ -62,6 +62,9 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     let grown = growth.grow(Points::new(&layout, &mut words), false);
     let mut regions = Regions { nodes: Vec::new(), style: partitioning.style };
     flatten(&grown, &task.axes, &mut regions);
+    if partitioning.style == Style::Cover {
+        regions = regions.with_missing_apart(&task.axes);
+    }
     let visited = regions.nodes.len() as u64;
     let mapping = Mapping::Regions(regions);
     Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
@@ -73,9 +76,7 @@ fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     match (criterion, task.target, &task.target_numbers) {
         (Criterion::Median, ..) => Ok(Aim::Median),
         (Criterion::InfoGain, Some(column), _) => Ok(Aim::InfoGain { column }),
-        (Criterion::Regression, Some(column), Some(numbers)) => {
-            Ok(Aim::Regression { column, numbers: numbers.clone() })
-        }
+        (Criterion::Regression, Some(column), Some(numbers)) => Ok(Aim::regression(column, numbers)),
         (Criterion::InfoGain | Criterion::Regression, ..) => Err(missing("the criterion needs a target")),
     }
 }
@@ -222,8 +223,8 @@ impl Growth<'_> {
     }
 }
 
-/// The threshold between ascending codes that leaves the most equal halves (of two such, the lower), if both have enough:
-/// the last code of the first half.
+/// The last code of the first half where the threshold behind it leaves the most equal halves (of two such, the lower), if
+/// both have enough.
 fn middle(codes: &mut [u64], enough: u64) -> Option<u64> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {

@@ -1,58 +1,15 @@
-//! Published experiments, re-run.
+//! The full-domain search: on Adult against the published times of ARX, or on synthetic census data by itself.
 
-use scumble::error::{Error, Result};
+use super::{Measured, Scratch, fastest};
+use scumble::error::Result;
 use scumble::generate::Kind;
 use scumble::jobs;
 use scumble::policy::Policy;
-use scumble::search::Found;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::source::{Format, Source, encode};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Instant;
-
-/// A table of measurements.
-pub struct Measured {
-    title: String,
-    columns: Vec<&'static str>,
-    rows: Vec<Vec<Value>>,
-}
-
-impl Measured {
-    /// One object for each row.
-    pub fn to_json(&self) -> Value {
-        let row = |row: &Vec<Value>| -> Value {
-            self.columns
-                .iter()
-                .map(|name| name.to_string())
-                .zip(row.iter().cloned())
-                .collect::<serde_json::Map<_, _>>()
-                .into()
-        };
-        json!({"title": self.title, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
-    }
-
-    /// A Markdown table.
-    pub fn to_text(&self) -> String {
-        let mut text =
-            format!("{}\n\n| {} |\n|{}\n", self.title, self.columns.join(" | "), "---|".repeat(self.columns.len()));
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(cell).collect();
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
-        }
-        text
-    }
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => format!("{:.4}", number.as_f64().unwrap_or(f64::NAN)),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    }
-}
 
 /// One case of the full-domain experiment.
 struct Case {
@@ -101,28 +58,8 @@ fn adult_policy(case: &Case, folder: &Path) -> Result<Policy> {
     Policy::parse(&text, &folder.join("policy.toml"))
 }
 
-/// The fastest of some runs on some threads, and what was found.
-fn fastest(task: &scumble::search::Task, strategy: Strategy, threads: usize, runs: u32) -> Result<(f64, Found)> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Io {
-        file: "threads".into(),
-        doing: "start",
-        source: std::io::Error::other(error),
-    })?;
-    pool.install(|| {
-        let mut best = f64::INFINITY;
-        let mut found = incognito::search(task, strategy)?;
-        for _ in 0..runs {
-            let start = Instant::now();
-            found = incognito::search(task, strategy)?;
-            best = best.min(start.elapsed().as_secs_f64());
-        }
-        Ok((best, found))
-    })
-}
-
 /// The full-domain search: on Adult against ARX's published times, or on synthetic census data by itself.
 pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
-    let scratch;
     let mut rows = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut measure = |name: &str, policy: &Policy, data: &Path, arx: Option<f64>| -> Result<()> {
@@ -130,14 +67,15 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         let roles = policy.roles(&source, false)?;
         let table = encode(source, &roles)?;
         let prepared = policy.prepare(&table)?;
-        let (one, found) = fastest(&prepared.task, Strategy::BestFirst, 1, runs)?;
-        let (all, _) = fastest(&prepared.task, Strategy::BestFirst, threads, runs)?;
+        let search = |strategy| incognito::search(&prepared.task, strategy);
+        let (one, found) = fastest(1, runs, || search(Strategy::BestFirst))?;
+        let (all, _) = fastest(threads, runs, || search(Strategy::BestFirst))?;
         // The textbook orders visit thousands of nodes; on many cells that takes minutes and shows nothing new.
         let textbook = |strategy| -> Result<Value> {
             if prepared.task.cells.len() > MOST_TEXTBOOK_CELLS {
                 return Ok(Value::Null);
             }
-            let (seconds, found) = fastest(&prepared.task, strategy, 1, 1)?;
+            let (seconds, found) = fastest(1, 1, || search(strategy))?;
             Ok(json!(format!("{:.1} ({})", seconds * 1e3, found.visited)))
         };
         let (top_down, bottom_up) = (textbook(Strategy::TopDown)?, textbook(Strategy::BottomUp)?);
@@ -165,15 +103,12 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             }
         }
         None => {
-            scratch = std::env::temp_dir().join(format!("scumble-bench-{}", std::process::id()));
-            std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch, "write"))?;
-            let result = [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
-                let data = scratch.join(format!("census-{size}.csv"));
+            let scratch = Scratch::new()?;
+            [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
+                let data = scratch.path(&format!("census-{size}.csv"));
                 let files = jobs::generate(Kind::Census, size, 1, &data, None)?;
                 measure("census, k=5, distinct 3-diversity, 5 %", &Policy::read(&files[1])?, &data, None)
-            });
-            let _ = std::fs::remove_dir_all(&scratch);
-            result?;
+            })?;
         }
     }
     Ok(Measured {

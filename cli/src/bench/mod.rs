@@ -1,0 +1,95 @@
+//! Published experiments, re-run: one file each.
+
+mod full_domain;
+
+pub use full_domain::full_domain;
+
+use scumble::error::{Error, Result};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// A table of measurements.
+pub struct Measured {
+    title: String,
+    columns: Vec<&'static str>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl Measured {
+    /// One object for each row.
+    pub fn to_json(&self) -> Value {
+        let row = |row: &Vec<Value>| -> Value {
+            self.columns
+                .iter()
+                .map(|name| name.to_string())
+                .zip(row.iter().cloned())
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        json!({"title": self.title, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
+    }
+
+    /// A Markdown table.
+    pub fn to_text(&self) -> String {
+        let mut text =
+            format!("{}\n\n| {} |\n|{}\n", self.title, self.columns.join(" | "), "---|".repeat(self.columns.len()));
+        for row in &self.rows {
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+        text
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) if number.is_f64() => format!("{:.4}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A folder for synthetic tables that is gone afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch> {
+        let folder = std::env::temp_dir().join(format!("scumble-bench-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "write"))?;
+        Ok(Scratch(folder))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A folder that stays behind is no reason to fail.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The fastest of some runs on some threads, in seconds, and what the last one found. One more run comes first, so that
+/// nothing is cold.
+fn fastest<T: Send>(threads: usize, runs: u32, run: impl Fn() -> Result<T> + Sync) -> Result<(f64, T)> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Io {
+        file: "threads".into(),
+        doing: "start",
+        source: std::io::Error::other(error),
+    })?;
+    pool.install(|| {
+        let mut best = f64::INFINITY;
+        let mut found = run()?;
+        for _ in 0..runs {
+            let start = Instant::now();
+            found = run()?;
+            best = best.min(start.elapsed().as_secs_f64());
+        }
+        Ok((best, found))
+    })
+}

@@ -1,0 +1,46 @@
+//! RMSE of a numeric target that is guessed as the mean of its class (LeFevre and DeWitt 2007, section 5.5): the square
+//! root of the mean over all input rows of Var(class, target). A suppressed row is guessed as the mean of the table.
+
+/// The rows with some values, and the sum of the squared distances from their mean.
+fn squared_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64) {
+    let rows: f64 = values.clone().map(|(_, count)| count as f64).sum();
+    let mean = values.clone().map(|(number, count)| number * (count as f64 / rows)).sum::<f64>();
+    (rows, values.map(|(number, count)| count as f64 * (number - mean).powi(2)).sum())
+}
+
+/// `classes` are the values of the released ones with their counts, `whole` the count of each value in the input, and
+/// `numbers` what each value is.
+pub fn rmse<'a>(
+    classes: impl Iterator<Item = &'a [(u32, u32)]>,
+    suppressed: u64,
+    whole: &[u64],
+    numbers: &[f64],
+) -> f64 {
+    let of_class = |values: &'a [(u32, u32)]| {
+        squared_error(values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count)))).1
+    };
+    let (rows, error) = squared_error(numbers.iter().copied().zip(whole.iter().copied()));
+    if rows == 0.0 {
+        return 0.0;
+    }
+    let left_out = if suppressed == 0 { 0.0 } else { suppressed as f64 * error / rows };
+    ((classes.map(of_class).sum::<f64>() + left_out) / rows).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mean_is_guessed() {
+        // 1, 3 | 10, 10: errors 1, 1, 0, 0.
+        let classes: [&[(u32, u32)]; 2] = [&[(0, 1), (1, 1)], &[(2, 2)]];
+        let numbers = [1.0, 3.0, 10.0];
+        assert_eq!(rmse(classes.into_iter(), 0, &[1, 1, 2], &numbers), 0.5f64.sqrt());
+        // The last two suppressed: the table's mean is 6, its variance (25 + 9 + 16 + 16) / 4.
+        assert_eq!(rmse(classes[..1].iter().copied(), 2, &[1, 1, 2], &numbers), ((2.0 + 33.0) / 4.0f64).sqrt());
+        // Far from zero nothing is lost to rounding.
+        let far = numbers.map(|number| number + 1e12);
+        assert_eq!(rmse(classes.into_iter(), 0, &[1, 1, 2], &far), 0.5f64.sqrt());
+    }
+}

@@ -1,0 +1,377 @@
+//! Does Mondrian make the partition that its description says, is it minimal, and do its labels tell the truth? Random
+//! small tables with ordered columns (many ties, missing values, dates) and trees, every kind of requirement, every
+//! criterion, judged by a textbook that lists all splits.
+
+use crate::exact::Ground;
+use crate::fixture::{Bound, read};
+use crate::oracle::{Column, Demand};
+use crate::partition::{Parts, Space, Split};
+use crate::said::covers;
+use crate::tables::{Asked, Drawn, Kind};
+use scumble::error::Error;
+use scumble::policy::Policy;
+use scumble::random::Random;
+use scumble::recoding::{Columns, Mapping, Recoding, Regions, Style};
+use scumble::release::Recoded;
+use scumble::search::regions::mondrian;
+use scumble::search::{Task, Warrant};
+use scumble::table::{Data, Role, Table, Tallies};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const KINDS: [Kind; 8] = [
+    Kind::Size,
+    Kind::Frequency,
+    Kind::Distinct,
+    Kind::Entropy,
+    Kind::Recursive,
+    Kind::Close(Ground::Equal),
+    Kind::Close(Ground::Ordered),
+    Kind::Close(Ground::Hierarchical),
+];
+
+const SPLITS: [(Split, &str); 3] =
+    [(Split::Median, "median"), (Split::InfoGain, "info-gain"), (Split::Regression, "regression")];
+
+/// A table with what is asked of it.
+struct Case {
+    drawn: Drawn,
+    asked: Vec<Asked>,
+    demands: Vec<Demand>,
+    target: Vec<f64>,
+    what: String,
+}
+
+impl Case {
+    fn new(name: &str, seed: u64, kinds: &[Kind]) -> Option<Case> {
+        let drawn = Drawn::for_regions(name, seed);
+        let random = &mut Random::stream(11, seed);
+        let asked: Vec<Asked> = kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
+        let demands = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
+        let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
+        let what = format!("{name}, seed {seed}, {asked:?}");
+        Some(Case { drawn, asked, demands, target, what })
+    }
+
+    fn space(&self, split: Split, least_gain: f64) -> Space<'_> {
+        let Case { drawn, demands, target, .. } = self;
+        Space { plain: &drawn.plain, demands, ordered: &drawn.ordered, target, split, least_gain }
+    }
+
+    fn policy(&self, split: &str, least_gain: f64, regions: &str) -> Policy {
+        let search = format!(
+            "algorithm = \"mondrian\"\nsplit = \"{split}\"\nleast-gain = {least_gain}\nregions = \"{regions}\""
+        );
+        self.drawn.policy_with(&self.asked, &search)
+    }
+}
+
+/// A partition by the library, on its way to a release.
+struct Made<'a> {
+    table: &'a Table,
+    bound: Bound<'a>,
+    mapping: Mapping,
+    recoded: Recoded,
+}
+
+impl<'a> Made<'a> {
+    fn new(table: &'a Table, policy: &Policy) -> Option<Made<'a>> {
+        let bound = Bound::new(table, policy);
+        let task = &bound.prepared.task;
+        let found = match mondrian::search(task, policy.search.partitioning) {
+            Ok(found) => found,
+            Err(Error::CannotBeMet { .. }) => return None,
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(found.warrant, Warrant::Minimal(true));
+        let recoded = Recoded::new(task, &found.mapping).unwrap();
+        assert_eq!(recoded.suppressed, 0);
+        Some(Made { table, bound, mapping: found.mapping, recoded })
+    }
+
+    fn task(&self) -> &Task {
+        &self.bound.prepared.task
+    }
+
+    fn regions(&self) -> &Regions {
+        let Mapping::Regions(regions) = &self.mapping else { panic!("regions") };
+        regions
+    }
+
+    /// The class of each row.
+    fn class_of(&self, recoded: &Recoded) -> Vec<u32> {
+        let cell = |cell: &u32| recoded.class_of[self.bound.prepared.leaf_cell[*cell as usize] as usize];
+        self.table.row_cells.iter().map(cell).collect()
+    }
+
+    fn parts(&self) -> Parts {
+        let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (row, class) in self.class_of(&self.recoded).into_iter().enumerate() {
+            parts.entry(class).or_default().push(row);
+        }
+        sorted(parts.into_values().collect())
+    }
+
+    /// The labels of a class.
+    fn labels(&self, class: u32) -> Vec<&str> {
+        let codes = self.recoded.classes.codes(class);
+        codes.iter().zip(&self.recoded.values).map(|(value, values)| values.label(*value)).collect()
+    }
+}
+
+fn sorted(mut parts: Parts) -> Parts {
+    parts.iter_mut().for_each(|part| part.sort_unstable());
+    parts.sort();
+    parts
+}
+
+/// What the runs were like, so that a test cannot pass by trying nothing.
+#[derive(Debug, Default)]
+struct Seen {
+    runs: usize,
+    refused: usize,
+    /// Partitions with at least three regions.
+    split: usize,
+    /// Runs of a criterion with a target that give another partition than the median.
+    aimed: usize,
+}
+
+/// Compares library and textbook over some seeds, and looks at the labels.
+fn compare(name: &str, seeds: u64, kinds: impl Fn(&mut Random) -> Vec<Kind>) -> Seen {
+    let mut seen = Seen::default();
+    for seed in 0..seeds {
+        let Some(case) = Case::new(name, seed, &kinds(&mut Random::stream(13, seed))) else { continue };
+        let table = read(&case.drawn.file, b',', &case.policy("median", 0.01, "tight"));
+        let median = case.space(Split::Median, 0.01).partition().map(sorted);
+        for (split, word) in SPLITS {
+            let least_gain = [0.01, 0.17, 0.0][seed as usize % 3];
+            let space = case.space(split, least_gain);
+            let expected = space.partition().map(sorted);
+            let what = format!("{}, {word}, least gain {least_gain}", case.what);
+            let tight = Made::new(&table, &case.policy(word, least_gain, "tight"));
+            let cover = Made::new(&table, &case.policy(word, least_gain, "cover"));
+            assert_eq!(tight.as_ref().map(Made::parts), expected, "{what}, tight");
+            assert_eq!(cover.as_ref().map(Made::parts), expected, "{what}, cover");
+            seen.runs += 1;
+            let (Some(tight), Some(cover), Some(expected)) = (tight, cover, expected) else {
+                seen.refused += 1;
+                continue;
+            };
+            seen.split += usize::from(expected.len() >= 3);
+            seen.aimed += usize::from(Some(&expected) != median.as_ref());
+            for region in &expected {
+                assert!(space.holds(region), "{what}: {region:?} fails");
+                assert_eq!(space.any_allowable(region), None, "{what}: {region:?} could be split");
+            }
+            check_losses(&space, &tight, &expected, &what);
+            check_tight(&case.drawn, &tight, &what);
+            check_cover(&case.drawn, &cover, seed, &what);
+            check_saved(&cover, &what);
+        }
+    }
+    seen
+}
+
+fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
+    let (rows, keys) = (space.plain.rows as f64, space.plain.keys.len());
+    let near = |found: f64, expected: f64, name: &str| {
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+            "{what}: {name} {found}, and not {expected}"
+        );
+    };
+    let of_part = |part: &Vec<usize>| (0..keys).map(|key| space.width(key, part)).sum::<f64>() * part.len() as f64;
+    near(made.recoded.lm(made.task()), parts.iter().map(of_part).sum::<f64>() / (rows * keys as f64), "LM");
+    near(made.recoded.dm(made.task()) as f64, parts.iter().map(|part| (part.len() * part.len()) as f64).sum(), "DM");
+    let mut bits = 0.0;
+    for part in parts {
+        for key in 0..keys {
+            let said = rows_said(space, key, part).len();
+            for row in part {
+                let column = &space.plain.keys[key].values;
+                let alike = column.iter().filter(|value| **value == column[*row]).count();
+                bits += (said as f64 / alike as f64).log2();
+            }
+        }
+    }
+    near(made.recoded.entropy(made.task()), bits / (rows * keys as f64), "entropy");
+    let target = made.table.with_role(Role::Target).next().unwrap();
+    let Data::Coded { dictionary, codes, .. } = &target.data else { panic!("a target is coded") };
+    let cells: Vec<u32> =
+        made.table.row_cells.iter().map(|cell| made.bound.prepared.leaf_cell[*cell as usize]).collect();
+    let tallies = Tallies::count(made.task().cells.len(), &cells, codes);
+    let numbers: Vec<f64> = dictionary.values().map(|text| text.parse().unwrap()).collect();
+    let found = made.recoded.of_target(made.task(), &tallies, dictionary.len(), Some(&numbers));
+    let open: f64 = parts.iter().map(|part| space.entropy(part) * part.len() as f64).sum();
+    near(found.conditional_entropy, open / rows, "conditional entropy");
+    let error: f64 = parts.iter().map(|part| space.squared_error(part)).sum();
+    near(found.rmse.unwrap(), (error / rows).sqrt(), "RMSE");
+}
+
+/// The rows of the table whose value the label of a part stands for.
+fn rows_said(space: &Space<'_>, key: usize, part: &[usize]) -> Vec<usize> {
+    let all = 0..space.plain.rows;
+    let column = &space.plain.keys[key];
+    match &space.ordered[key] {
+        None => {
+            let level = space.ancestor(key, part);
+            let label = |row: usize| &column.tree[&column.values[row]][level];
+            all.filter(|row| label(*row) == label(part[0])).collect()
+        }
+        Some(numbers) if part.iter().all(|row| numbers[*row].is_none()) => {
+            all.filter(|row| numbers[*row].is_none()).collect()
+        }
+        Some(numbers) if part.iter().any(|row| numbers[*row].is_none()) => all.collect(),
+        Some(numbers) => {
+            let held = |row: &usize| part.iter().any(|end| numbers[*end] <= numbers[*row]) && numbers[*row].is_some();
+            all.filter(held).filter(|row| part.iter().any(|end| numbers[*end] >= numbers[*row])).collect()
+        }
+    }
+}
+
+/// Whether a label of a quasi-identifier covers a value.
+fn says(drawn: &Drawn, key: usize, label: &str, value: &str) -> bool {
+    let column: &Column = &drawn.plain.keys[key];
+    // The oracle calls intervals `width:number`, the library by their ends.
+    let is_interval = column.tree.get(value).is_some_and(|path| path.iter().any(|known| known.contains(':')));
+    match &drawn.ordered[key] {
+        Some(_) => covers(label, value),
+        None if is_interval => covers(label, value),
+        None => column.tree[value].iter().any(|known| known == label),
+    }
+}
+
+/// Tight labels cover the values of their rows, and any two classes are apart in some column: whoever reads two labels
+/// of the release knows that no value is both.
+fn check_tight(drawn: &Drawn, made: &Made<'_>, what: &str) {
+    for (row, class) in made.class_of(&made.recoded).into_iter().enumerate() {
+        for (key, label) in made.labels(class).into_iter().enumerate() {
+            let value = &drawn.plain.keys[key].values[row];
+            assert!(says(drawn, key, label, value), "{what}: {label:?} does not cover {value:?}");
+            let is_missing = value.is_empty();
+            assert!(
+                !is_missing || label.is_empty() || label == "*" || drawn.ordered[key].is_none(),
+                "{what}: {label:?}"
+            );
+        }
+    }
+    let values = |key: usize| drawn.plain.keys[key].tree.keys();
+    let classes = made.recoded.classes.len() as u32;
+    for one in 0..classes {
+        for other in 0..one {
+            let (one, other) = (made.labels(one), made.labels(other));
+            let apart = |key: usize| {
+                !values(key).any(|value| says(drawn, key, one[key], value) && says(drawn, key, other[key], value))
+            };
+            assert!((0..one.len()).any(apart), "{what}: {one:?} and {other:?} overlap");
+        }
+    }
+}
+
+/// Boxes cover the domain: whatever tuple comes, the box that it falls into is called by labels that cover it.
+fn check_cover(drawn: &Drawn, made: &Made<'_>, seed: u64, what: &str) {
+    let (task, regions) = (made.task(), made.regions());
+    let boxes = regions.boxes(task.axes.len());
+    let random = &mut Random::stream(17, seed);
+    for _ in 0..20 {
+        let code = |tree: &std::sync::Arc<scumble::taxonomy::Taxonomy>| random.below(u64::from(tree.codes()));
+        let codes: Vec<u64> = task.taxonomies.iter().map(code).collect();
+        let at = regions.find(&task.axes, |column| codes[column]) as usize;
+        for (key, place) in boxes[at].iter().enumerate() {
+            let value = task.taxonomies[key].level(0).label(codes[key] as u32);
+            let (label, lost) = place.said(&task.axes[key]);
+            assert!(says(drawn, key, &label, value), "{what}: {label:?} does not cover {value:?}");
+            assert!((0.0..=1.0).contains(&lost), "{what}: {label:?} loses {lost}");
+        }
+    }
+}
+
+/// A saved partition makes the same classes of the same table.
+fn check_saved(made: &Made<'_>, what: &str) {
+    let task = made.task();
+    let columns = Columns { names: &made.bound.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
+    assert_eq!(made.regions().style, Style::Cover);
+    let recoding = Recoding::of(columns, &made.mapping).unwrap();
+    let read = Recoding::from_json(recoding.to_json().as_bytes(), Path::new("saved")).unwrap();
+    assert_eq!(read, recoding, "{what}");
+    let mapping = read.bind(columns, Path::new("saved")).unwrap();
+    let recoded = Recoded::new(task, &mapping).unwrap();
+    assert_eq!(made.class_of(&recoded), made.class_of(&made.recoded), "{what}");
+    let tight = Mapping::Regions(Regions { style: Style::Tight, ..made.regions().clone() });
+    assert!(Recoding::of(columns, &tight).is_none(), "tight labels hold for the rows that were seen only");
+}
+
+fn compare_kind(name: &str, kind: Kind) {
+    let seen = compare(name, 120, |_| vec![kind]);
+    assert!(seen.runs > 150 && seen.split * 4 > seen.runs && seen.aimed * 20 > seen.runs, "{seen:?}");
+    let is_close = matches!(kind, Kind::Close(_));
+    assert!(is_close == (seen.refused == 0) && seen.refused * 2 < seen.runs, "{seen:?}");
+}
+
+#[test]
+fn k_anonymity() {
+    compare_kind("regions-k", Kind::Size);
+}
+
+#[test]
+fn frequency_diversity() {
+    compare_kind("regions-frequency", Kind::Frequency);
+}
+
+#[test]
+fn distinct_diversity() {
+    compare_kind("regions-distinct", Kind::Distinct);
+}
+
+#[test]
+fn entropy_diversity() {
+    compare_kind("regions-entropy", Kind::Entropy);
+}
+
+#[test]
+fn recursive_diversity() {
+    compare_kind("regions-recursive", Kind::Recursive);
+}
+
+#[test]
+fn closeness_with_equal_distance() {
+    compare_kind("regions-equal", Kind::Close(Ground::Equal));
+}
+
+#[test]
+fn closeness_with_ordered_distance() {
+    compare_kind("regions-ordered", Kind::Close(Ground::Ordered));
+}
+
+#[test]
+fn closeness_with_hierarchical_distance() {
+    compare_kind("regions-hierarchical", Kind::Close(Ground::Hierarchical));
+}
+
+/// Two or three requirements at once; the policy has one `k` only.
+#[test]
+fn mixtures() {
+    let seen = compare("regions-mixture", 300, |random| {
+        let number = 1 + random.below(2);
+        let mut kinds: Vec<Kind> = (0..number).map(|_| KINDS[1 + random.below(7) as usize]).collect();
+        kinds.push(Kind::Size);
+        kinds
+    });
+    assert!(seen.runs > 400 && seen.split * 5 > seen.runs && seen.refused > 0, "{seen:?}");
+}
+
+/// A target far from zero is told apart as well as one around it.
+#[test]
+fn regression_does_not_care_where_zero_is() {
+    for seed in 0..40 {
+        let Some(case) = Case::new("regions-far", seed, &[Kind::Size]) else { continue };
+        let policy = case.policy("regression", 0.01, "tight");
+        let table = read(&case.drawn.file, b',', &policy);
+        let Some(near) = Made::new(&table, &policy) else { continue };
+        let mut bound = Bound::new(&table, &policy);
+        let numbers = bound.prepared.task.target_numbers.take().unwrap();
+        bound.prepared.task.target_numbers = Some(numbers.iter().map(|number| number + 1e12).collect());
+        let far = mondrian::search(&bound.prepared.task, policy.search.partitioning).unwrap();
+        assert_eq!(far.mapping, near.mapping, "{}", case.what);
+    }
+}
