@@ -18,7 +18,7 @@
 //! Departure from the original: it lists all minimal feasible nodes and checks subsets of attributes first; here the
 //! cost steers, and roll-up makes full nodes cheap.
 
-use super::{Assessment, Engine, Lattice, Layout, Node};
+use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
 use crate::error::{Error, Result};
 use crate::recoding::Mapping;
 use crate::search::{Found, Task, Warrant};
@@ -49,10 +49,11 @@ impl Strategy {
 pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
     let layout = Layout::new(task);
-    match layout.words() {
-        1 => Search::<1>::run(task, lattice, layout, strategy),
-        2 => Search::<2>::run(task, lattice, layout, strategy),
-        3..=8 => Search::<8>::run(task, lattice, layout, strategy),
+    match layout.length() {
+        Length::Half => Search::<u32>::run(task, lattice, layout, strategy),
+        Length::Words(1) => Search::<[u64; 1]>::run(task, lattice, layout, strategy),
+        Length::Words(2) => Search::<[u64; 2]>::run(task, lattice, layout, strategy),
+        Length::Words(3..=8) => Search::<[u64; 8]>::run(task, lattice, layout, strategy),
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused, unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
     }
@@ -62,8 +63,8 @@ pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
 /// number of threads.
 const AT_A_TIME: usize = 6;
 
-struct Search<'a, const W: usize> {
-    engine: Engine<'a, W>,
+struct Search<'a, K> {
+    engine: Engine<'a, K>,
     best: Option<(f64, Node)>,
     seen: FxHashMap<Node, Assessment>,
     /// Nodes below which nothing is feasible; none is finer than another.
@@ -74,10 +75,10 @@ struct Search<'a, const W: usize> {
     floors: Vec<(f64, Node)>,
 }
 
-impl<'a, const W: usize> Search<'a, W> {
+impl<'a, K: Key> Search<'a, K> {
     fn run(task: &'a Task, lattice: Lattice, layout: Layout, strategy: Strategy) -> Result<Found> {
         let mut search = Search {
-            engine: Engine::<W>::new(task, lattice, layout),
+            engine: Engine::<K>::new(task, lattice, layout),
             best: None,
             seen: FxHashMap::default(),
             hopeless: Vec::new(),

@@ -14,7 +14,7 @@ use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{Group, Monotone, Requirement, all_hold};
 use crate::search::Task;
 use crate::taxonomy::Level;
-use groups::{Groups, Layout, Step};
+use groups::{Groups, Key, Layout, Length, Step};
 use std::sync::{Arc, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
@@ -37,7 +37,7 @@ pub struct Assessment {
 }
 
 /// Knows and judges the groups at each node.
-pub struct Engine<'a, const W: usize> {
+struct Engine<'a, K> {
     task: &'a Task,
     lattice: Lattice,
     layout: Layout,
@@ -54,18 +54,18 @@ pub struct Engine<'a, const W: usize> {
     least_rows: u64,
     /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
     order: Vec<usize>,
-    kept: RwLock<Kept<W>>,
+    kept: RwLock<Kept<K>>,
     rows: u64,
 }
 
 /// Groups of nodes seen before.
-struct Kept<const W: usize> {
+struct Kept<K> {
     /// Each with the number of its groups; the cells first.
-    nodes: Vec<(usize, Node, Arc<Groups<W>>)>,
+    nodes: Vec<(usize, Node, Arc<Groups<K>>)>,
     weight: usize,
 }
 
-impl<'a, const W: usize> Engine<'a, W> {
+impl<'a, K: Key> Engine<'a, K> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
         let mut rows_of: Vec<Vec<u64>> = task.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
@@ -157,7 +157,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the columns that join
     /// most groups first. Every step on the way is kept for other nodes. Few groups go up one column at a time, so that
     /// more steps can be shared; many go up all columns at once, since large steps between would not stay in cache.
-    fn groups(&self, node: Node) -> Arc<Groups<W>> {
+    fn groups(&self, node: Node) -> Arc<Groups<K>> {
         let mut groups = self.smallest_start(node);
         loop {
             let step = |column: &usize| {
@@ -178,7 +178,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
-    fn smallest_start(&self, node: Node) -> Arc<Groups<W>> {
+    fn smallest_start(&self, node: Node) -> Arc<Groups<K>> {
         let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut best = &kept.nodes[0];
         for other in &kept.nodes[1..] {
@@ -190,7 +190,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Keeps groups for later; where there is no room, the largest go first, since the smallest help most.
-    fn keep(&self, groups: &Arc<Groups<W>>) {
+    fn keep(&self, groups: &Arc<Groups<K>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.weight += groups.weight();
         kept.nodes.push((groups.len(), groups.node, groups.clone()));
@@ -215,7 +215,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Goes through the groups until it is certain that too many rows fail here and at every finer node.
-    fn judge(&self, groups: &Groups<W>) -> Judged {
+    fn judge(&self, groups: &Groups<K>) -> Judged {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
@@ -245,7 +245,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Requirements that compare a group with the whole must hold against the released rows as well.
-    fn holds_against_release(&self, groups: &Groups<W>, failing: &[usize]) -> bool {
+    fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> bool {
         let tallies = groups.tallies(&self.task.values);
         let mut released: Vec<Vec<u64>> =
             tallies.iter().zip(&self.task.values).map(|(tally, values)| tally.totals(*values)).collect();
@@ -265,7 +265,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// The cost of a release at a node.
-    fn cost(&self, groups: &Groups<W>, judged: &Judged) -> f64 {
+    fn cost(&self, groups: &Groups<K>, judged: &Judged) -> f64 {
         let Judged { failing, suppressed, .. } = judged;
         match self.task.loss {
             Loss::Lm => {
@@ -294,7 +294,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// What no coarser node's release can cost less than: the loss without suppression, which only grows by merging.
-    fn floor(&self, groups: &Groups<W>) -> f64 {
+    fn floor(&self, groups: &Groups<K>) -> f64 {
         match self.task.loss {
             Loss::Lm => self.bound(groups.node),
             Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
@@ -303,7 +303,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Rows of a group outside its majority label.
-    fn minority(&self, groups: &Groups<W>, group: usize) -> u64 {
+    fn minority(&self, groups: &Groups<K>, group: usize) -> u64 {
         let labels = self.task.target.map(|target| &groups.tallies(&self.task.values)[target]);
         labels.map_or(0, |labels| minority(labels.group(group)))
     }
