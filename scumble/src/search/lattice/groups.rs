@@ -7,7 +7,6 @@
 use super::Node;
 use crate::search::Task;
 use crate::table::Tallies;
-use std::cell::RefCell;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -16,8 +15,8 @@ pub(super) trait Key: Copy + Eq + Default + Debug + Send + Sync + 'static {
     /// The node in a field.
     fn node(&self, field: Field) -> u32;
 
-    /// The key with another node in a field.
-    fn with(self, field: Field, node: u32) -> Self;
+    /// The key with some bits of a field turned over.
+    fn flip(self, field: Field, bits: u32) -> Self;
 
     /// Spreads keys that differ in few bits; the highest bits are the good ones.
     fn hash(&self) -> u64;
@@ -33,14 +32,13 @@ impl Key for u32 {
     }
 
     #[inline]
-    fn with(self, field: Field, node: u32) -> u32 {
-        self & !(field.mask << field.shift) | node << field.shift
+    fn flip(self, field: Field, bits: u32) -> u32 {
+        self ^ bits << field.shift
     }
 
     #[inline]
     fn hash(&self) -> u64 {
-        let hash = u64::from(*self).wrapping_mul(SPREAD);
-        (hash ^ hash >> 32).wrapping_mul(SPREAD)
+        u64::from(*self).wrapping_mul(SPREAD)
     }
 }
 
@@ -54,9 +52,8 @@ where
     }
 
     #[inline]
-    fn with(mut self, field: Field, node: u32) -> [u64; W] {
-        let word = &mut self[field.word];
-        *word = *word & !(u64::from(field.mask) << field.shift) | u64::from(node) << field.shift;
+    fn flip(mut self, field: Field, bits: u32) -> [u64; W] {
+        self[field.word] ^= u64::from(bits) << field.shift;
         self
     }
 
@@ -89,7 +86,8 @@ pub(super) enum Length {
 pub(super) struct Layout {
     fields: Vec<Field>,
     length: Length,
-    /// `lifts[column][from][to - from - 1]`: the node of level `to` above each node of level `from`.
+    /// `lifts[column][from][to - from - 1]`: the bits in which each node of level `from` differs from the one above it
+    /// of level `to`.
     lifts: Vec<Vec<Vec<Vec<u32>>>>,
 }
 
@@ -106,14 +104,13 @@ impl Layout {
             fields.push(Field { word, shift, mask: u32::MAX >> (u32::BITS - bits) });
             shift += bits;
         }
-        let lifts = task
-            .taxonomies
-            .iter()
-            .map(|taxonomy| {
-                let top = taxonomy.height();
-                (0..top).map(|from| (from + 1..=top).map(|to| taxonomy.lift(from, to)).collect()).collect()
-            })
-            .collect();
+        let lifts = task.taxonomies.iter().map(|taxonomy| {
+            let top = taxonomy.height();
+            let bits =
+                |from, to| (0..).zip(taxonomy.lift(from, to)).map(|(node, above): (u32, u32)| node ^ above).collect();
+            (0..top).map(|from| (from + 1..=top).map(|to| bits(from, to)).collect()).collect()
+        });
+        let lifts = lifts.collect();
         let length = if word == 0 && shift <= u32::BITS { Length::Half } else { Length::Words(word + 1) };
         Layout { fields, length, lifts }
     }
@@ -130,14 +127,22 @@ impl Layout {
 }
 
 /// The most slots that a hash table begins with.
-const FIRST_SLOTS: usize = 1 << 16;
+const FIRST_SLOTS: usize = 1 << 15;
 
 /// A slot with no group in it.
 const EMPTY: u32 = u32::MAX;
 
-thread_local! {
-    /// The slots of the hash table of each thread, so that memory is not asked for again and again.
-    static SLOTS: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
+/// Memory for putting groups together, used again and again.
+#[derive(Debug)]
+pub(super) struct Scratch<K> {
+    slots: Vec<u32>,
+    found: Vec<(K, u32)>,
+}
+
+impl<K> Default for Scratch<K> {
+    fn default() -> Self {
+        Scratch { slots: Vec::new(), found: Vec::new() }
+    }
 }
 
 /// Finer groups that some were rolled up from, and where each of them went.
@@ -159,7 +164,7 @@ impl<K: Key> Groups<K> {
     /// The cells themselves: the groups where nothing is generalized.
     pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<K> {
         let pack = |tuple: &[u32]| {
-            tuple.iter().zip(&layout.fields).fold(K::default(), |key, (code, field)| key.with(*field, *code))
+            tuple.iter().zip(&layout.fields).fold(K::default(), |key, (code, field)| key.flip(*field, *code))
         };
         let groups = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
         Groups {
@@ -196,15 +201,17 @@ impl<K: Key> Groups<K> {
         })
     }
 
-    /// The groups after some columns have gone up, each to a level, to reach `node`. `with_tallies` remembers the way
-    /// for the counted columns.
+    /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where so many rows are in
+    /// groups that are too small that nothing else is asked of them. `with_tallies` remembers the way for the counted
+    /// columns.
     pub(super) fn raise(
         self: &Arc<Self>,
+        scratch: &mut Scratch<K>,
         layout: &Layout,
-        node: Node,
-        columns: &[Step],
+        (node, columns): (Node, &[Step]),
         with_tallies: bool,
-    ) -> Groups<K> {
+        unless: Option<TooSmall>,
+    ) -> Option<Groups<K>> {
         let lifts: Vec<(Field, &[u32])> = columns
             .iter()
             .map(|step| {
@@ -212,17 +219,20 @@ impl<K: Key> Groups<K> {
                 (layout.fields[step.column], lift)
             })
             .collect();
-        let (groups, went) = SLOTS.with_borrow_mut(|slots| match lifts[..] {
+        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+        let lift_all = |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
+        let groups = match (&lifts[..], with_tallies) {
             // One column is the rule for small tables, and worth a loop of its own.
-            [(field, lift)] => {
-                self.regroup(slots, with_tallies, |key| key.with(field, lift[key.node(field) as usize]))
-            }
-            _ => self.regroup(slots, with_tallies, |key| {
-                lifts.iter().fold(key, |key, (field, lift)| key.with(*field, lift[key.node(*field) as usize]))
-            }),
-        });
+            ([(field, lift)], false) => self.regroup::<false>(scratch, &mut went, |key| lifted(key, *field, lift)),
+            ([(field, lift)], true) => self.regroup::<true>(scratch, &mut went, |key| lifted(key, *field, lift)),
+            (_, false) => self.regroup::<false>(scratch, &mut went, lift_all),
+            (_, true) => self.regroup::<true>(scratch, &mut went, lift_all),
+        };
+        if unless.is_some_and(|too_small| too_small.are(groups.iter().map(|(_, rows)| *rows))) {
+            return None;
+        }
         let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-        Groups { node, groups, tallies: OnceLock::new(), from }
+        Some(Groups { node, groups: groups.to_vec(), tallies: OnceLock::new(), from })
     }
 
     /// The groups after each key has become another, and where each went if that is asked for.
@@ -232,46 +242,71 @@ impl<K: Key> Groups<K> {
     /// as good as random, so nothing branches on it: the place behind the last group always holds the key at hand, and
     /// what is found in an empty slot is that place.
     #[inline]
-    fn regroup(&self, slots: &mut Vec<u32>, with_tallies: bool, lift: impl Fn(K) -> K) -> (Vec<(K, u32)>, Vec<u32>) {
+    fn regroup<'a, const WENT: bool>(
+        &self,
+        Scratch { slots, found }: &'a mut Scratch<K>,
+        went: &mut Vec<u32>,
+        lift: impl Fn(K) -> K,
+    ) -> &'a [(K, u32)] {
         let mut bits = (4 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
-        let mut found: Vec<(K, u32)> = Vec::new();
-        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
         let mut len = 0;
         let mut rest = self.groups.as_slice();
-        // Each turn fills the table half; then it is made twice as large.
-        loop {
+        while !rest.is_empty() {
+            // The table is filled half; then it is made twice as large. Before that, as many groups are taken as find
+            // room even if all are new.
             let room = self.len().min(1 << (bits - 1));
-            found.resize(room + 1, (K::default(), 0));
-            let table = renewed(slots, bits, &found[..len]);
-            let last = table.len() - 1;
-            let mut done = rest.len();
-            for (at, (key, count)) in rest.iter().enumerate() {
-                let key = lift(*key);
-                found[len].0 = key;
-                let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
-                let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                while found[group].0 != key {
-                    slot = (slot + 1) & last;
-                    group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                }
-                table[slot] = group as u32;
-                found[group].1 += *count;
-                len += usize::from(group == len);
-                if with_tallies {
-                    went.push(group as u32);
-                }
-                if len == room {
-                    done = at + 1;
-                    break;
-                }
+            if found.len() <= room {
+                found.resize(room + 1, (K::default(), 0));
             }
-            rest = &rest[done..];
-            if rest.is_empty() {
-                found.truncate(len);
-                return (found, went);
+            let table = renewed(slots, bits, &found[..len]);
+            let (last, known) = (table.len() - 1, &mut found[..=room]);
+            while !rest.is_empty() && (room - len > room / 8 || room == self.len()) {
+                let (now, later) = rest.split_at(rest.len().min(room - len));
+                rest = later;
+                for (key, count) in now {
+                    let key = lift(*key);
+                    known[len] = (key, 0);
+                    let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
+                    let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                    let mut entry = &mut known[group];
+                    while entry.0 != key {
+                        slot = (slot + 1) & last;
+                        group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                        entry = &mut known[group];
+                    }
+                    entry.1 += *count;
+                    table[slot] = group as u32;
+                    len += usize::from(group == len);
+                    if WENT {
+                        went.push(group as u32);
+                    }
+                }
             }
             bits += 1;
         }
+        &found[..len]
+    }
+}
+
+/// A key with the node of a column replaced by the one above it.
+#[inline]
+fn lifted<K: Key>(key: K, field: Field, lift: &[u32]) -> K {
+    key.flip(field, lift[key.node(field) as usize])
+}
+
+/// Groups of fewer than `least` rows, with more than `limit` rows in all: whatever else is asked, they fail here and at
+/// every finer node, where they are smaller still.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooSmall {
+    pub(super) least: u64,
+    pub(super) limit: u64,
+}
+
+impl TooSmall {
+    /// Whether groups of these sizes are so.
+    pub(super) fn are(&self, sizes: impl Iterator<Item = u32>) -> bool {
+        let least = u32::try_from(self.least).unwrap_or(u32::MAX);
+        sizes.map(|rows| if rows < least { u64::from(rows) } else { 0 }).sum::<u64>() > self.limit
     }
 }
 

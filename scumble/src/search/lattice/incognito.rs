@@ -49,14 +49,15 @@ impl Strategy {
 pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
     let layout = Layout::new(task);
-    match layout.length() {
+    // Within the threads' pool from the beginning: going there for every few nodes would cost more than these.
+    rayon::scope(|_| match layout.length() {
         Length::Half => Search::<u32>::run(task, lattice, layout, strategy),
         Length::Words(1) => Search::<[u64; 1]>::run(task, lattice, layout, strategy),
         Length::Words(2) => Search::<[u64; 2]>::run(task, lattice, layout, strategy),
         Length::Words(3..=8) => Search::<[u64; 8]>::run(task, lattice, layout, strategy),
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused, unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
-    }
+    })
 }
 
 /// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited does not depend on the

@@ -14,8 +14,8 @@ use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{Group, Monotone, Requirement, all_hold};
 use crate::search::Task;
 use crate::taxonomy::Level;
-use groups::{Groups, Key, Layout, Length, Step};
-use std::sync::{Arc, RwLock};
+use groups::{Groups, Key, Layout, Length, Scratch, Step, TooSmall};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
 const KEPT_GROUPS: usize = 1 << 24;
@@ -50,12 +50,23 @@ struct Engine<'a, K> {
     always: bool,
     /// Whether unions of groups that hold do.
     mergeable: bool,
-    /// Groups of fewer rows fail for certain.
-    least_rows: u64,
+    /// When too many rows are in groups that fail for their size alone.
+    too_small: TooSmall,
     /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
     order: Vec<usize>,
     kept: RwLock<Kept<K>>,
+    /// Memory for roll-up that no thread uses now.
+    idle: Mutex<Vec<Scratch<K>>>,
     rows: u64,
+}
+
+/// The rows with each leaf of a column.
+fn rows_of(task: &Task, column: usize) -> Vec<u64> {
+    let mut rows = vec![0; task.taxonomies[column].codes() as usize];
+    for (code, count) in task.cells.column(column).zip(task.cells.counts()) {
+        rows[code as usize] += u64::from(*count);
+    }
+    rows
 }
 
 /// Groups of nodes seen before.
@@ -68,12 +79,7 @@ struct Kept<K> {
 impl<'a, K: Key> Engine<'a, K> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
-        let mut rows_of: Vec<Vec<u64>> = task.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
-        for (tuple, count) in task.cells.tuples().zip(task.cells.counts()) {
-            for (rows, code) in rows_of.iter_mut().zip(tuple) {
-                rows[*code as usize] += u64::from(*count);
-            }
-        }
+        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len()).map(|column| rows_of(task, column)).collect();
         let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
             let lost = |level: &Level| {
                 let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
@@ -102,10 +108,14 @@ impl<'a, K: Key> Engine<'a, K> {
             marginals,
             shares,
             always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
-            least_rows: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+            too_small: TooSmall {
+                least: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+                limit: task.suppressible,
+            },
             order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
+            idle: Mutex::default(),
             kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
             task,
             lattice,
@@ -157,24 +167,34 @@ impl<'a, K: Key> Engine<'a, K> {
     /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the columns that join
     /// most groups first. Every step on the way is kept for other nodes. Few groups go up one column at a time, so that
     /// more steps can be shared; many go up all columns at once, since large steps between would not stay in cache.
-    fn groups(&self, node: Node) -> Arc<Groups<K>> {
+    /// `None` where the node is hopeless because too many groups are too small, and nothing else is to be known of it.
+    fn groups(&self, node: Node) -> Option<Arc<Groups<K>>> {
         let mut groups = self.smallest_start(node);
-        loop {
+        let mut scratch = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let reached = loop {
             let step = |column: &usize| {
                 let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
                 (from < to).then_some(Step { column: *column, from, to })
             };
             let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
             if steps.is_empty() {
-                return groups;
+                break Some(groups);
             }
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
             }
-            let reached = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
-            groups = Arc::new(groups.raise(&self.layout, reached, &steps, !self.task.tallies.is_empty()));
+            let next = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
+            // Floors of other losses are drawn from groups, those of hopeless nodes too.
+            let unless = (next == node && self.bound_is_floor()).then_some(self.too_small);
+            let with_tallies = !self.task.tallies.is_empty();
+            let Some(raised) = groups.raise(&mut scratch, &self.layout, (next, &steps), with_tallies, unless) else {
+                break None;
+            };
+            groups = Arc::new(raised);
             self.keep(&groups);
-        }
+        };
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        reached
     }
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
@@ -203,7 +223,10 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Judges the groups at a node.
     pub fn assess(&self, node: Node) -> Assessment {
-        let groups = self.groups(node);
+        let Some(groups) = self.groups(node) else {
+            let floor = self.bound(node);
+            return Assessment { cost: f64::INFINITY, feasible: false, hopeless: true, floor };
+        };
         let judged = self.judge(&groups);
         let limit = self.task.suppressible;
         let hopeless = if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
@@ -219,8 +242,7 @@ impl<'a, K: Key> Engine<'a, K> {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
-        let too_small = groups.sizes().filter(|rows| *rows < self.least_rows);
-        if too_small.sum::<u64>() > task.suppressible {
+        if self.too_small.are(groups.groups.iter().map(|(_, rows)| *rows)) {
             return Judged { suppressed: u64::MAX, never: u64::MAX, ..judged };
         }
         let tallies = groups.tallies(&task.values);
