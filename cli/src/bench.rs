@@ -7,6 +7,7 @@ use scumble::policy::Policy;
 use scumble::search::Found;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::source::{Format, Source, encode};
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -110,10 +111,10 @@ fn fastest(task: &scumble::search::Task, strategy: Strategy, threads: usize, run
     })?;
     pool.install(|| {
         let mut best = f64::INFINITY;
-        let mut found = incognito::search(task, strategy)?;
+        let mut found = incognito::search(task, strategy, &Watch::default())?;
         for _ in 0..runs {
             let start = Instant::now();
-            found = incognito::search(task, strategy)?;
+            found = incognito::search(task, strategy, &Watch::default())?;
             best = best.min(start.elapsed().as_secs_f64());
         }
         Ok((best, found))
@@ -169,7 +170,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             std::fs::create_dir_all(&scratch).map_err(Error::io(&scratch, "write"))?;
             let result = [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
                 let data = scratch.join(format!("census-{size}.csv"));
-                let files = jobs::generate(Kind::Census, size, 1, &data, None)?;
+                let files = jobs::generate(Kind::Census, size, 1, &data, None, &Watch::default())?;
                 measure("census, k=5, distinct 3-diversity, 5 %", &Policy::read(&files[1])?, &data, None)
             });
             let _ = std::fs::remove_dir_all(&scratch);

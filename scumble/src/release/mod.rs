@@ -23,4 +23,4 @@ pub use rows::{Rows, schema};
 pub use sink::Sink;
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};
-pub use write::{Draft, replace};
+pub use write::{Draft, publish, replace};
