@@ -51,11 +51,11 @@ fn roll_up_cells_to_classes(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench(args = [Strategy::BestFirst, Strategy::TopDown], sample_count = 10)]
 fn search_k_anonymity(bencher: divan::Bencher<'_, '_>, strategy: Strategy) {
     let (_, prepared) = census("");
-    bencher.bench(|| search(&prepared.task, strategy));
+    bencher.bench(|| search(&prepared.task, strategy, &Default::default()));
 }
 
 #[divan::bench(sample_count = 10)]
 fn search_recursive_diversity(bencher: divan::Bencher<'_, '_>) {
     let (_, prepared) = census("l-diversity = { kind = \"recursive\", c = 3, l = 4 }");
-    bencher.bench(|| search(&prepared.task, Strategy::BestFirst));
+    bencher.bench(|| search(&prepared.task, Strategy::BestFirst, &Default::default()));
 }

@@ -188,8 +188,7 @@ impl<R: Receiver> Disk<'_, R> {
             for row in 0..records.len() {
                 let words = records.words(row);
                 let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
-                let writer =
-                    writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
+                let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
                 writer.push(words, records.payload(row))?;
                 counters[at].rows += 1;
                 for (column, counts) in counters[at].values.iter_mut().enumerate() {

@@ -143,13 +143,7 @@ fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], 
 }
 
 /// The growth phase.
-fn grow<R>(
-    disk: &Disk<'_, R>,
-    drawn: &mut [u32],
-    population: u64,
-    sampling: Sampling,
-    plain: bool,
-) -> Vec<Branch> {
+fn grow<R>(disk: &Disk<'_, R>, drawn: &mut [u32], population: u64, sampling: Sampling, plain: bool) -> Vec<Branch> {
     let width = disk.layout.width();
     let sampled = (drawn.len() / width) as u64;
     let mut tree = vec![Branch::Leaf { plain }];

@@ -212,7 +212,9 @@ fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -
                 groups[group].add(disk.layout, words);
             }
         }
-        fits = fits && (disk.limits.groups.is_some() || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
+        fits = fits
+            && (disk.limits.groups.is_some()
+                || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
         Ok(())
     })?;
     Ok(fits.then_some(groups))
