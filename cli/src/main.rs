@@ -2,6 +2,8 @@
 
 mod args;
 mod bench;
+mod interrupts;
+mod progress;
 mod run;
 mod show;
 

@@ -1,12 +1,13 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, show};
+use crate::{bench, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -24,7 +25,11 @@ pub fn run(args: Args) -> u8 {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
     }
     let json = args.common.json;
-    match dispatch(args.command, &args.common) {
+    let (watch, line) = progress::watch();
+    interrupts::await_signals(&watch, &line);
+    let done = dispatch(args.command, &args.common, &watch);
+    line.clear();
+    match done {
         Ok(output) => {
             show::print(&if json { output.json.to_string() + "\n" } else { output.text });
             match output.failed {
@@ -47,12 +52,13 @@ pub fn run(args: Args) -> u8 {
     }
 }
 
-fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
+fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, Failure> {
     let done = |json: Value, text: String| Ok(Output { json, text, failed: None });
     let options = |output: &OutputArgs| Options {
         delimiter: common.delimiter,
         keep_order: output.keep_order,
         disk: DiskOptions { memory: common.memory, seed: output.seed.unwrap_or(0), ..DiskOptions::default() },
+        watch: watch.clone(),
         ..Options::default()
     };
     match command {
@@ -108,7 +114,7 @@ fn dispatch(command: Command, common: &Common) -> Result<Output, Failure> {
                 KindArg::Census => Table::Census,
                 KindArg::Agrawal => Table::Agrawal,
             };
-            let files = jobs::generate(kind, rows, seed, &output, policy.as_deref())?;
+            let files = jobs::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }

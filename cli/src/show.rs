@@ -31,7 +31,7 @@ pub fn one_line(error: &clap::Error) -> String {
 }
 
 /// A whole number with its thousands apart.
-fn thousands(number: u128) -> String {
+pub fn thousands(number: u128) -> String {
     let digits = number.to_string();
     let mut shown = String::new();
     for (position, digit) in digits.chars().enumerate() {

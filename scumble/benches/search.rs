@@ -17,7 +17,7 @@ fn census(privacy: &str) -> (Table, Prepared) {
     let folder = std::env::temp_dir().join("scumble-bench-search");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join("census.csv");
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None).expect("a synthetic table");
+    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default()).expect("a synthetic table");
     let text = std::fs::read_to_string(&files[1]).expect("its policy");
     let asked = text.replace("l-diversity = { kind = \"distinct\", l = 3 }", privacy);
     let policy = Policy::parse(&asked, &files[1]).expect("a policy");
@@ -51,11 +51,11 @@ fn roll_up_cells_to_classes(bencher: divan::Bencher<'_, '_>) {
 #[divan::bench(args = [Strategy::BestFirst, Strategy::TopDown], sample_count = 10)]
 fn search_k_anonymity(bencher: divan::Bencher<'_, '_>, strategy: Strategy) {
     let (_, prepared) = census("");
-    bencher.bench(|| search(&prepared.task, strategy));
+    bencher.bench(|| search(&prepared.task, strategy, &Default::default()));
 }
 
 #[divan::bench(sample_count = 10)]
 fn search_recursive_diversity(bencher: divan::Bencher<'_, '_>) {
     let (_, prepared) = census("l-diversity = { kind = \"recursive\", c = 3, l = 4 }");
-    bencher.bench(|| search(&prepared.task, Strategy::BestFirst));
+    bencher.bench(|| search(&prepared.task, Strategy::BestFirst, &Default::default()));
 }

@@ -17,7 +17,7 @@ fn census(ending: &str) -> (PathBuf, Policy) {
     let folder = std::env::temp_dir().join("scumble-bench-source");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join(format!("census.{ending}"));
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None).expect("a synthetic table");
+    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default()).expect("a synthetic table");
     (data, Policy::read(&files[1]).expect("its policy"))
 }
 

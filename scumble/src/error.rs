@@ -19,6 +19,8 @@ pub enum Kind {
     Input = 2,
     /// The disk, the network, the operating system.
     Environment = 3,
+    /// Somebody asked for an early end, as a shell tells of it (128 + SIGINT).
+    Interrupted = 130,
 }
 
 /// A spot in a file: the parts that are known.
@@ -335,6 +337,8 @@ pub enum Error {
     },
     /// Something failed that never should: a defect of this program.
     Defect,
+    /// The job was told to end before it had anything to hand over.
+    Interrupted,
     /// No recoding in the space meets the requirements.
     CannotBeMet {
         /// What was asked and how far it fell short.
@@ -359,9 +363,12 @@ impl Error {
                 _ => Kind::Environment,
             },
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
-            Error::SpillFull { .. } | Error::SpillDamaged { .. } | Error::Defect | Error::ChangedMeanwhile { .. } => {
-                Kind::Environment
-            }
+            Error::Interrupted => Kind::Interrupted,
+            Error::SpillFull { .. }
+            | Error::SpillDamaged { .. }
+            | Error::Defect
+            | Error::ChangedMeanwhile { .. }
+            | Error::TooLittleMemory { .. } => Kind::Environment,
             _ => Kind::Input,
         }
     }
@@ -532,6 +539,7 @@ impl fmt::Display for Plain<'_> {
                     file.display()
                 )
             }
+            Error::Interrupted => write!(f, "interrupted; nothing was released"),
             Error::Defect => write!(f, "an internal error; nothing was released. Please report what you did"),
             Error::CannotBeMet { reason } => write!(f, "the requirements cannot be met: {reason}"),
             Error::CheckFailed { file, reason } => write!(f, "{}: not released: {reason}", file.display()),

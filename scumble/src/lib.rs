@@ -46,6 +46,8 @@ pub mod error;
 mod lock;
 pub mod random;
 pub mod ratio;
+pub mod tidy;
+pub mod watch;
 
 pub mod recoding;
 pub mod source;

@@ -7,6 +7,7 @@ use scumble::jobs;
 use scumble::policy::Policy;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::source::{Format, Source, encode};
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -67,7 +68,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         let roles = policy.roles(&source, false)?;
         let table = encode(source, &roles)?;
         let prepared = policy.prepare(&table)?;
-        let search = |strategy| incognito::search(&prepared.task, strategy);
+        let search = |strategy| incognito::search(&prepared.task, strategy, &Watch::default());
         let (one, found) = fastest(1, runs, || search(Strategy::BestFirst))?;
         let (all, _) = fastest(threads, runs, || search(Strategy::BestFirst))?;
         // The textbook orders visit thousands of nodes; on many cells that takes minutes and shows nothing new.
@@ -106,7 +107,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             let scratch = Scratch::new()?;
             [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
                 let data = scratch.path(&format!("census-{size}.csv"));
-                let files = jobs::generate(Kind::Census, size, 1, &data, None)?;
+                let files = jobs::generate(Kind::Census, size, 1, &data, None, &Watch::default())?;
                 measure("census, k=5, distinct 3-diversity, 5 %", &Policy::read(&files[1])?, &data, None)
             })?;
         }

@@ -54,6 +54,44 @@ fn a_killed_run_leaves_no_output_and_the_next_one_tidies_up() {
     bed.run(&["verify", "out.csv", "--policy", "census.policy.toml"]).ok();
 }
 
+/// Sends a signal to a run that has begun to write; its status, or `None` if it was too fast.
+fn interrupt_while_writing(bed: &Bed, signal: &str) -> Option<i32> {
+    let mut child = bed.command(&ARGUMENTS).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while drafts(bed).is_empty() && child.try_wait().unwrap().is_none() {
+        assert!(began.elapsed() < Duration::from_secs(60), "the run neither writes nor ends");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let status = output.status.code().expect("a status, not a death by signal");
+    if status == 0 {
+        return None;
+    }
+    assert!(sent.success());
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "scumble: interrupted; what was not finished is removed\n");
+    Some(status)
+}
+
+/// SIGINT, SIGTERM and SIGHUP remove what was begun, at once, and the status says which it was.
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let bed = census(300_000);
+    let before = bed.names();
+    for (signal, status) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+        let caught = (0..20).find_map(|_| {
+            let caught = interrupt_while_writing(&bed, signal);
+            if caught.is_none() {
+                let _ = std::fs::remove_file(bed.path("out.csv"));
+                let _ = std::fs::remove_file(bed.path("out.csv.report.json"));
+            }
+            caught
+        });
+        assert_eq!(caught, Some(status), "{signal}");
+        assert_eq!(bed.names(), before, "{signal}");
+    }
+}
+
 /// Whenever a run is killed, the output is the old one or the new one, and never half of either.
 #[test]
 fn a_run_killed_at_any_time_leaves_the_old_release_or_the_new_one() {

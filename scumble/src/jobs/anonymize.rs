@@ -8,6 +8,7 @@ use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, verify};
 use crate::search::lattice::incognito::{self, Strategy};
 use crate::search::regions::mondrian;
+use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -26,6 +27,8 @@ pub struct Options {
     pub save_recoding: Option<PathBuf>,
     /// How partitioning on disk may use the machine.
     pub disk: DiskOptions,
+    /// Is told how far the job has come, and may ask a search to end with the best it has.
+    pub watch: Watch,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
@@ -40,7 +43,9 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     }
     let task = &work.prepared.task;
     let (name, found) = match policy.search.algorithm {
-        Algorithm::Auto | Algorithm::Incognito => ("incognito", incognito::search(task, options.strategy)),
+        Algorithm::Auto | Algorithm::Incognito => {
+            ("incognito", incognito::search(task, options.strategy, &options.watch))
+        }
         // On disk where nothing was fixed by hand; that was seen to above.
         Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS => {
             ("mondrian", mondrian::search(task, policy.search.partitioning))

@@ -3,13 +3,21 @@
 use super::check_apart;
 use crate::error::{Error, Result};
 use crate::generate::{Generator, Kind, companions};
-use crate::release::{Draft, Sink};
+use crate::release::{Draft, Sink, publish};
 use crate::source::Format;
+use crate::watch::Watch;
 use std::path::{Path, PathBuf};
 
 /// Writes `rows` rows to `output`, the policy to `policy` (beside the table where not given) and hierarchies into a
 /// folder `hierarchies` beside the policy. Returns all files that were written, the table first.
-pub fn generate(kind: Kind, rows: u64, seed: u64, output: &Path, policy: Option<&Path>) -> Result<Vec<PathBuf>> {
+pub fn generate(
+    kind: Kind,
+    rows: u64,
+    seed: u64,
+    output: &Path,
+    policy: Option<&Path>,
+    watch: &Watch,
+) -> Result<Vec<PathBuf>> {
     let format = Format::of(output)?;
     let generator = Generator::new(kind, rows, seed);
     let name = output.file_name().and_then(|name| name.to_str()).unwrap_or("table");
@@ -43,11 +51,14 @@ pub fn generate(kind: Kind, rows: u64, seed: u64, output: &Path, policy: Option<
         }
         drafts.push(Draft::with(file, content)?);
     }
+    let mut sent = 0;
     for batch in generator {
         sink.write(&batch)?;
+        sent += batch.num_rows() as u64;
+        watch.progress("write", sent, Some(rows));
     }
     sink.finish()?;
-    draft.publish()?;
-    drafts.into_iter().try_for_each(Draft::publish)?;
+    drafts.push(draft);
+    publish(drafts)?;
     Ok(std::iter::once(output.to_path_buf()).chain(files.into_iter().map(|(file, _)| file)).collect())
 }

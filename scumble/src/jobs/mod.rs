@@ -22,13 +22,14 @@ pub use verify::{Verification, verify};
 use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
-use crate::release::{Decided, Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, schema};
+use crate::release::{
+    Decided, Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, publish, schema,
+};
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Node, Taxonomy};
 use serde_json::Value;
 use std::collections::HashSet;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -95,7 +96,7 @@ fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Res
     let report = report_of(output);
     let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
     check_apart(&outputs, policy.files().chain([input]))?;
-    let source = open(input, options.delimiter)?;
+    let source = open(input, options.delimiter)?.watched(&options.watch, "read");
     let format = match (asked, source.format()) {
         (Format::Csv(_), Format::Csv(delimiter)) => Format::Csv(delimiter),
         (Format::Csv(_), _) => {
@@ -183,22 +184,29 @@ impl<'a> Work<'a> {
         let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table))?;
         let rows = Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, options.keep_order)?;
         let released = rows.len() as u64;
+        let mut sent = 0;
         for batch in rows {
-            sink.write(&batch?)?;
+            let batch = batch?;
+            sink.write(&batch)?;
+            sent += batch.num_rows() as u64;
+            options.watch.progress("write", sent, Some(released));
         }
         sink.finish()?;
         self.clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let policy = self.policy.with_types(&self.prepared.types);
-        let verification = verify::verify_file(draft.path(), self.format, &policy)?;
+        let verification = verify::verify_file(draft.path(), self.format, &policy, &options.watch)?;
         let found = verification.verified.rows;
         let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
         if let Some(reason) = lost.or_else(|| verification.failure()) {
             return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
         }
         self.clock.phase("verify");
-        // What may be refused (a folder, a missing place) is refused before the release gets its name. The report itself is
-        // written after it, with the time that took: a disk that fills just then leaves a release without a report.
+        // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its name, and the release
+        // gets it last: there is none without its report. The time that its bytes take to reach the disk is reported;
+        // what is left then are names.
+        draft.sync()?;
+        self.clock.phase("publish");
         let saved = match &options.save_recoding {
             None => None,
             Some(file) => {
@@ -220,21 +228,16 @@ impl<'a> Work<'a> {
             io: Io { read: self.bytes + written, written, ..Io::default() },
             phases: Vec::new(),
         };
-        publish(draft, saved, report, self.clock)
+        conclude(draft, saved, report, self.clock)
     }
 }
 
-/// Gives a verified release, its report and its recoding their names. What may be refused (a folder, a missing place) is
-/// refused before.
-fn publish(draft: Draft, saved: Option<Draft>, mut report: Report, mut clock: Clock) -> Result<Report, Failure> {
-    let beside = Draft::new(&report_of(draft.target()))?;
-    draft.publish()?;
-    clock.phase("publish");
+/// Gives a verified release, its report and its recoding their names, all or none.
+fn conclude(draft: Draft, saved: Option<Draft>, mut report: Report, clock: Clock) -> Result<Report, Failure> {
     report.phases = clock.phases;
     let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n";
-    beside.writer()?.write_all(json.as_bytes()).map_err(Error::io(beside.target(), "write"))?;
-    beside.publish()?;
-    saved.map_or(Ok(()), Draft::publish)?;
+    let beside = Draft::with(&report_of(draft.target()), &json)?;
+    publish(saved.into_iter().chain([beside, draft]).collect())?;
     Ok(report)
 }
 

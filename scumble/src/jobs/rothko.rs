@@ -1,7 +1,7 @@
 //! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release that is written as
 //! partitions are finished.
 
-use super::{Failure, Options, begin, publish};
+use super::{Failure, Options, begin, conclude};
 use crate::error::{Error, Place as Spot, Result};
 use crate::policy::{Algorithm, Policy, Required, Surveyed};
 use crate::privacy::Group;
@@ -284,9 +284,10 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     let by_sample = policy.search.algorithm != Algorithm::RothkoT;
     let read = wanted.iter().filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_))).count();
     let sampled = if by_sample { disk.sampled(read, read, disk.limits(read).tuples) } else { 0 };
-    let open = || super::open(input, options.delimiter);
+    let open =
+        |phase| move || super::open(input, options.delimiter).map(|source| source.watched(&options.watch, phase));
     let searching = Instant::now();
-    let mut survey = Survey::of(open, &wanted, sampled, disk.seed)?;
+    let mut survey = Survey::of(open("survey"), &wanted, sampled, disk.seed)?;
     let rows = survey.rows;
     begun.clock.phase("survey");
     let known = Known::new(policy, &source, &roles, &wanted, &mut survey)?;
@@ -344,7 +345,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     };
     machine.happened.scanned = rows;
     let places: Vec<Place> = vec![Place::Whole; known.axes.len()];
-    let input_rows = Input { open: Box::new(open), coder: &known.coder, wanted: &wanted, rows };
+    let input_rows = Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows };
     let small = rows <= limits.tuples && source.bytes() <= limits.bytes / 8;
     match by_sample {
         _ if small => machine.finish(&input_rows, &places, false)?,
@@ -369,7 +370,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     begun.clock.phase("partition");
     let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
     let typed = policy.with_types(&known.required.types);
-    let verification = super::verify::verify_file(draft.path(), begun.format, &typed)?;
+    let verification = super::verify::verify_file(draft.path(), begun.format, &typed, &options.watch)?;
     let found = verification.verified.rows;
     let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
     if let Some(reason) = lost.or_else(|| verification.failure()) {
@@ -406,7 +407,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         },
         phases: Vec::new(),
     };
-    publish(draft, saved, report, begun.clock)
+    conclude(draft, saved, report, begun.clock)
 }
 
 /// The columns of the release, and where their values come from.

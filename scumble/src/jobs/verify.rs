@@ -5,6 +5,7 @@ use crate::policy::Policy;
 use crate::release::{Verified, verify as judge};
 use crate::source::{Format, Source, encode};
 use crate::table::{Role, Table};
+use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -60,8 +61,8 @@ pub fn verify(release: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<
 }
 
 /// The same for a file whose name does not tell its format.
-pub(super) fn verify_file(file: &Path, format: Format, policy: &Policy) -> Result<Verification> {
-    verify_source(Source::open(file, format)?, policy)
+pub(super) fn verify_file(file: &Path, format: Format, policy: &Policy, watch: &Watch) -> Result<Verification> {
+    verify_source(Source::open(file, format)?.watched(watch, "verify"), policy)
 }
 
 fn verify_source(source: Source, policy: &Policy) -> Result<Verification> {

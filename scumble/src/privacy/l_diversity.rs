@@ -53,18 +53,31 @@ impl LDiversity {
     }
 }
 
+/// Up to this l the most frequent values are found without sorting.
+const SMALL_L: usize = 8;
+
 /// The count of the most frequent value, and the rows of the values from the `l`-th most frequent on.
 fn recursive_parts(tally: &[(u32, u32)], l: u64) -> (u64, u64) {
-    let mut counts: Vec<u32> = tally.iter().map(|(_, count)| *count).collect();
-    let largest = u64::from(counts.iter().copied().max().unwrap_or(0));
     let skipped = usize::try_from(l - 1).unwrap_or(usize::MAX);
-    if skipped >= counts.len() {
-        return (largest, 0);
-    }
-    if skipped > 0 {
-        counts.select_nth_unstable_by(skipped - 1, |a, b| b.cmp(a));
-    }
-    (largest, counts[skipped..].iter().map(|count| u64::from(*count)).sum())
+    let mut small = [0; SMALL_L];
+    let mut many = Vec::new();
+    let largest = if skipped <= SMALL_L {
+        // The largest counts in descending order; a new one pushes smaller ones on.
+        for (_, count) in tally {
+            let mut pushed = *count;
+            for kept in &mut small[..skipped.max(1)] {
+                (*kept, pushed) = ((*kept).max(pushed), (*kept).min(pushed));
+            }
+        }
+        &small[..skipped.max(1)]
+    } else {
+        many.extend(tally.iter().map(|(_, count)| *count));
+        many.sort_unstable_by(|a, b| b.cmp(a));
+        &many[..skipped.min(many.len())]
+    };
+    let sum = |counts: &mut dyn Iterator<Item = u32>| counts.map(u64::from).sum::<u64>();
+    let all = sum(&mut tally.iter().map(|(_, count)| *count));
+    (u64::from(largest.first().copied().unwrap_or(0)), all - sum(&mut largest.iter().take(skipped).copied()))
 }
 
 impl Requirement for LDiversity {

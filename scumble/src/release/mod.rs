@@ -28,4 +28,4 @@ pub use sink::Sink;
 pub use stream::{From, Stream, Totals};
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};
-pub use write::{Draft, replace};
+pub use write::{Draft, publish, replace};

@@ -6,6 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held};
+use crate::tidy::{self, Temporary};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,7 @@ pub struct Draft {
     target: PathBuf,
     path: PathBuf,
     file: Option<File>,
+    _temporary: Temporary,
 }
 
 impl Draft {
@@ -31,11 +33,12 @@ impl Draft {
         let mut number = 0u32;
         loop {
             let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
-            match create_private(&path) {
+            match Temporary::make(&path, || create_private(&path)) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
                 Err(error) => return Err(Error::io(target, "write")(error)),
-                Ok(file) if is_held(&file, &path) => {
-                    return Ok(Draft { target: target.to_path_buf(), path, file: Some(file) });
+                Ok((file, temporary)) if is_held(&file, &path) => {
+                    let target = target.to_path_buf();
+                    return Ok(Draft { target, path, file: Some(file), _temporary: temporary });
                 }
                 // Between its making and its lock another run took it for abandoned.
                 Ok(_) if number >= 1000 => {
@@ -72,20 +75,35 @@ impl Draft {
         }
     }
 
-    /// Makes the content durable and gives the file its name.
-    pub fn publish(mut self) -> Result<()> {
-        let failed = || Error::io(&self.target, "write");
-        if let Some(file) = &self.file {
-            file.sync_all().map_err(failed())?;
-        }
-        std::fs::rename(&self.path, &self.target).map_err(failed())?;
-        self.file = None;
-        // The rename itself is durable once the folder is; not every system can sync a folder.
-        if let Ok(folder) = File::open(folder_of(&self.target)) {
-            let _ = folder.sync_all();
-        }
-        Ok(())
+    /// Makes the content durable.
+    pub fn sync(&self) -> Result<()> {
+        self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(Error::io(&self.target, "write"))
     }
+
+    /// Makes the content durable and gives the file its name.
+    pub fn publish(self) -> Result<()> {
+        publish(vec![self])
+    }
+}
+
+/// Makes all drafts durable, then gives them their names in this order: nothing that takes room on the disk happens in
+/// between, nor does an interrupt.
+pub fn publish(mut drafts: Vec<Draft>) -> Result<()> {
+    drafts.iter().try_for_each(Draft::sync)?;
+    tidy::undisturbed(|| {
+        drafts.iter_mut().try_for_each(|draft| {
+            std::fs::rename(&draft.path, &draft.target).map_err(Error::io(&draft.target, "write"))?;
+            draft.file = None;
+            Ok(())
+        })
+    })?;
+    // A rename itself is durable once the folder is; not every system can sync a folder.
+    let mut folders: Vec<&Path> = drafts.iter().map(|draft| folder_of(&draft.target)).collect();
+    folders.dedup();
+    for folder in folders.into_iter().flat_map(File::open) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
 }
 
 impl Drop for Draft {
@@ -162,6 +180,22 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
         }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// What cannot get its name keeps those behind it from theirs: a release stands behind its report.
+    #[test]
+    fn a_release_never_stands_without_its_report() {
+        let folder = folder("together");
+        let (report, release) = (folder.join("out.report.json"), folder.join("out.csv"));
+        let drafts = vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()];
+        std::fs::create_dir(&report).unwrap();
+        std::fs::write(report.join("in the way"), "").unwrap();
+        assert!(publish(drafts).is_err());
+        assert_eq!(names(&folder), ["out.report.json"]);
+        std::fs::remove_dir_all(&report).unwrap();
+        publish(vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()]).unwrap();
+        assert_eq!(names(&folder), ["out.csv", "out.report.json"]);
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -68,6 +68,10 @@ impl Reader {
             let path = path.clone();
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
         };
+        let total = match &self.kind {
+            Kind::Parquet(builder) => u64::try_from(builder.metadata().file_metadata().num_rows()).ok(),
+            _ => None,
+        };
         let pick = move |batch: RecordBatch| batch.project(&columns);
         let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
             // Parquet skips unwanted columns on disk; the others are read whole.
@@ -92,7 +96,7 @@ impl Reader {
             Ok(Ok(batch)) => {
                 let lines = Lines::From(row);
                 row += batch.num_rows() as u64;
-                Some(Ok(Batch { columns: batch.columns().to_vec(), lines }))
+                Some(Ok(Batch { columns: batch.columns().to_vec(), lines, total }))
             }
             Ok(Err(source)) => Some(Err(broken(source))),
             Err(error) => Some(Err(error)),

@@ -31,6 +31,8 @@ pub(super) struct Records {
     buffer: Vec<u8>,
     at: usize,
     filled: usize,
+    /// Bytes that were read from the file.
+    read: u64,
     ended: bool,
     output: Vec<u8>,
     ends: Vec<usize>,
@@ -51,6 +53,7 @@ impl Records {
             buffer: vec![0; 4 * SNIFFED],
             at: 0,
             filled: 0,
+            read: 0,
             ended: false,
             output: vec![0; 1024],
             ends: vec![0; 64],
@@ -82,6 +85,7 @@ impl Records {
             }
         };
         self.filled += read;
+        self.read += read as u64;
         self.ended = read == 0;
         Ok(())
     }
@@ -141,6 +145,11 @@ impl Records {
             }
             self.at += 1;
         }
+    }
+
+    /// Bytes of the file that records were made of.
+    fn consumed(&self) -> u64 {
+        self.read - (self.filled - self.at) as u64
     }
 
     fn field(&self, number: usize) -> &[u8] {
@@ -217,14 +226,17 @@ pub(super) struct Batches {
     names: Vec<String>,
     wanted: Vec<bool>,
     done: bool,
+    rows: u64,
+    /// The size of the file.
+    size: u64,
 }
 
 impl Batches {
     /// `records` stands behind the header, whose fields it still holds.
-    pub(super) fn new(records: Records, wanted: &[bool]) -> Batches {
+    pub(super) fn new(records: Records, wanted: &[bool], size: u64) -> Batches {
         let names = (0..records.fields).map(|field| String::from_utf8_lossy(records.field(field)).into_owned());
         let names = names.collect();
-        Batches { records, names, wanted: wanted.to_vec(), done: false }
+        Batches { records, names, wanted: wanted.to_vec(), done: false, rows: 0, size }
     }
 
     fn read(&mut self) -> Result<Option<Batch>> {
@@ -257,7 +269,12 @@ impl Batches {
             return Ok(None);
         }
         let arrays = texts.into_iter().zip(&columns).map(|(text, column)| self.array(text, *column, &lines));
-        Ok(Some(Batch { columns: arrays.collect::<Result<_>>()?, lines: Lines::Each(lines) }))
+        let columns = arrays.collect::<Result<_>>()?;
+        self.rows += lines.len() as u64;
+        // The rest has rows as long as those so far, more or less.
+        let estimate = self.rows as f64 * (self.size as f64 / self.records.consumed().max(1) as f64);
+        let total = Some(if self.done { self.rows } else { (estimate as u64).max(self.rows) });
+        Ok(Some(Batch { columns, lines: Lines::Each(lines), total }))
     }
 
     fn too_long(&self) -> Error {

@@ -39,8 +39,14 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     }
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
     let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
+    let (watch, phase) = source.watch.clone();
     let batches = source.batches(&wanted)?;
-    for_each_ahead(batches, |batch| table.append(batch))?;
+    for_each_ahead(batches, |batch| {
+        let total = batch.total;
+        table.append(batch)?;
+        watch.progress(phase, table.rows(), total);
+        Ok(())
+    })?;
     if table.row_cells.is_empty() {
         return Err(Error::EmptyTable { file: table.file });
     }
@@ -69,7 +75,7 @@ pub(crate) fn for_each_ahead(mut batches: Batches, mut handle: impl FnMut(Batch)
 impl Table {
     /// More rows from a file.
     fn append(&mut self, batch: Batch) -> Result<()> {
-        let Batch { columns: arrays, lines } = batch;
+        let Batch { columns: arrays, lines, .. } = batch;
         let rows = arrays.first().map_or(0, |array| array.len());
         if self.row_cells.len() as u64 + rows as u64 > u64::from(u32::MAX) {
             return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });

@@ -17,6 +17,7 @@ pub(crate) use encode::for_each_ahead;
 pub use survey::{Seen, Survey, Wanted};
 
 use crate::error::{Error, Result};
+use crate::watch::Watch;
 use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
 use std::path::{Path, PathBuf};
@@ -55,6 +56,8 @@ pub struct Batch {
     pub columns: Vec<ArrayRef>,
     /// The line (or row, in columnar formats) of each row, counted from 1.
     pub lines: Lines,
+    /// How many rows the file has, as far as can be told by now.
+    pub total: Option<u64>,
 }
 
 /// The line of each row of a batch.
@@ -86,6 +89,7 @@ pub struct Source {
     schema: SchemaRef,
     bytes: u64,
     opened: Opened,
+    watch: (Watch, &'static str),
 }
 
 enum Opened {
@@ -120,7 +124,12 @@ impl Source {
                 return Err(Error::RepeatedColumn { file: file.to_path_buf(), column: name.to_string(), positions });
             }
         }
-        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened })
+        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened, watch: (Watch::default(), "read") })
+    }
+
+    /// The same source, which tells a watch how far it was read; `phase` is what the reading is for.
+    pub fn watched(self, watch: &Watch, phase: &'static str) -> Source {
+        Source { watch: (watch.clone(), phase), ..self }
     }
 
     /// The file.
@@ -151,7 +160,7 @@ impl Source {
     /// The rows, in batches, with the columns that are wanted only.
     pub fn batches(self, wanted: &[bool]) -> Result<Batches> {
         match self.opened {
-            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(*records, wanted))),
+            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(*records, wanted, self.bytes))),
             Opened::Columnar(reader) => reader.batches(wanted),
         }
     }

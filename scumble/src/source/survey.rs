@@ -125,7 +125,7 @@ fn scan(
     let mut wrong = None;
     let batches = source.batches(&read)?;
     for_each_ahead(batches, |batch| {
-        let Batch { columns: arrays, lines } = batch;
+        let Batch { columns: arrays, lines, .. } = batch;
         let slots = slots(&mut random, rows, arrays.first().map_or(0, |array| array.len()), sampled);
         rows += slots.len() as u64;
         let mut read: Vec<&mut Column<'_>> =

@@ -55,6 +55,11 @@ impl Cells {
         self.codes.chunks_exact(self.width.max(1))
     }
 
+    /// The code of every cell in one column.
+    pub fn column(&self, column: usize) -> impl Iterator<Item = u32> {
+        self.codes[column.min(self.codes.len())..].iter().step_by(self.width.max(1)).copied()
+    }
+
     /// The number of rows of each cell.
     pub fn counts(&self) -> &[u32] {
         &self.counts
@@ -200,75 +205,43 @@ impl Tallies {
     /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new ones.
     /// `values` is larger than any value.
     pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
-        match groups * values <= 4 * self.entries.len() {
-            true => self.merge_dense(groups, went, values),
-            false => self.merge_sparse(groups, went, values),
-        }
-    }
-
-    /// Through a table of all groups by all values: where most of it is filled, or it is small.
-    fn merge_dense(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
-        let mut table = vec![0u32; groups * values];
-        for (old, new) in went.iter().enumerate() {
-            let row = &mut table[*new as usize * values..][..values];
-            for (value, count) in self.group(old) {
-                row[*value as usize] += count;
-            }
-        }
-        let mut merged =
-            Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::with_capacity(groups * values) };
-        merged.starts.push(0);
-        for row in table.chunks_exact(values.max(1)) {
-            let filled = row.iter().enumerate().filter(|(_, count)| **count > 0);
-            merged.entries.extend(filled.map(|(value, count)| (value as u32, *count)));
-            merged.starts.push(merged.entries.len() as u32);
-        }
-        merged.starts.resize(groups + 1, merged.entries.len() as u32);
-        merged
-    }
-
-    /// Group by group, with what occurs only.
-    fn merge_sparse(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
-        // Groups in the order of where they go (a counting sort), then each new group by a small scratch row.
-        let mut starts = vec![0u32; groups + 1];
+        // Groups in the order of where they go (a counting sort), then each new group by a row of counts.
+        let mut ends = vec![0u32; groups + 1];
         for new in went {
-            starts[*new as usize + 1] += 1;
+            ends[*new as usize + 1] += 1;
         }
         for group in 0..groups {
-            starts[group + 1] += starts[group];
+            ends[group + 1] += ends[group];
         }
-        let mut next = starts.clone();
+        // What is now the beginning of each group becomes its end while it is filled.
         let mut order = vec![0u32; went.len()];
-        for (old, new) in went.iter().enumerate() {
-            order[next[*new as usize] as usize] = old as u32;
-            next[*new as usize] += 1;
+        for (old, new) in (0..).zip(went) {
+            let next = &mut ends[*new as usize];
+            order[*next as usize] = old;
+            *next += 1;
         }
-        let mut merged = Tallies { starts: Vec::with_capacity(groups + 1), entries: Vec::new() };
-        merged.entries.reserve(self.entries.len());
-        merged.starts.push(0);
-        let mut scratch = vec![0u32; values];
-        let mut seen = Vec::with_capacity(values.min(1024));
-        for group in 0..groups {
-            match &order[starts[group] as usize..starts[group + 1] as usize] {
-                [only] => merged.entries.extend_from_slice(self.group(*only as usize)),
-                several => {
-                    for old in several {
-                        for (value, count) in self.group(*old as usize) {
-                            if scratch[*value as usize] == 0 {
-                                seen.push(*value);
-                            }
-                            scratch[*value as usize] += count;
-                        }
-                    }
-                    seen.sort_unstable();
-                    for value in seen.drain(..) {
-                        merged.entries.push((value, std::mem::take(&mut scratch[value as usize])));
-                    }
+        let mut row = Row { short: [0; SHORT_ROW], long: vec![0; values], seen: Vec::new() };
+        // Merging never makes entries more; a row's worth of room lets the last group write before it counts.
+        let mut entries = vec![(0, 0); self.entries.len() + values.min(SHORT_ROW)];
+        let mut starts = Vec::with_capacity(groups + 1);
+        let (mut start, mut len) = (0, 0);
+        starts.push(0);
+        for end in &ends[..groups] {
+            match &order[start..*end as usize] {
+                [only] => {
+                    let only = self.group(*only as usize);
+                    entries[len..len + only.len()].copy_from_slice(only);
+                    len += only.len();
                 }
+                several if values <= SHORT_ROW => len += row.add_short(self, several, &mut entries[len..]),
+                several => len += row.add_long(self, several, &mut entries[len..]),
             }
-            merged.starts.push(merged.entries.len() as u32);
+            start = *end as usize;
+            starts.push(len as u32);
         }
-        merged
+        entries.truncate(len);
+        entries.shrink_to_fit();
+        Tallies { starts, entries }
     }
 
     /// How often each of `values` values occurs in all groups together.
@@ -278,6 +251,53 @@ impl Tallies {
             totals[*value as usize] += u64::from(*count);
         }
         totals
+    }
+}
+
+/// Up to so many values a group's counts are read off one by one, whether they occur or not.
+const SHORT_ROW: usize = 64;
+
+/// How often each value occurs in a group that is put together; all zero in between.
+struct Row {
+    short: [u32; SHORT_ROW],
+    long: Vec<u32>,
+    seen: Vec<u32>,
+}
+
+impl Row {
+    /// Writes what some groups have together; returns how many entries that are. Which values occur is as good as
+    /// random, so nothing branches on it: each is written, and the next one over it unless it counts.
+    fn add_short(&mut self, tallies: &Tallies, groups: &[u32], entries: &mut [(u32, u32)]) -> usize {
+        for group in groups {
+            for (value, count) in tallies.group(*group as usize) {
+                self.short[*value as usize % SHORT_ROW] += count;
+            }
+        }
+        let mut filled = 0;
+        for (value, count) in (0..).zip(&mut self.short[..self.long.len()]) {
+            entries[filled] = (value, *count);
+            filled += usize::from(*count > 0);
+            *count = 0;
+        }
+        filled
+    }
+
+    /// The same where values are many: only those that occur are looked at.
+    fn add_long(&mut self, tallies: &Tallies, groups: &[u32], entries: &mut [(u32, u32)]) -> usize {
+        for (value, count) in groups.iter().flat_map(|group| tallies.group(*group as usize)) {
+            let known = &mut self.long[*value as usize];
+            if *known == 0 {
+                self.seen.push(*value);
+            }
+            *known += count;
+        }
+        self.seen.sort_unstable();
+        for (value, entry) in self.seen.iter().zip(entries) {
+            *entry = (*value, std::mem::take(&mut self.long[*value as usize]));
+        }
+        let filled = self.seen.len();
+        self.seen.clear();
+        filled
     }
 }
 
@@ -296,8 +316,8 @@ mod tests {
             let (groups, values): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
             let fine = Tallies::count(6, &groups, &values);
             let moved: Vec<u32> = groups.iter().map(|group| went[*group as usize]).collect();
-            prop_assert_eq!(fine.merge_dense(3, &went, 5), Tallies::count(3, &moved, &values));
-            prop_assert_eq!(fine.merge_sparse(3, &went, 5), Tallies::count(3, &moved, &values));
+            prop_assert_eq!(fine.merge(3, &went, 5), Tallies::count(3, &moved, &values));
+            prop_assert_eq!(fine.merge(3, &went, SHORT_ROW + 1), Tallies::count(3, &moved, &values));
             prop_assert_eq!(fine.totals(5).iter().sum::<u64>(), groups.len() as u64);
         }
 

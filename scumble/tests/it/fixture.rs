@@ -8,7 +8,9 @@ use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::{Found, Warrant};
 use scumble::source::{Format, Source, encode};
 use scumble::table::{Data, Role, Table, Tallies};
+use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 pub const STRATEGIES: [Strategy; 3] = [Strategy::BestFirst, Strategy::TopDown, Strategy::BottomUp];
 
@@ -96,7 +98,23 @@ impl<'a> Bound<'a> {
 
     /// The optimum, or `None` where the requirements cannot be met. Any other error is a failure.
     pub fn search(&self, strategy: Strategy) -> Option<Optimum> {
-        possible(incognito::search(&self.prepared.task, strategy)).map(Optimum::from)
+        possible(incognito::search(&self.prepared.task, strategy, &Watch::default())).map(Optimum::from)
+    }
+
+    /// The same, asked to stop when so many nodes were visited.
+    pub fn search_until(&self, strategy: Strategy, visits: u64) -> Result<Found, Error> {
+        let own: Arc<OnceLock<Watch>> = Arc::default();
+        let known = own.clone();
+        let watch = Watch::new(move |progress| {
+            if progress.done >= visits {
+                known.get().unwrap().stop();
+            }
+        });
+        own.set(watch.clone()).unwrap();
+        if visits == 0 {
+            watch.stop();
+        }
+        incognito::search(&self.prepared.task, strategy, &watch)
     }
 
     /// A release at these levels, or `None` where the requirements do not allow it.

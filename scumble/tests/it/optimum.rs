@@ -5,7 +5,9 @@ use crate::exact::Ground;
 use crate::fixture::{Bound, Example, STRATEGIES, read};
 use crate::oracle::{Demand, Outcome, least_cost};
 use crate::tables::{Asked, Drawn, Kind};
+use scumble::error::Error;
 use scumble::random::Random;
+use scumble::search::Warrant;
 
 const LOSSES: [&str; 3] = ["lm", "dm", "cm"];
 
@@ -115,6 +117,46 @@ fn assert_same_release(bound: &Bound<'_>, outcome: &Outcome, is_feasible: bool, 
         && (release.lm - outcome.lm).abs() < 1e-9
         && (release.cm - outcome.cm).abs() < 1e-9;
     assert!(same, "{what}: {release:?} against {outcome:?}");
+}
+
+/// A search that is stopped hands over a feasible node and a bound that no node is cheaper than.
+#[test]
+fn a_stopped_search_has_a_release_and_a_bound() {
+    let (mut stopped, mut finished) = (0, 0);
+    for seed in 0..60 {
+        let drawn = Drawn::new("stopped", seed);
+        let Some(asked) = drawn.ask(&mut Random::stream(8, seed), Kind::Recursive) else { continue };
+        let asked = [asked];
+        let outcomes = drawn.plain.outcomes(&asked[0].demands);
+        let rows = drawn.plain.rows;
+        let table = read(&drawn.file, b',', &drawn.policy(&asked, "lm", "0"));
+        for (loss, strategy) in LOSSES.into_iter().zip(STRATEGIES) {
+            let bound = Bound::new(&table, &drawn.policy(&asked, loss, "0.1"));
+            let Some(least) = least_cost(&outcomes, rows, rows / 10, loss) else { continue };
+            for after in [0, 1, 3, 10] {
+                let what = format!("seed {seed}, {loss}, {strategy:?}, stopped after {after}");
+                match bound.search_until(strategy, after) {
+                    Ok(found) => {
+                        let cost = found.cost.unwrap();
+                        let outcome = outcomes.iter().find(|outcome| outcome.levels == found.mapping.levels()).unwrap();
+                        assert!(outcome.is_feasible(rows, rows / 10), "{what}");
+                        assert_same_cost(loss, cost, outcome.cost(loss), &what);
+                        match found.warrant {
+                            Warrant::AtLeast(proven) => assert!(proven <= least + 1e-9 && proven < cost, "{what}"),
+                            _ => assert_same_cost(loss, cost, least, &what),
+                        }
+                        match found.warrant {
+                            Warrant::AtLeast(_) => stopped += 1,
+                            _ => finished += 1,
+                        }
+                    }
+                    Err(Error::Interrupted) => stopped += 1,
+                    Err(other) => panic!("{what}: {other}"),
+                }
+            }
+        }
+    }
+    assert!(stopped > 50 && finished > 50, "{stopped} stopped, {finished} finished");
 }
 
 fn compare_kind(name: &str, seeds: u64, kind: Kind) {

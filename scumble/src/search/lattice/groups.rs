@@ -1,32 +1,93 @@
 //! Groups of cells at a node of the lattice, and their roll-up to a coarser node.
 //!
 //! A group's key holds the node of each column in a bit field of its own, wide enough for the column's leaves, so
-//! rolling up replaces fields and needs no other data than the finer groups. Keys have as many 64-bit words as the
-//! columns need; one is the rule.
+//! rolling up replaces fields and needs no other data than the finer groups. Keys are as short as the columns allow:
+//! 32 bits hold the nine columns of the Adult table.
 
 use super::Node;
 use crate::search::Task;
 use crate::table::Tallies;
-use std::cell::RefCell;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// A key of `W` words.
-pub(super) type Key<const W: usize> = [u64; W];
+/// The nodes of a group, one for each column, in bit fields.
+pub(super) trait Key: Copy + Eq + Default + Debug + Send + Sync + 'static {
+    /// The node in a field.
+    fn node(&self, field: Field) -> u32;
+
+    /// The key with some bits of a field turned over.
+    fn flip(self, field: Field, bits: u32) -> Self;
+
+    /// Spreads keys that differ in few bits; the highest bits are the good ones.
+    fn hash(&self) -> u64;
+}
+
+/// The golden ratio in 64 bits: multiplicative hashing.
+const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Key for u32 {
+    #[inline]
+    fn node(&self, field: Field) -> u32 {
+        self >> field.shift & field.mask
+    }
+
+    #[inline]
+    fn flip(self, field: Field, bits: u32) -> u32 {
+        self ^ bits << field.shift
+    }
+
+    #[inline]
+    fn hash(&self) -> u64 {
+        u64::from(*self).wrapping_mul(SPREAD)
+    }
+}
+
+impl<const W: usize> Key for [u64; W]
+where
+    [u64; W]: Default,
+{
+    #[inline]
+    fn node(&self, field: Field) -> u32 {
+        (self[field.word] >> field.shift) as u32 & field.mask
+    }
+
+    #[inline]
+    fn flip(mut self, field: Field, bits: u32) -> [u64; W] {
+        self[field.word] ^= u64::from(bits) << field.shift;
+        self
+    }
+
+    #[inline]
+    fn hash(&self) -> u64 {
+        let hash = self.iter().fold(0u64, |hash, word| (hash.rotate_left(26) ^ word).wrapping_mul(SPREAD));
+        (hash ^ hash >> 32).wrapping_mul(SPREAD)
+    }
+}
 
 /// Where a column's node stands in a key.
 #[derive(Clone, Copy, Debug)]
-struct Field {
+pub(super) struct Field {
     word: usize,
     shift: u32,
-    mask: u64,
+    mask: u32,
+}
+
+/// How long keys must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Length {
+    /// 32 bits.
+    Half,
+    /// So many words of 64 bits.
+    Words(usize),
 }
 
 /// The bit fields of all columns, and the way of every node up its taxonomy.
 #[derive(Debug)]
 pub(super) struct Layout {
     fields: Vec<Field>,
-    words: usize,
-    /// `lifts[column][from][to - from - 1]`: the node of level `to` above each node of level `from`.
+    length: Length,
+    /// `lifts[column][from][to - from - 1]`: the bits in which each node of level `from` differs from the one above it
+    /// of level `to`.
     lifts: Vec<Vec<Vec<Vec<u32>>>>,
 }
 
@@ -40,104 +101,70 @@ impl Layout {
             if shift + bits > u64::BITS {
                 (word, shift) = (word + 1, 0);
             }
-            fields.push(Field { word, shift, mask: (1u64 << bits) - 1 });
+            fields.push(Field { word, shift, mask: u32::MAX >> (u32::BITS - bits) });
             shift += bits;
         }
-        let lifts = task
-            .taxonomies
-            .iter()
-            .map(|taxonomy| {
-                let top = taxonomy.height();
-                (0..top).map(|from| (from + 1..=top).map(|to| taxonomy.lift(from, to)).collect()).collect()
-            })
-            .collect();
-        Layout { fields, words: word + 1, lifts }
+        let lifts = task.taxonomies.iter().map(|taxonomy| {
+            let top = taxonomy.height();
+            let bits =
+                |from, to| (0..).zip(taxonomy.lift(from, to)).map(|(node, above): (u32, u32)| node ^ above).collect();
+            (0..top).map(|from| (from + 1..=top).map(|to| bits(from, to)).collect()).collect()
+        });
+        let lifts = lifts.collect();
+        let length = if word == 0 && shift <= u32::BITS { Length::Half } else { Length::Words(word + 1) };
+        Layout { fields, length, lifts }
     }
 
-    /// Words that a key needs.
-    pub(super) fn words(&self) -> usize {
-        self.words
+    /// How long keys must be.
+    pub(super) fn length(&self) -> Length {
+        self.length
     }
 
     /// The node of a column in a key.
-    pub(super) fn node<const W: usize>(&self, key: &Key<W>, column: usize) -> u32 {
-        let Field { word, shift, mask } = self.fields[column];
-        (key[word] >> shift & mask) as u32
+    pub(super) fn node<K: Key>(&self, key: &K, column: usize) -> u32 {
+        key.node(self.fields[column])
     }
 }
 
 /// The most slots that a hash table begins with.
 const FIRST_SLOTS: usize = 1 << 15;
 
-/// A hash table from keys to groups. It has room for all groups from the beginning where these are few, and grows with
-/// those that are found where they are many: rolling millions up to a few thousand then stays in cache. Each slot holds the round it was filled in and a group, so that a new round empties
-/// it without touching it.
+/// A slot with no group in it.
+const EMPTY: u32 = u32::MAX;
+
+/// Memory for putting groups together, used again and again.
 #[derive(Debug)]
-struct Slots {
-    round: u32,
-    slots: Vec<u64>,
+pub(super) struct Scratch<K> {
+    slots: Vec<u32>,
+    found: Vec<(K, u32)>,
 }
 
-impl Slots {
-    /// Empty, with at least 2^`bits` slots.
-    fn renew(&mut self, bits: u32) {
-        if self.round == u32::MAX {
-            self.slots.clear();
-            self.round = 0;
-        }
-        if self.slots.len() < 1 << bits {
-            self.slots.resize(1 << bits, 0);
-        }
-        self.round += 1;
+impl<K> Default for Scratch<K> {
+    fn default() -> Self {
+        Scratch { slots: Vec::new(), found: Vec::new() }
     }
-
-    /// The round, where a slot holds it.
-    fn round(&self) -> u64 {
-        u64::from(self.round) << 32
-    }
-
-    /// Puts groups into the first 2^`bits` slots, which are empty.
-    fn place<const W: usize>(&mut self, bits: u32, groups: &[(Key<W>, u32)]) {
-        let (round, last) = (self.round(), (1usize << bits) - 1);
-        for (group, (key, _)) in groups.iter().enumerate() {
-            let mut slot = (hash(key) >> (u64::BITS - bits)) as usize;
-            while self.slots[slot & last] ^ round <= u64::from(u32::MAX) {
-                slot += 1;
-            }
-            self.slots[slot & last] = round | group as u64;
-        }
-    }
-}
-
-thread_local! {
-    /// Kept by each thread, so that its memory is not asked for again and again.
-    static SLOTS: RefCell<Slots> = const { RefCell::new(Slots { round: 0, slots: Vec::new() }) };
 }
 
 /// Finer groups that some were rolled up from, and where each of them went.
-type From<const W: usize> = (Arc<Groups<W>>, Vec<u32>);
+type From<K> = (Arc<Groups<K>>, Vec<u32>);
 
 /// The groups at one node of the lattice. What the counted columns hold is put together only when it is asked for:
 /// many nodes are decided by their counts alone.
 #[derive(Debug)]
-pub(super) struct Groups<const W: usize> {
+pub(super) struct Groups<K> {
     pub(super) node: Node,
     /// The key of each group and its rows.
-    pub(super) groups: Vec<(Key<W>, u32)>,
+    pub(super) groups: Vec<(K, u32)>,
     tallies: OnceLock<Vec<Tallies>>,
     /// What the tallies are put together from, until they are.
-    from: Mutex<Option<From<W>>>,
+    from: Mutex<Option<From<K>>>,
 }
 
-impl<const W: usize> Groups<W> {
+impl<K: Key> Groups<K> {
     /// The cells themselves: the groups where nothing is generalized.
-    pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<W> {
+    pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<K> {
         let pack = |tuple: &[u32]| {
-            let mut key = [0; W];
-            for (code, field) in tuple.iter().zip(&layout.fields) {
-                key[field.word] |= u64::from(*code) << field.shift;
-            }
-            key
+            tuple.iter().zip(&layout.fields).fold(K::default(), |key, (code, field)| key.flip(*field, *code))
         };
         let groups = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
         Groups {
@@ -174,15 +201,17 @@ impl<const W: usize> Groups<W> {
         })
     }
 
-    /// The groups after some columns have gone up, each to a level, to reach `node`. `with_tallies` remembers the way
-    /// for the counted columns.
+    /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where so many rows are in
+    /// groups that are too small that nothing else is asked of them. `with_tallies` remembers the way for the counted
+    /// columns.
     pub(super) fn raise(
         self: &Arc<Self>,
+        scratch: &mut Scratch<K>,
         layout: &Layout,
-        node: Node,
-        columns: &[Step],
+        (node, columns): (Node, &[Step]),
         with_tallies: bool,
-    ) -> Groups<W> {
+        unless: Option<TooSmall>,
+    ) -> Option<Groups<K>> {
         let lifts: Vec<(Field, &[u32])> = columns
             .iter()
             .map(|step| {
@@ -190,79 +219,111 @@ impl<const W: usize> Groups<W> {
                 (layout.fields[step.column], lift)
             })
             .collect();
-        let raised = SLOTS.with_borrow_mut(|slots| match lifts[..] {
+        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+        let lift_all = |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
+        let groups = match (&lifts[..], with_tallies) {
             // One column is the rule for small tables, and worth a loop of its own.
-            [(Field { word, shift, mask }, lift)] => self.regroup(slots, with_tallies, |mut key| {
-                let node = lift[(key[word] >> shift & mask) as usize];
-                key[word] = key[word] & !(mask << shift) | u64::from(node) << shift;
-                key
-            }),
-            _ => self.regroup(slots, with_tallies, |mut key| {
-                for (Field { word, shift, mask }, lift) in &lifts {
-                    let node = lift[(key[*word] >> shift & mask) as usize];
-                    key[*word] = key[*word] & !(mask << shift) | u64::from(node) << shift;
-                }
-                key
-            }),
-        });
-        let (groups, went) = raised;
+            ([(field, lift)], false) => self.regroup::<false>(scratch, &mut went, |key| lifted(key, *field, lift)),
+            ([(field, lift)], true) => self.regroup::<true>(scratch, &mut went, |key| lifted(key, *field, lift)),
+            (_, false) => self.regroup::<false>(scratch, &mut went, lift_all),
+            (_, true) => self.regroup::<true>(scratch, &mut went, lift_all),
+        };
+        if unless.is_some_and(|too_small| too_small.are(groups.iter().map(|(_, rows)| *rows))) {
+            return None;
+        }
         let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-        Groups { node, groups, tallies: OnceLock::new(), from }
+        Some(Groups { node, groups: groups.to_vec(), tallies: OnceLock::new(), from })
     }
 
     /// The groups after each key has become another, and where each went if that is asked for.
+    ///
+    /// The hash table has room for all groups from the beginning where these are few, and grows with those that are
+    /// found where they are many: rolling millions up to a few thousand then stays in cache. Whether a key is new is
+    /// as good as random, so nothing branches on it: the place behind the last group always holds the key at hand, and
+    /// what is found in an empty slot is that place.
     #[inline]
-    fn regroup(
+    fn regroup<'a, const WENT: bool>(
         &self,
-        slots: &mut Slots,
-        with_tallies: bool,
-        lift: impl Fn(Key<W>) -> Key<W>,
-    ) -> (Vec<(Key<W>, u32)>, Vec<u32>) {
-        let mut bits = (2 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
-        slots.renew(bits);
-        let mut found: Vec<(Key<W>, u32)> = Vec::with_capacity(self.len().min(FIRST_SLOTS / 2));
-        let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
+        Scratch { slots, found }: &'a mut Scratch<K>,
+        went: &mut Vec<u32>,
+        lift: impl Fn(K) -> K,
+    ) -> &'a [(K, u32)] {
+        let mut bits = (4 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
+        let mut len = 0;
         let mut rest = self.groups.as_slice();
-        // Each turn fills the table half; then it is made twice as large.
-        loop {
-            let (round, room) = (slots.round(), 1usize << (bits - 1));
-            let table = &mut slots.slots[..1 << bits];
-            let last = table.len() - 1;
-            let mut done = rest.len();
-            for (at, (key, count)) in rest.iter().enumerate() {
-                let key = lift(*key);
-                let mut slot = (hash(&key) >> (u64::BITS - bits)) as usize;
-                let group = loop {
-                    let taken = table[slot & last] ^ round;
-                    if taken > u64::from(u32::MAX) {
-                        table[slot & last] = round | found.len() as u64;
-                        found.push((key, *count));
-                        break found.len() - 1;
-                    }
-                    let known = &mut found[taken as usize];
-                    if known.0 == key {
-                        known.1 += *count;
-                        break taken as usize;
-                    }
-                    slot += 1;
-                };
-                if with_tallies {
-                    went.push(group as u32);
-                }
-                if found.len() >= room {
-                    done = at + 1;
-                    break;
-                }
+        while !rest.is_empty() {
+            // The table is filled half; then it is made twice as large. Before that, as many groups are taken as find
+            // room even if all are new.
+            let room = self.len().min(1 << (bits - 1));
+            if found.len() <= room {
+                found.resize(room + 1, (K::default(), 0));
             }
-            rest = &rest[done..];
-            if rest.is_empty() {
-                return (found, went);
+            let table = renewed(slots, bits, &found[..len]);
+            let (last, known) = (table.len() - 1, &mut found[..=room]);
+            while !rest.is_empty() && (room - len > room / 8 || room == self.len()) {
+                let (now, later) = rest.split_at(rest.len().min(room - len));
+                rest = later;
+                for (key, count) in now {
+                    let key = lift(*key);
+                    known[len] = (key, 0);
+                    let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
+                    let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                    let mut entry = &mut known[group];
+                    while entry.0 != key {
+                        slot = (slot + 1) & last;
+                        group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                        entry = &mut known[group];
+                    }
+                    entry.1 += *count;
+                    table[slot] = group as u32;
+                    len += usize::from(group == len);
+                    if WENT {
+                        went.push(group as u32);
+                    }
+                }
             }
             bits += 1;
-            slots.renew(bits);
-            slots.place(bits, &found);
         }
+        &found[..len]
     }
+}
+
+/// A key with the node of a column replaced by the one above it.
+#[inline]
+fn lifted<K: Key>(key: K, field: Field, lift: &[u32]) -> K {
+    key.flip(field, lift[key.node(field) as usize])
+}
+
+/// Groups of fewer than `least` rows, with more than `limit` rows in all: whatever else is asked, they fail here and at
+/// every finer node, where they are smaller still.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooSmall {
+    pub(super) least: u64,
+    pub(super) limit: u64,
+}
+
+impl TooSmall {
+    /// Whether groups of these sizes are so.
+    pub(super) fn are(&self, sizes: impl Iterator<Item = u32>) -> bool {
+        let least = u32::try_from(self.least).unwrap_or(u32::MAX);
+        sizes.map(|rows| if rows < least { u64::from(rows) } else { 0 }).sum::<u64>() > self.limit
+    }
+}
+
+/// A hash table of 2^`bits` slots that holds these groups.
+fn renewed<'a, K: Key>(slots: &'a mut Vec<u32>, bits: u32, groups: &[(K, u32)]) -> &'a mut [u32] {
+    slots.resize(slots.len().max(1 << bits), EMPTY);
+    let table = &mut slots[..1 << bits];
+    table.fill(EMPTY);
+    let last = table.len() - 1;
+    for (group, (key, _)) in groups.iter().enumerate() {
+        let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
+        while table[slot] != EMPTY {
+            slot = (slot + 1) & last;
+        }
+        table[slot] = group as u32;
+    }
+    table
 }
 
 /// One column going up.
@@ -271,13 +332,4 @@ pub(super) struct Step {
     pub(super) column: usize,
     pub(super) from: usize,
     pub(super) to: usize,
-}
-
-/// Multiplicative hashing in two rounds, since keys differ in few bits; the highest bits are the good ones.
-fn hash<const W: usize>(key: &Key<W>) -> u64 {
-    let mut hash = 0u64;
-    for word in key {
-        hash = (hash.rotate_left(26) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-    (hash ^ hash >> 32).wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }

@@ -18,10 +18,11 @@
 //! Departure from the original: it lists all minimal feasible nodes and checks subsets of attributes first; here the
 //! cost steers, and roll-up makes full nodes cheap.
 
-use super::{Assessment, Engine, Lattice, Layout, Node};
+use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
 use crate::error::{Error, Result};
 use crate::recoding::Mapping;
 use crate::search::{Found, Task, Warrant};
+use crate::watch::Watch;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 use std::cmp::Ordering;
@@ -45,25 +46,29 @@ impl Strategy {
         [("best-first", Strategy::BestFirst), ("top-down", Strategy::TopDown), ("bottom-up", Strategy::BottomUp)];
 }
 
-/// The cheapest node, or an error that says how far the best one falls short.
-pub fn search(task: &Task, strategy: Strategy) -> Result<Found> {
+/// The cheapest node, or an error that says how far the best one falls short. A search that is stopped hands over the
+/// best node it has seen, with what is proven about those it has not.
+pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
     let layout = Layout::new(task);
-    match layout.words() {
-        1 => Search::<1>::run(task, lattice, layout, strategy),
-        2 => Search::<2>::run(task, lattice, layout, strategy),
-        3..=8 => Search::<8>::run(task, lattice, layout, strategy),
+    let _heeding = watch.heed();
+    // Within the threads' pool from the beginning: going there for every few nodes would cost more than these.
+    rayon::scope(|_| match layout.length() {
+        Length::Half => Search::<u32>::run(task, lattice, layout, strategy, watch),
+        Length::Words(1) => Search::<[u64; 1]>::run(task, lattice, layout, strategy, watch),
+        Length::Words(2) => Search::<[u64; 2]>::run(task, lattice, layout, strategy, watch),
+        Length::Words(3..=8) => Search::<[u64; 8]>::run(task, lattice, layout, strategy, watch),
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused, unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
-    }
+    })
 }
 
 /// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited does not depend on the
 /// number of threads.
 const AT_A_TIME: usize = 6;
 
-struct Search<'a, const W: usize> {
-    engine: Engine<'a, W>,
+struct Search<'a, K> {
+    engine: Engine<'a, K>,
     best: Option<(f64, Node)>,
     seen: FxHashMap<Node, Assessment>,
     /// Nodes below which nothing is feasible; none is finer than another.
@@ -72,32 +77,39 @@ struct Search<'a, const W: usize> {
     hopeful: Vec<Node>,
     /// Floors of visited nodes, where they say more than the bound.
     floors: Vec<(f64, Node)>,
+    watch: &'a Watch,
 }
 
-impl<'a, const W: usize> Search<'a, W> {
-    fn run(task: &'a Task, lattice: Lattice, layout: Layout, strategy: Strategy) -> Result<Found> {
+impl<'a, K: Key> Search<'a, K> {
+    fn run(task: &'a Task, lattice: Lattice, layout: Layout, strategy: Strategy, watch: &'a Watch) -> Result<Found> {
         let mut search = Search {
-            engine: Engine::<W>::new(task, lattice, layout),
+            engine: Engine::<K>::new(task, lattice, layout),
             best: None,
             seen: FxHashMap::default(),
             hopeless: Vec::new(),
             hopeful: Vec::new(),
             floors: Vec::new(),
+            watch,
         };
-        match strategy {
+        let least = match strategy {
             Strategy::BestFirst => search.best_first(),
             Strategy::TopDown => search.top_down(),
             Strategy::BottomUp => search.bottom_up(),
-        }
+        };
         search.settle();
         let lattice = &search.engine.lattice;
         let (space, visited) = (lattice.space(), search.seen.len() as u64);
         match search.best {
             Some((cost, node)) => {
                 let mapping = Mapping::Levels(lattice.levels(node));
+                let warrant = match least.filter(|least| *least < cost) {
+                    None => Warrant::Optimal,
+                    Some(least) => Warrant::AtLeast(search.engine.reported(least)),
+                };
                 let cost = Some(search.engine.reported(cost));
-                Ok(Found { mapping, warrant: Warrant::Optimal, cost, space: Some(space.into()), visited })
+                Ok(Found { mapping, warrant, cost, space: Some(space.into()), visited })
             }
+            None if least.is_some() => Err(Error::Interrupted),
             None => Err(Error::CannotBeMet {
                 reason: format!(
                     "none of {space} recodings holds with at most {} of {} rows suppressed; lower the requirement or \
@@ -118,6 +130,7 @@ impl<'a, const W: usize> Search<'a, W> {
         for (node, assessment) in nodes.iter().zip(assessed) {
             self.learn(*node, assessment);
         }
+        self.watch.progress("search", self.seen.len() as u64, None);
     }
 
     fn learn(&mut self, node: Node, assessment: Assessment) {
@@ -160,7 +173,8 @@ impl<'a, const W: usize> Search<'a, W> {
         finer.map(|(floor, _)| *floor).fold(self.engine.bound(node), f64::max)
     }
 
-    fn best_first(&mut self) {
+    /// Each order ends with nothing, or with the least that a node it has not seen may cost if it was stopped.
+    fn best_first(&mut self) -> Option<f64> {
         self.visit(&[self.engine.lattice.top()]);
         let mut open = BinaryHeap::from([Open { bound: 0.0, node: self.engine.lattice.bottom() }]);
         let mut front: Vec<Open> = Vec::with_capacity(AT_A_TIME);
@@ -188,7 +202,10 @@ impl<'a, const W: usize> Search<'a, W> {
                 }
             }
             if front.is_empty() {
-                return;
+                return None;
+            }
+            if self.watch.stopped() {
+                return front.iter().chain(open.peek()).map(|open| open.bound).min_by(f64::total_cmp);
             }
             let mut probes: Vec<Node> = Vec::with_capacity(front.len());
             for Open { node, .. } in &front {
@@ -205,7 +222,7 @@ impl<'a, const W: usize> Search<'a, W> {
     /// Goes down from the best node while that costs no more: of two releases with one cost the finer is better. LM
     /// differs wherever its bound does, so there only levels that lose the same are tried.
     fn settle(&mut self) {
-        while let Some((cost, best)) = self.best {
+        while let Some((cost, best)) = self.best.filter(|_| !self.watch.stopped()) {
             let lattice = &self.engine.lattice;
             let finer: Vec<Node> = (0..lattice.columns())
                 .filter_map(|column| lattice.lowered(best, column))
@@ -246,20 +263,28 @@ impl<'a, const W: usize> Search<'a, W> {
         (!self.is_dear(cheapest.0)).then_some(cheapest.1)
     }
 
-    fn top_down(&mut self) {
+    fn top_down(&mut self) -> Option<f64> {
         for node in self.engine.lattice.by_height().into_iter().rev() {
+            if self.watch.stopped() {
+                return Some(self.engine.bound(self.engine.lattice.bottom()));
+            }
             if !self.is_hopeless(node) {
                 self.visit(&[node]);
             }
         }
+        None
     }
 
-    fn bottom_up(&mut self) {
+    fn bottom_up(&mut self) -> Option<f64> {
         for node in self.engine.lattice.by_height() {
+            if self.watch.stopped() {
+                return Some(self.engine.bound(self.engine.lattice.bottom()));
+            }
             if !self.is_dear(self.bound(node)) {
                 self.visit(&[node]);
             }
         }
+        None
     }
 }
 

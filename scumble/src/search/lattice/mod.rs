@@ -14,8 +14,8 @@ use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{Group, Monotone, Requirement, all_hold};
 use crate::search::Task;
 use crate::taxonomy::Level;
-use groups::{Groups, Layout, Step};
-use std::sync::{Arc, RwLock};
+use groups::{Groups, Key, Layout, Length, Scratch, Step, TooSmall};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
 const KEPT_GROUPS: usize = 1 << 24;
@@ -37,7 +37,7 @@ pub struct Assessment {
 }
 
 /// Knows and judges the groups at each node.
-pub struct Engine<'a, const W: usize> {
+struct Engine<'a, K> {
     task: &'a Task,
     lattice: Lattice,
     layout: Layout,
@@ -50,30 +50,36 @@ pub struct Engine<'a, const W: usize> {
     always: bool,
     /// Whether unions of groups that hold do.
     mergeable: bool,
-    /// Groups of fewer rows fail for certain.
-    least_rows: u64,
+    /// When too many rows are in groups that fail for their size alone.
+    too_small: TooSmall,
     /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
     order: Vec<usize>,
-    kept: RwLock<Kept<W>>,
+    kept: RwLock<Kept<K>>,
+    /// Memory for roll-up that no thread uses now.
+    idle: Mutex<Vec<Scratch<K>>>,
     rows: u64,
 }
 
+/// The rows with each leaf of a column.
+fn rows_of(task: &Task, column: usize) -> Vec<u64> {
+    let mut rows = vec![0; task.taxonomies[column].codes() as usize];
+    for (code, count) in task.cells.column(column).zip(task.cells.counts()) {
+        rows[code as usize] += u64::from(*count);
+    }
+    rows
+}
+
 /// Groups of nodes seen before.
-struct Kept<const W: usize> {
+struct Kept<K> {
     /// Each with the number of its groups; the cells first.
-    nodes: Vec<(usize, Node, Arc<Groups<W>>)>,
+    nodes: Vec<(usize, Node, Arc<Groups<K>>)>,
     weight: usize,
 }
 
-impl<'a, const W: usize> Engine<'a, W> {
+impl<'a, K: Key> Engine<'a, K> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
-        let mut rows_of: Vec<Vec<u64>> = task.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
-        for (tuple, count) in task.cells.tuples().zip(task.cells.counts()) {
-            for (rows, code) in rows_of.iter_mut().zip(tuple) {
-                rows[*code as usize] += u64::from(*count);
-            }
-        }
+        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len()).map(|column| rows_of(task, column)).collect();
         let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
             let lost = |level: &Level| {
                 let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
@@ -102,10 +108,14 @@ impl<'a, const W: usize> Engine<'a, W> {
             marginals,
             shares,
             always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
-            least_rows: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+            too_small: TooSmall {
+                least: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+                limit: task.suppressible,
+            },
             order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
             rows: task.rows(),
+            idle: Mutex::default(),
             kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
             task,
             lattice,
@@ -157,28 +167,38 @@ impl<'a, const W: usize> Engine<'a, W> {
     /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the columns that join
     /// most groups first. Every step on the way is kept for other nodes. Few groups go up one column at a time, so that
     /// more steps can be shared; many go up all columns at once, since large steps between would not stay in cache.
-    fn groups(&self, node: Node) -> Arc<Groups<W>> {
+    /// `None` where the node is hopeless because too many groups are too small, and nothing else is to be known of it.
+    fn groups(&self, node: Node) -> Option<Arc<Groups<K>>> {
         let mut groups = self.smallest_start(node);
-        loop {
+        let mut scratch = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let reached = loop {
             let step = |column: &usize| {
                 let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
                 (from < to).then_some(Step { column: *column, from, to })
             };
             let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
             if steps.is_empty() {
-                return groups;
+                break Some(groups);
             }
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
             }
-            let reached = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
-            groups = Arc::new(groups.raise(&self.layout, reached, &steps, !self.task.tallies.is_empty()));
+            let next = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
+            // Floors of other losses are drawn from groups, those of hopeless nodes too.
+            let unless = (next == node && self.bound_is_floor()).then_some(self.too_small);
+            let with_tallies = !self.task.tallies.is_empty();
+            let Some(raised) = groups.raise(&mut scratch, &self.layout, (next, &steps), with_tallies, unless) else {
+                break None;
+            };
+            groups = Arc::new(raised);
             self.keep(&groups);
-        }
+        };
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        reached
     }
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
-    fn smallest_start(&self, node: Node) -> Arc<Groups<W>> {
+    fn smallest_start(&self, node: Node) -> Arc<Groups<K>> {
         let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut best = &kept.nodes[0];
         for other in &kept.nodes[1..] {
@@ -190,7 +210,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Keeps groups for later; where there is no room, the largest go first, since the smallest help most.
-    fn keep(&self, groups: &Arc<Groups<W>>) {
+    fn keep(&self, groups: &Arc<Groups<K>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.weight += groups.weight();
         kept.nodes.push((groups.len(), groups.node, groups.clone()));
@@ -203,7 +223,10 @@ impl<'a, const W: usize> Engine<'a, W> {
 
     /// Judges the groups at a node.
     pub fn assess(&self, node: Node) -> Assessment {
-        let groups = self.groups(node);
+        let Some(groups) = self.groups(node) else {
+            let floor = self.bound(node);
+            return Assessment { cost: f64::INFINITY, feasible: false, hopeless: true, floor };
+        };
         let judged = self.judge(&groups);
         let limit = self.task.suppressible;
         let hopeless = if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
@@ -215,12 +238,11 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Goes through the groups until it is certain that too many rows fail here and at every finer node.
-    fn judge(&self, groups: &Groups<W>) -> Judged {
+    fn judge(&self, groups: &Groups<K>) -> Judged {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
-        let too_small = groups.sizes().filter(|rows| *rows < self.least_rows);
-        if too_small.sum::<u64>() > task.suppressible {
+        if self.too_small.are(groups.groups.iter().map(|(_, rows)| *rows)) {
             return Judged { suppressed: u64::MAX, never: u64::MAX, ..judged };
         }
         let tallies = groups.tallies(&task.values);
@@ -245,7 +267,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Requirements that compare a group with the whole must hold against the released rows as well.
-    fn holds_against_release(&self, groups: &Groups<W>, failing: &[usize]) -> bool {
+    fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> bool {
         let tallies = groups.tallies(&self.task.values);
         let mut released: Vec<Vec<u64>> =
             tallies.iter().zip(&self.task.values).map(|(tally, values)| tally.totals(*values)).collect();
@@ -265,7 +287,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// The cost of a release at a node.
-    fn cost(&self, groups: &Groups<W>, judged: &Judged) -> f64 {
+    fn cost(&self, groups: &Groups<K>, judged: &Judged) -> f64 {
         let Judged { failing, suppressed, .. } = judged;
         match self.task.loss {
             Loss::Lm => {
@@ -294,7 +316,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// What no coarser node's release can cost less than: the loss without suppression, which only grows by merging.
-    fn floor(&self, groups: &Groups<W>) -> f64 {
+    fn floor(&self, groups: &Groups<K>) -> f64 {
         match self.task.loss {
             Loss::Lm => self.bound(groups.node),
             Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
@@ -303,7 +325,7 @@ impl<'a, const W: usize> Engine<'a, W> {
     }
 
     /// Rows of a group outside its majority label.
-    fn minority(&self, groups: &Groups<W>, group: usize) -> u64 {
+    fn minority(&self, groups: &Groups<K>, group: usize) -> u64 {
         let labels = self.task.target.map(|target| &groups.tallies(&self.task.values)[target]);
         labels.map_or(0, |labels| minority(labels.group(group)))
     }

@@ -4,6 +4,7 @@ use super::block::Scratch;
 use super::file::SpillWriter;
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held};
+use crate::tidy::Temporary;
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -63,16 +64,16 @@ impl SpillFolder {
             let mut builder = DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            match builder.create(&path) {
+            let ((), temporary) = match Temporary::make(&path, || builder.create(&path)) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 made => made.map_err(failed)?,
-            }
+            };
             let lock_path = path.join(LOCK);
             match create_private(&lock_path) {
                 Ok(lock) if is_held(&lock, &lock_path) => {
                     #[cfg(unix)]
                     super::leftovers::remove(parent, &path);
-                    return Ok(SpillFolder { folder: Arc::new(Folder::new(path, lock)) });
+                    return Ok(SpillFolder { folder: Arc::new(Folder::new(path, lock, temporary)) });
                 }
                 // Between its making and its lock another run took it for abandoned.
                 Ok(_) => _ = std::fs::remove_dir(&path),
@@ -123,6 +124,7 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Locked until the folder is gone.
     _lock: File,
+    _temporary: Temporary,
     files: AtomicU64,
     pub(super) read: AtomicU64,
     written: AtomicU64,
@@ -132,11 +134,21 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    fn new(path: PathBuf, lock: File) -> Folder {
+    fn new(path: PathBuf, lock: File, temporary: Temporary) -> Folder {
         let zero = || AtomicU64::new(0);
         let most = AtomicU64::new(u64::MAX);
         let scratch = Mutex::default();
-        Folder { path, _lock: lock, files: zero(), read: zero(), written: zero(), held: zero(), most, scratch }
+        Folder {
+            path,
+            _lock: lock,
+            _temporary: temporary,
+            files: zero(),
+            read: zero(),
+            written: zero(),
+            held: zero(),
+            most,
+            scratch,
+        }
     }
 
     /// The number and the path of a new file, which is not made yet.
