@@ -51,7 +51,7 @@ pub enum Recoding {
     Regions {
         /// The quasi-identifiers, in the table's order.
         attributes: Vec<String>,
-        /// The nodes of the partition tree, the root first and each before its parts.
+        /// The nodes of the partition tree, each followed by its parts.
         nodes: Vec<SavedNode>,
     },
 }

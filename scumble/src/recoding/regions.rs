@@ -238,14 +238,15 @@ impl Regions {
     }
 }
 
-/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, the root first and each before its
-/// parts: a nested form would be as deep as the tree, and readers of JSON give up on deep ones.
+/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, each followed by its parts with all
+/// that belongs to them: it can be written while the tree is found, and it is not nested, where readers of JSON give up on
+/// what is as deep as a tree may be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SavedNode {
     /// One region.
     Region,
-    /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent) from the rest.
+    /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent), then the rest.
     #[serde(rename_all = "kebab-case")]
     Threshold {
         /// The column.
@@ -253,8 +254,6 @@ pub enum SavedNode {
         /// The greatest number of the first part; where absent, missing values are set apart from all numbers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         up_to: Option<f64>,
-        /// Both parts.
-        parts: [u32; 2],
     },
     /// A node of a hierarchy parted.
     Children {
@@ -262,56 +261,67 @@ pub enum SavedNode {
         attribute: String,
         /// The level of the children.
         level: usize,
-        /// Children by label.
-        parts: Vec<(String, u32)>,
+        /// Their labels, in the order of the parts.
+        labels: Vec<String>,
     },
+}
+
+impl RegionNode {
+    /// The node by name, without its parts.
+    fn saved(&self, columns: Columns<'_>) -> SavedNode {
+        match self {
+            RegionNode::Region => SavedNode::Region,
+            RegionNode::Threshold { column, up_to, .. } => {
+                SavedNode::Threshold { attribute: columns.names[*column].clone(), up_to: *up_to }
+            }
+            RegionNode::Children { column, level, children } => {
+                let known = columns.taxonomies[*column].level(*level);
+                let labels = children.iter().map(|(index, _)| known.label(*index).to_string()).collect();
+                SavedNode::Children { attribute: columns.names[*column].clone(), level: *level, labels }
+            }
+        }
+    }
 }
 
 impl Regions {
     /// The tree by name.
     pub(super) fn saved(&self, columns: Columns<'_>) -> Vec<SavedNode> {
-        let node = |node: &RegionNode| match node {
-            RegionNode::Region => SavedNode::Region,
-            RegionNode::Threshold { column, up_to, below, above, .. } => SavedNode::Threshold {
-                attribute: columns.names[*column].clone(),
-                up_to: *up_to,
-                parts: [*below, *above],
-            },
-            RegionNode::Children { column, level, children } => {
-                let known = columns.taxonomies[*column].level(*level);
-                let part = |(index, child): &(u32, u32)| (known.label(*index).to_string(), *child);
-                let parts = children.iter().map(part).collect();
-                SavedNode::Children { attribute: columns.names[*column].clone(), level: *level, parts }
+        let mut saved = Vec::with_capacity(self.nodes.len());
+        let mut next = vec![0u32];
+        while let Some(at) = next.pop() {
+            let node = &self.nodes[at as usize];
+            saved.push(node.saved(columns));
+            match node {
+                RegionNode::Region => {}
+                RegionNode::Threshold { below, above, .. } => next.extend([above, below]),
+                RegionNode::Children { children, .. } => next.extend(children.iter().rev().map(|(_, child)| child)),
             }
-        };
-        self.nodes.iter().map(node).collect()
+        }
+        saved
     }
 
     /// A saved tree in the codes of a table. The tree may have been grown without missing values; here they get the
     /// branch that they would have had.
     pub(super) fn bind(saved: &[SavedNode], columns: Columns<'_>, file: &Path) -> Result<Regions> {
-        let regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
-        let reached = vec![false; saved.len()];
-        let mut bound = Bound { saved, columns, file, reached, labels: HashMap::new(), regions, next: vec![(0, 0)] };
-        while let Some((saved, at)) = bound.next.pop() {
-            bound.bind(saved, at)?;
+        let nodes = vec![RegionNode::Region];
+        let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
+        saved.iter().try_for_each(|node| bound.bind(node))?;
+        match bound.next.is_empty() {
+            true => Ok(Regions { nodes: bound.nodes, style: Style::Cover }.with_missing_apart(columns.axes)),
+            false => Err(bound.mismatch("its tree ends early".into())),
         }
-        Ok(bound.regions.with_missing_apart(columns.axes))
     }
 }
 
 /// A saved tree on its way into the codes of a table.
 struct Bound<'a> {
-    saved: &'a [SavedNode],
     columns: Columns<'a>,
     file: &'a Path,
-    /// Saved nodes that some node before them has named.
-    reached: Vec<bool>,
     /// The labels of a level of a column's tree.
     labels: HashMap<(usize, usize), HashMap<&'a str, u32>>,
-    regions: Regions,
-    /// Saved nodes that are still to be bound, each with its number among the bound ones.
-    next: Vec<(u32, u32)>,
+    nodes: Vec<RegionNode>,
+    /// The numbers of the nodes that are still to come, the next one last; none for what the table has no place for.
+    next: Vec<Option<u32>>,
 }
 
 impl Bound<'_> {
@@ -321,72 +331,61 @@ impl Bound<'_> {
 
     fn column(&self, name: &String) -> Result<usize> {
         let found = self.columns.names.iter().position(|known| known == name);
-        found.ok_or_else(|| self.mismatch(format!("it splits {}, which is not a quasi-identifier here", quoted(name))))
+        let unknown = || self.mismatch(format!("it splits {}, which is not a quasi-identifier here", quoted(name)));
+        found.ok_or_else(unknown)
     }
 
-    /// A new node for a part of a saved one, which must come after it and belong to no other.
-    fn part(&mut self, of: u32, saved: u32) -> Result<u32> {
-        let reached = self.reached.get_mut(saved as usize).filter(|reached| saved > of && !**reached);
-        let Some(reached) = reached else {
-            return Err(self.mismatch(format!("node {of} has the part {saved}, and that makes no tree")));
-        };
-        *reached = true;
-        let at = self.regions.nodes.len() as u32;
-        self.regions.nodes.push(RegionNode::Region);
-        self.next.push((saved, at));
-        Ok(at)
+    fn push(&mut self) -> u32 {
+        self.nodes.push(RegionNode::Region);
+        self.nodes.len() as u32 - 1
     }
 
-    fn bind(&mut self, saved: u32, at: u32) -> Result<()> {
-        let all = self.saved;
-        let node = all.get(saved as usize).ok_or_else(|| self.mismatch("it has no nodes".into()))?;
-        self.regions.nodes[at as usize] = match node {
+    fn bind(&mut self, saved: &SavedNode) -> Result<()> {
+        let at = self.next.pop().ok_or_else(|| self.mismatch("its tree has ended, and more nodes come".into()))?;
+        let node = match saved {
             SavedNode::Region => RegionNode::Region,
-            SavedNode::Threshold { attribute, up_to, parts } => {
+            SavedNode::Threshold { attribute, up_to } => {
                 let column = self.column(attribute)?;
                 let Axis::Ordered(axis) = &self.columns.axes[column] else {
                     return Err(self.mismatch(format!("{} has no numbers to split here", quoted(attribute))));
                 };
                 // Without a missing value in the table, no code goes to the missing side.
                 let before = up_to.map_or(axis.missing.unwrap_or(u64::MAX), |number| axis.above(number));
-                let (below, above) = (self.part(saved, parts[0])?, self.part(saved, parts[1])?);
+                let (below, above) = (self.push(), self.push());
+                self.next.extend([above, below].map(|part| at.map(|_| part)));
                 RegionNode::Threshold { column, before, up_to: *up_to, below, above }
             }
-            SavedNode::Children { attribute, level, parts } => {
+            SavedNode::Children { attribute, level, labels } => {
                 let column = self.column(attribute)?;
-                let children = self.children(column, *level, saved, parts)?;
+                let known = self.children(column, *level, labels);
+                let parts: Vec<Option<u32>> =
+                    known.iter().map(|index| index.filter(|_| at.is_some()).map(|_| self.push())).collect();
+                self.next.extend(parts.iter().rev());
+                let mut children: Vec<(u32, u32)> =
+                    known.iter().zip(&parts).filter_map(|(index, part)| Some(((*index)?, (*part)?))).collect();
+                children.sort_unstable();
+                if children.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+                    return Err(self.mismatch(format!("two parts of {} have one label", quoted(attribute))));
+                }
                 RegionNode::Children { column, level: *level, children }
             }
         };
+        if let Some(at) = at {
+            self.nodes[at as usize] = node;
+        }
         Ok(())
     }
 
-    /// The parts of a split by labels. Labels that the table's tree does not have are passed over: no row can go there.
-    fn children(
-        &mut self,
-        column: usize,
-        level: usize,
-        saved: u32,
-        parts: &[(String, u32)],
-    ) -> Result<Vec<(u32, u32)>> {
+    /// The number of each label within a level. What the table's tree does not have is passed over: no row can go there.
+    fn children(&mut self, column: usize, level: usize, labels: &[String]) -> Vec<Option<u32>> {
         let columns = self.columns;
         let taxonomy = &columns.taxonomies[column];
         if !matches!(columns.axes[column], Axis::Tree(_)) || level >= taxonomy.height() {
-            return Ok(Vec::new());
+            return vec![None; labels.len()];
         }
         let known = taxonomy.level(level);
         let number = || (0..known.len() as u32).map(|index| (known.label(index), index)).collect();
-        let mut children = Vec::new();
-        for (label, part) in parts {
-            let found = self.labels.entry((column, level)).or_insert_with(number).get(label.as_str()).copied();
-            if let Some(index) = found {
-                children.push((index, self.part(saved, *part)?));
-            }
-        }
-        children.sort_unstable();
-        match children.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-            true => Err(self.mismatch(format!("node {saved} has two parts of one label"))),
-            false => Ok(children),
-        }
+        let numbers = self.labels.entry((column, level)).or_insert_with(number);
+        labels.iter().map(|label| numbers.get(label.as_str()).copied()).collect()
     }
 }

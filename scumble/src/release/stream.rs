@@ -124,11 +124,11 @@ impl Stream<'_> {
                 self.rules.as_mut().map_or(Ok(()), Rules::region)
             }
             Grown::Split(choice, parts) => {
-                self.open(choice)?;
+                self.split(choice)?;
                 for (part, places) in parts.iter().zip(parts_of(choice, places, self.axes)) {
                     self.regions(part, &places, finished, next, regions)?;
                 }
-                self.close()
+                Ok(())
             }
         }
     }
@@ -200,12 +200,8 @@ fn extents(layout: &Layout, words: &[u32], rows: std::ops::Range<usize>) -> Vec<
 }
 
 impl Receiver for Stream<'_> {
-    fn open(&mut self, choice: &Choice) -> Result<()> {
-        self.rules.as_mut().map_or(Ok(()), |rules| rules.open(choice))
-    }
-
-    fn close(&mut self) -> Result<()> {
-        self.rules.as_mut().map_or(Ok(()), Rules::close)
+    fn split(&mut self, choice: &Choice) -> Result<()> {
+        self.rules.as_mut().map_or(Ok(()), |rules| rules.split(choice))
     }
 
     fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()> {

@@ -117,11 +117,8 @@ pub struct Finished<'a> {
 
 /// Who is told what was decided, depth first.
 pub trait Receiver {
-    /// A split; its parts follow, each told by one of these calls, then [`close`](Self::close).
-    fn open(&mut self, choice: &Choice) -> Result<()>;
-
-    /// All parts of the last open split were told.
-    fn close(&mut self) -> Result<()>;
+    /// A split; its parts follow, each told by one of these calls.
+    fn split(&mut self, choice: &Choice) -> Result<()>;
 
     /// A partition whose every split is made, in the box `places`.
     fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()>;
@@ -279,11 +276,11 @@ impl<R: Receiver> Disk<'_, R> {
             Limb::Leaf(stock, plain) if self.limits.fits(&stock) => self.finish(stock, places, plain),
             Limb::Leaf(stock, plain) => each(self, stock, places, plain),
             Limb::Split(choice, limbs) => {
-                self.receiver.open(&choice)?;
+                self.receiver.split(&choice)?;
                 for (limb, part) in limbs.into_iter().zip(parts_of(&choice, places, self.growth.axes)) {
                     self.descend(limb, &part, each)?;
                 }
-                self.receiver.close()
+                Ok(())
             }
         }
     }
