@@ -7,7 +7,7 @@ use crate::policy::{Algorithm, Policy, Required, Surveyed};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Mapping, Place, Regions, Style};
 use crate::release::{
-    Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Totals, wide,
+    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Totals, wide,
 };
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
@@ -314,6 +314,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         None => None,
         Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
     };
+    let sink = Background::new(sink, 2);
     let stream = Stream {
         axes: &known.axes,
         style: policy.search.partitioning.style,

@@ -24,7 +24,7 @@ pub(crate) use rows::is_releasable;
 pub(crate) use rows::wide;
 pub use rows::{Rows, schema};
 pub use rules::Rules;
-pub use sink::Sink;
+pub use sink::{Background, Sink};
 pub use stream::{From, Stream, Totals};
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};

@@ -9,10 +9,12 @@ use arrow_ipc::writer::FileWriter;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
 
 /// A file that takes batches of rows.
 pub struct Sink {
@@ -25,6 +27,9 @@ enum Kind {
     Parquet(Box<ArrowWriter<BufWriter<File>>>),
     Arrow(Box<FileWriter<BufWriter<File>>>),
 }
+
+/// Rows of a Parquet row group, whose columns are gathered in memory.
+const ROW_GROUP: usize = 1 << 18;
 
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 20;
@@ -46,7 +51,12 @@ impl Sink {
                 Kind::Csv { file, delimiter }
             }
             Format::Parquet => {
-                let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                // Statistics of column chunks are enough for readers that skip; those of pages cost more than they bring.
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::SNAPPY)
+                    .set_statistics_enabled(EnabledStatistics::Chunk)
+                    .set_max_row_group_row_count(Some(ROW_GROUP))
+                    .build();
                 let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
                 Kind::Parquet(Box::new(writer.map_err(|error| failed(error.into()))?))
             }
@@ -79,6 +89,48 @@ impl Sink {
                 let mut file = writer.into_inner().map_err(|error| failure(target, error))?;
                 flushed(file.flush())
             }
+        }
+    }
+}
+
+/// A sink that writes on a thread of its own, a few batches behind.
+pub struct Background {
+    sender: Option<mpsc::SyncSender<RecordBatch>>,
+    thread: Option<JoinHandle<Result<()>>>,
+}
+
+impl Background {
+    /// Moves a sink to a thread of its own; at most so many batches wait for it.
+    pub fn new(mut sink: Sink, waiting: usize) -> Background {
+        let (sender, receiver) = mpsc::sync_channel::<RecordBatch>(waiting);
+        let thread = std::thread::spawn(move || {
+            for batch in receiver {
+                sink.write(&batch)?;
+            }
+            sink.finish()
+        });
+        Background { sender: Some(sender), thread: Some(thread) }
+    }
+
+    /// Hands over more rows. An error may be that of an earlier batch.
+    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
+        match self.sender.as_ref().map(|sender| sender.send(batch)) {
+            Some(Ok(())) => Ok(()),
+            // The thread has ended before its time, and says why.
+            _ => self.join().and(Err(Error::Defect)),
+        }
+    }
+
+    /// Waits until everything is written.
+    pub fn finish(mut self) -> Result<()> {
+        self.join()
+    }
+
+    fn join(&mut self) -> Result<()> {
+        self.sender = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            _ => Err(Error::Defect),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! has them. So the order is a function of what is released, as it is for tables in memory, and says nothing about the
 //! input's.
 
-use super::Sink;
+use super::Background;
 use super::rules::Rules;
 use crate::error::{Error, Result};
 use crate::recoding::{Place, Style};
@@ -25,7 +25,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// Rows that are written at a time.
-const BATCH: usize = 65_536;
+const BATCH: usize = 16_384;
 
 /// Where the values of a released column come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub struct Stream<'a> {
     /// Turns bytes that travelled back into values.
     pub converter: Option<&'a RowConverter>,
     /// Where rows go.
-    pub sink: Sink,
+    pub sink: Background,
     /// What errors call it.
     pub target: &'a Path,
     /// Where rows of a region that is too large for memory wait.
@@ -145,7 +145,7 @@ impl Stream<'_> {
             }
             let batch =
                 self.batch(&regions[first..], start..end, order, payload).map_err(|error| self.broken(error))?;
-            self.sink.write(&batch)?;
+            self.sink.write(batch)?;
             start = end;
         }
         Ok(())
@@ -187,6 +187,25 @@ impl Stream<'_> {
     }
 }
 
+/// Sorts rows by what travels with them. The first bytes decide most comparisons, so they lie beside the rows.
+fn sort_by_payload(rows: &mut [u32], payload: &Records) {
+    let mut keyed: Vec<(u128, u32)> = rows
+        .iter()
+        .map(|row| {
+            let bytes = payload.payload(*row as usize);
+            let mut first = [0; 16];
+            let length = bytes.len().min(16);
+            first[..length].copy_from_slice(&bytes[..length]);
+            (u128::from_be_bytes(first), *row)
+        })
+        .collect();
+    let rest = |row: u32| payload.payload(row as usize);
+    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(rest(b.1))));
+    for (row, (_, sorted)) in rows.iter_mut().zip(keyed) {
+        *row = sorted;
+    }
+}
+
 /// The ends of some points in every column.
 fn extents(layout: &Layout, words: &[u32], rows: std::ops::Range<usize>) -> Vec<Extent> {
     let mut extents = vec![Extent { first: u64::MAX, last: 0 }; layout.keys()];
@@ -217,8 +236,7 @@ impl Receiver for Stream<'_> {
                 parts.push(part);
                 rest = others;
             }
-            let bytes = |row: &u32| finished.payload.payload(*row as usize);
-            parts.par_iter_mut().for_each(|part| part.sort_unstable_by(|a, b| bytes(a).cmp(bytes(b))));
+            parts.par_iter_mut().for_each(|part| sort_by_payload(part, finished.payload));
         }
         self.write(&regions, &order, finished.payload)
     }
@@ -272,7 +290,7 @@ impl Stream<'_> {
 
     fn write_sorted(&mut self, payload: &Records, labels: &[String]) -> Result<()> {
         let mut order: Vec<u32> = (0..payload.len() as u32).collect();
-        order.par_sort_unstable_by(|a, b| payload.payload(*a as usize).cmp(payload.payload(*b as usize)));
+        sort_by_payload(&mut order, payload);
         let region = Region { rows: 0..order.len(), labels: labels.to_vec() };
         self.write(&[region], &order, payload)
     }

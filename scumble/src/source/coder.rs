@@ -172,7 +172,15 @@ fn encode_key(
 ) -> Result<Vec<u64>> {
     match key {
         KeyCoder::Number(axis) => {
-            let mut decoded = Decoded::new(array, missing).map_err(broken)?;
+            let decoded = Decoded::new(array, missing).map_err(broken)?;
+            if let (Numbers::Offset, Some(numbers)) = (&axis.numbers, decoded.plain_integers(Some(axis.kind))) {
+                let (least, greatest) = (axis.least as i64, axis.greatest as i64);
+                // The first scan saw another file.
+                if numbers.iter().any(|number| *number < least || *number > greatest) {
+                    return Err(changed());
+                }
+                return Ok(numbers.iter().map(|number| (number - least) as u64).collect());
+            }
             let mut codes = Vec::with_capacity(array.len());
             for row in 0..array.len() {
                 let bits = match decoded.value(row, Some(axis.kind)) {

@@ -126,12 +126,13 @@ fn scan(
     let batches = source.batches(&read)?;
     for_each_ahead(batches, |batch| {
         let Batch { columns: arrays, lines, .. } = batch;
-        let slots = slots(&mut random, rows, arrays.first().map_or(0, |array| array.len()), sampled);
-        rows += slots.len() as u64;
+        let more = arrays.first().map_or(0, |array| array.len());
+        let places = if sampled > 0 { places(&mut random, rows, more, sampled) } else { Vec::new() };
+        rows += more as u64;
         let mut read: Vec<&mut Column<'_>> =
             columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing)).collect();
         let outcomes: Vec<Result<bool>> =
-            read.par_iter_mut().zip(&arrays).map(|(column, array)| column.see(array, &lines, &slots, &file)).collect();
+            read.par_iter_mut().zip(&arrays).map(|(column, array)| column.see(array, &lines, &places, &file)).collect();
         for (outcome, column) in outcomes.into_iter().zip(&numbered) {
             if !outcome? && wrong.is_none() {
                 wrong = Some(NotNumbers(*column));
@@ -151,34 +152,29 @@ fn scan(
     Ok(Ok(Survey { rows, columns: seen, sample }))
 }
 
-/// Where each row of a batch goes in the sample, if anywhere (Vitter's algorithm R).
-fn slots(random: &mut Random, before: u64, rows: usize, sampled: usize) -> Vec<Option<u32>> {
-    let slot = |row: usize| {
+/// The rows of a batch that go into the sample, each with its place there (Vitter's algorithm R).
+fn places(random: &mut Random, before: u64, rows: usize, sampled: usize) -> Vec<(u32, u32)> {
+    let mut places = Vec::new();
+    for row in 0..rows {
         let seen = before + row as u64;
-        let slot = if seen < sampled as u64 { seen } else { random.below(seen + 1) };
-        (slot < sampled as u64).then_some(slot as u32)
-    };
-    (0..rows).map(slot).collect()
+        let place = if seen < sampled as u64 { seen } else { random.below(seen + 1) };
+        if place < sampled as u64 {
+            places.push((row as u32, place as u32));
+        }
+    }
+    places
 }
 
 impl Column<'_> {
     /// More values; false where they show that the column does not hold numbers.
-    fn see(&mut self, array: &ArrayRef, lines: &Lines, slots: &[Option<u32>], file: &Path) -> Result<bool> {
+    fn see(&mut self, array: &ArrayRef, lines: &Lines, places: &[(u32, u32)], file: &Path) -> Result<bool> {
         let broken = |source: ArrowError| Error::Columnar { file: PathBuf::from(file), source };
         let Column { name, wanted, seen, sample } = self;
-        let mut put = |row: usize, value: u64| {
-            if let Some(slot) = slots[row] {
-                match sample.get_mut(slot as usize) {
-                    Some(known) => *known = value,
-                    // Slots are first filled in order.
-                    None => sample.push(value),
-                }
-            }
-        };
         match seen {
             Seen::Nothing => {}
             Seen::Values(dictionary, counts) => {
                 let texts = texts(array).map_err(broken)?;
+                let mut codes = Vec::with_capacity(texts.len());
                 for row in 0..texts.len() {
                     let code = match texts.is_null(row) {
                         true => dictionary.encode_empty(lines.of(row)),
@@ -188,44 +184,96 @@ impl Column<'_> {
                         counts.push(0);
                     }
                     counts[code as usize] += 1;
-                    put(row, u64::from(code));
+                    codes.push(code);
                 }
+                keep(sample, places, |row| u64::from(codes[row]));
             }
             Seen::Numbers { kind, least, greatest, missing } => {
                 let Wanted::Key { kind: declared, missing: tokens, .. } = wanted else { return Ok(true) };
-                let place = |row: usize| Place::file(file).line(lines.of(row)).column(*name);
-                let wrong = |row: usize, kind: Type, value: &str| Error::WrongType {
-                    place: place(row),
-                    value: value.to_string(),
-                    expected: kind.expected(),
-                };
-                let mut decoded = Decoded::new(array, tokens).map_err(broken)?;
-                for row in 0..array.len() {
-                    let (found, number) = match decoded.value(row, *declared) {
-                        Value::Missing => {
-                            *missing = true;
-                            put(row, MISSING);
-                            continue;
+                let decoded = Decoded::new(array, tokens).map_err(broken)?;
+                let found = match decoded.plain_integers(*declared) {
+                    Some(numbers) => Found::of_integers(numbers),
+                    None => match Found::of(&decoded, array.len(), *declared) {
+                        Ok(found) => found,
+                        Err(row) => {
+                            return match (declared, decoded.value(row, *declared)) {
+                                (Some(declared), Value::Other(text)) => Err(Error::WrongType {
+                                    place: Place::file(file).line(lines.of(row)).column(*name),
+                                    value: text.to_string(),
+                                    expected: declared.expected(),
+                                }),
+                                _ => Ok(false),
+                            };
                         }
-                        Value::Number(found, number) => (found, number),
-                        Value::Other(text) => match declared {
-                            Some(declared) => return Err(wrong(row, *declared, text)),
-                            None => return Ok(false),
-                        },
-                    };
-                    *kind = match (*kind, found) {
-                        (None, found) => Some(found),
-                        (Some(known), found) if known == found => Some(known),
-                        (Some(Type::Integer | Type::Real), Type::Integer | Type::Real) => Some(Type::Real),
-                        _ => return Ok(false),
-                    };
-                    *least = least.min(number);
-                    *greatest = greatest.max(number);
-                    put(row, number.to_bits());
-                }
+                    },
+                };
+                *kind = match (*kind, found.kind) {
+                    (known, None) => known,
+                    (None, found) => found,
+                    (Some(known), Some(found)) if known == found => Some(known),
+                    (Some(Type::Integer | Type::Real), Some(Type::Integer | Type::Real)) => Some(Type::Real),
+                    _ => return Ok(false),
+                };
+                *least = least.min(found.least);
+                *greatest = greatest.max(found.greatest);
+                *missing |= found.missing;
+                keep(sample, places, |row| match decoded.value(row, *declared) {
+                    Value::Number(_, number) => number.to_bits(),
+                    Value::Missing | Value::Other(_) => MISSING,
+                });
             }
         }
         Ok(true)
+    }
+}
+
+/// Puts values into the sample; places are first filled in order.
+fn keep(sample: &mut Vec<u64>, places: &[(u32, u32)], value: impl Fn(usize) -> u64) {
+    for (row, place) in places {
+        let value = value(*row as usize);
+        match sample.get_mut(*place as usize) {
+            Some(known) => *known = value,
+            None => sample.push(value),
+        }
+    }
+}
+
+/// What a batch says of a column of numbers.
+struct Found {
+    kind: Option<Type>,
+    least: f64,
+    greatest: f64,
+    missing: bool,
+}
+
+impl Found {
+    fn of_integers(numbers: &[i64]) -> Found {
+        let ends = numbers.iter().fold((i64::MAX, i64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
+        Found { kind: Some(Type::Integer), least: ends.0 as f64, greatest: ends.1 as f64, missing: false }
+    }
+
+    /// Value by value; an error is the row of one that is no number, or not of one type with those before it.
+    fn of(decoded: &Decoded<'_>, rows: usize, declared: Option<Type>) -> Result<Found, usize> {
+        let mut found = Found { kind: declared, least: f64::INFINITY, greatest: f64::NEG_INFINITY, missing: false };
+        for row in 0..rows {
+            match decoded.value(row, declared) {
+                Value::Missing => found.missing = true,
+                Value::Other(_) => return Err(row),
+                Value::Number(kind, number) => {
+                    found.kind = match (found.kind, kind) {
+                        (None, kind) => Some(kind),
+                        (Some(known), kind) if known == kind => Some(known),
+                        (Some(Type::Integer | Type::Real), Type::Integer | Type::Real) => Some(Type::Real),
+                        _ => return Err(row),
+                    };
+                    found.least = found.least.min(number);
+                    found.greatest = found.greatest.max(number);
+                }
+            }
+        }
+        // A declared type says nothing of a batch without numbers.
+        found.kind = found.kind.filter(|_| found.least <= found.greatest || declared.is_some());
+        Ok(found)
     }
 }
 
@@ -282,8 +330,20 @@ impl<'a> Decoded<'a> {
         Ok(Decoded { values, tokens })
     }
 
+    /// The values, where they are whole numbers, all there and all exact, and may be such.
+    pub(super) fn plain_integers(&self, kind: Option<Type>) -> Option<&[i64]> {
+        match &self.values {
+            Typed::Integers(array) if array.null_count() == 0 && kind.is_none_or(|kind| kind == Type::Integer) => {
+                let numbers: &[i64] = array.values();
+                let exact = |number: &i64| number.unsigned_abs() <= EXACT;
+                (!numbers.is_empty() && numbers.iter().all(exact)).then_some(numbers)
+            }
+            _ => None,
+        }
+    }
+
     /// A value; `kind` is the type that it should have, any where there is none.
-    pub(super) fn value(&mut self, row: usize, kind: Option<Type>) -> Value<'_> {
+    pub(super) fn value(&self, row: usize, kind: Option<Type>) -> Value<'_> {
         let fits = |found: Type| match kind {
             None => true,
             Some(Type::Real) => found != Type::Date,
