@@ -98,7 +98,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
         Command::Verify { release, policy } => {
-            let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter)?;
+            let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
+            let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter, Some(memory), watch)?;
             let failed = verification
                 .failure()
                 .map(|reason| Failure { error: Error::CheckFailed { file: release.clone(), reason }, report: None });

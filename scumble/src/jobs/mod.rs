@@ -195,7 +195,8 @@ impl<'a> Work<'a> {
         self.clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let policy = self.policy.with_types(&self.prepared.types);
-        let verification = verify::verify_file(draft.path(), self.format, &policy, &options.watch)?;
+        let memory = Some(options.disk.memory());
+        let verification = verify::verify_file(draft.path(), self.format, &policy, memory, &options.watch)?;
         let found = verification.verified.rows;
         let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
         if let Some(reason) = lost.or_else(|| verification.failure()) {
@@ -225,7 +226,7 @@ impl<'a> Work<'a> {
             losses,
             decided,
             searched,
-            io: Io { read: self.bytes + written, written, ..Io::default() },
+            io: Io { read: self.bytes + verification.bytes_read, written, ..Io::default() },
             phases: Vec::new(),
         };
         conclude(draft, saved, report, self.clock)

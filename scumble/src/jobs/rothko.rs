@@ -371,7 +371,8 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     begun.clock.phase("partition");
     let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
     let typed = policy.with_types(&known.required.types);
-    let verification = super::verify::verify_file(draft.path(), begun.format, &typed, &options.watch)?;
+    let memory = Some(disk.memory());
+    let verification = super::verify::verify_file(draft.path(), begun.format, &typed, memory, &options.watch)?;
     let found = verification.verified.rows;
     let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
     if let Some(reason) = lost.or_else(|| verification.failure()) {
@@ -400,7 +401,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
             seconds,
         }),
         io: Io {
-            read: 2 * source.bytes() + folder.bytes_read() + written,
+            read: 2 * source.bytes() + folder.bytes_read() + verification.bytes_read,
             written: written + folder.bytes_written(),
             repartitions: happened.repartitions,
             pruned: happened.pruned,

@@ -1,10 +1,10 @@
 //! A release re-checked from its file alone.
 
 use crate::error::{Error, Place, Result, quoted};
-use crate::policy::Policy;
-use crate::release::{Verified, verify as judge};
-use crate::source::{Format, Source, encode};
-use crate::table::{Role, Table};
+use crate::policy::{Attribute, Policy, Surveyed};
+use crate::release::{Part, Recount, Unknown, Verified, verify as judge};
+use crate::source::{Format, Source, ahead};
+use crate::table::{Role, Tallies};
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -18,6 +18,8 @@ pub struct Verification {
     pub counted: Vec<String>,
     /// What is wrong beside the requirements: an identifier that is there, a value that no hierarchy knows.
     pub problems: Vec<String>,
+    /// Bytes of the file that were read, in all scans.
+    pub bytes_read: u64,
 }
 
 impl Verification {
@@ -46,6 +48,7 @@ impl Verification {
             "average-class": self.verified.average(),
             "privacy": self.verified.privacy_json(&self.counted),
             "satisfied": self.failure().is_none(),
+            "io": {"bytes-read": self.bytes_read},
         });
         if !self.problems.is_empty() {
             object["problems"] = json!(self.problems);
@@ -54,51 +57,145 @@ impl Verification {
     }
 }
 
-/// Re-checks a release against a policy. What is broken is in the result; an error means that the file could not be
-/// judged.
-pub fn verify(release: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Verification> {
-    verify_source(super::open(release, delimiter)?, policy)
+/// Re-checks a release against a policy, in `memory` bytes of working memory (`None`: as many as it takes). What is broken
+/// is in the result; an error means that the file could not be judged.
+pub fn verify(
+    release: &Path,
+    policy: &Policy,
+    delimiter: Option<u8>,
+    memory: Option<u64>,
+    watch: &Watch,
+) -> Result<Verification> {
+    recount(&|| super::open(release, delimiter), policy, memory, watch)
 }
 
 /// The same for a file whose name does not tell its format.
-pub(super) fn verify_file(file: &Path, format: Format, policy: &Policy, watch: &Watch) -> Result<Verification> {
-    verify_source(Source::open(file, format)?.watched(watch, "verify"), policy)
+pub(super) fn verify_file(
+    file: &Path,
+    format: Format,
+    policy: &Policy,
+    memory: Option<u64>,
+    watch: &Watch,
+) -> Result<Verification> {
+    recount(&|| Source::open(file, format), policy, memory, watch)
 }
 
-fn verify_source(source: Source, policy: &Policy) -> Result<Verification> {
-    let roles = policy.roles(&source, true)?;
-    let identifiers = source.names().zip(&roles).filter(|(_, role)| **role == Role::Identifier);
-    let mut problems: Vec<String> =
-        identifiers.map(|(name, _)| format!("the identifier {} is in the release", quoted(name))).collect();
-    let table = encode(source, &roles)?;
-    problems.extend(unknown_labels(policy, &table));
-    let counted = policy.counted(&table)?;
-    let tallies = counted.tallies(table.cells.len(), &table.row_cells);
-    let verified = judge(&table.cells, &tallies, &counted.required.requirements);
-    Ok(Verification { verified, counted: counted.required.names, problems })
-}
-
-/// Values of quasi-identifiers that no node of their hierarchy is called, one for each column.
-fn unknown_labels(policy: &Policy, table: &Table) -> Vec<String> {
-    let mut found = Vec::new();
-    for column in table.with_role(Role::QuasiIdentifier) {
-        let (Some(attribute), Some(dictionary)) = (policy.attribute(&column.name), column.dictionary()) else {
-            continue;
-        };
-        let hierarchy = &attribute.hierarchy;
-        let unknown = (0..dictionary.len() as u32).find(|code| {
-            let value = dictionary.value(*code);
-            !value.is_empty() && !hierarchy.is_label(value, attribute.kind)
-        });
-        if let Some(code) = unknown {
-            let line = Some(dictionary.line(code));
-            let error = Error::NotInHierarchy {
-                place: Place { file: table.file.clone(), line, column: Some(column.name.clone()) },
-                value: dictionary.value(code).to_string(),
-                hierarchy: hierarchy.describe(),
-            };
-            found.push(error.to_string());
+/// Scans the file for all classes, or for as many parts of them as the memory demands.
+fn recount(
+    open: &dyn Fn() -> Result<Source>,
+    policy: &Policy,
+    memory: Option<u64>,
+    watch: &Watch,
+) -> Result<Verification> {
+    let source = open()?;
+    let (file, roles) = (source.file().to_path_buf(), policy.roles(&source, true)?);
+    let columns: Vec<(String, Role)> = source.names().map(str::to_string).zip(roles).collect();
+    let mut unopened = Some(source);
+    let mut waiting = vec![Part::WHOLE];
+    let mut whole: Option<Scanned> = None;
+    let mut bytes_read = 0;
+    while let Some(part) = waiting.pop() {
+        let source = unopened.take().map_or_else(open, Ok)?;
+        let meter = source.meter();
+        let scanned = scan(source, &columns, policy, part, memory, watch);
+        bytes_read += meter.bytes();
+        match (scanned?, &mut whole) {
+            (Outcome::TooMuch(halves), _) => waiting.extend(halves),
+            (Outcome::Counted(scanned), None) => whole = Some(scanned),
+            (Outcome::Counted(scanned), Some(whole)) => whole.take(scanned, &file)?,
         }
     }
-    found
+    let Scanned { verified, counted, unknown, .. } = whole.ok_or(Error::Defect)?;
+    let named = |role: Role| columns.iter().filter(move |column| column.1 == role).map(|(name, _)| name.as_str());
+    let identifiers = named(Role::Identifier).map(|name| format!("the identifier {} is in the release", quoted(name)));
+    let labels = named(Role::QuasiIdentifier).zip(unknown);
+    let labels = labels.filter_map(|(name, unknown)| {
+        let (line, value) = unknown?;
+        let place = Place::file(&file).line(line).column(name);
+        let hierarchy = policy.attribute(name).map_or(String::new(), |attribute| attribute.hierarchy.describe());
+        Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
+    });
+    Ok(Verification { verified, counted, problems: identifiers.chain(labels).collect(), bytes_read })
+}
+
+/// How a scan ended.
+enum Outcome {
+    Counted(Scanned),
+    /// The classes of the part did not fit into memory; these have half of them each.
+    TooMuch([Part; 2]),
+}
+
+/// What a scan found of a part of the classes.
+struct Scanned {
+    verified: Verified,
+    counted: Vec<String>,
+    unknown: Vec<Unknown>,
+    /// Rows of the whole file.
+    rows: u64,
+}
+
+impl Scanned {
+    fn take(&mut self, other: Scanned, file: &Path) -> Result<()> {
+        if self.rows != other.rows {
+            return Err(Error::ChangedMeanwhile { file: file.to_path_buf() });
+        }
+        self.verified.take(other.verified);
+        for (known, other) in self.unknown.iter_mut().zip(other.unknown) {
+            // The one that stands first in the file.
+            *known = known.take().into_iter().chain(other).min();
+        }
+        Ok(())
+    }
+}
+
+/// Counts and judges a part of the classes.
+fn scan(
+    source: Source,
+    columns: &[(String, Role)],
+    policy: &Policy,
+    part: Part,
+    memory: Option<u64>,
+    watch: &Watch,
+) -> Result<Outcome> {
+    let file = source.file().to_path_buf();
+    let is_key = |role: Role| role == Role::QuasiIdentifier;
+    let is_counted = |name: &str, role: Role| role == Role::Sensitive && policy.counts(name);
+    let wanted: Vec<bool> = columns.iter().map(|(name, role)| is_key(*role) || is_counted(name, *role)).collect();
+    let read: Vec<&(String, Role)> =
+        columns.iter().zip(&wanted).filter(|column| *column.1).map(|column| column.0).collect();
+    let keys = read.iter().filter(|column| is_key(column.1));
+    let attributes: Vec<Option<&Attribute>> = keys.map(|(name, _)| policy.attribute(name)).collect();
+    let is_label = |key: usize, label: &str| {
+        attributes[key].is_none_or(|attribute| attribute.hierarchy.is_label(label, attribute.kind))
+    };
+    let mut recount = Recount::new(part, read.iter().map(|column| is_key(column.1)).collect(), &is_label);
+    // Whatever grows holds its old place and its new one for a moment, which is three times as much.
+    let halves = memory.and(part.halves());
+    let most = memory.map_or(u64::MAX, |memory| memory / 3);
+    let too_much = ahead(source.texts(&wanted)?, |batches| {
+        for batch in batches {
+            let batch = batch?;
+            recount.add(&batch, &file)?;
+            watch.progress("verify", recount.rows(), batch.total);
+            if halves.is_some() && recount.bytes() > most {
+                return Ok(halves);
+            }
+        }
+        Ok(None)
+    })?;
+    if let Some(halves) = too_much {
+        return Ok(Outcome::TooMuch(halves));
+    }
+    if recount.rows() == 0 {
+        return Err(Error::EmptyTable { file });
+    }
+    let surveyed = read.iter().filter(|column| !is_key(column.1)).zip(recount.values());
+    let surveyed: Vec<Surveyed<'_>> =
+        surveyed.map(|((name, _), (dictionary, rows))| Surveyed { name, dictionary, rows }).collect();
+    let required = policy.required(&surveyed, &file)?;
+    let counted = required.columns.iter().zip(&required.leaf_of);
+    let tallies: Vec<Tallies> = counted.map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of)).collect();
+    let verified = judge(recount.classes(), &tallies, &required.requirements);
+    let unknown = recount.unknown().to_vec();
+    Ok(Outcome::Counted(Scanned { verified, counted: required.names, unknown, rows: recount.rows() }))
 }

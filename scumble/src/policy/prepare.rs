@@ -27,15 +27,15 @@ pub struct Prepared {
 }
 
 /// The requirements on a table, and what they count.
-pub(crate) struct Counted {
-    pub(crate) required: Required,
+struct Counted {
+    required: Required,
     /// The value of each row, coded by the leaves of the column's tree.
     codes: Vec<Vec<u32>>,
 }
 
 impl Counted {
     /// The tallies by group of each counted column; `group_of_row` numbers below `groups`.
-    pub(crate) fn tallies(&self, groups: usize, group_of_row: &[u32]) -> Vec<Tallies> {
+    fn tallies(&self, groups: usize, group_of_row: &[u32]) -> Vec<Tallies> {
         self.codes.iter().map(|codes| Tallies::count(groups, group_of_row, codes)).collect()
     }
 }
@@ -128,7 +128,7 @@ impl Policy {
     }
 
     /// The requirements on a table, with the rows of the sensitive columns they count.
-    pub(crate) fn counted(&self, table: &Table) -> Result<Counted> {
+    fn counted(&self, table: &Table) -> Result<Counted> {
         let mut seen: Vec<(&str, &Dictionary, &[u32], Vec<u64>)> = Vec::new();
         for column in table.with_role(Role::Sensitive) {
             if let Data::Coded { dictionary, codes, .. } = &column.data {

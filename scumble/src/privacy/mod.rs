@@ -66,6 +66,13 @@ pub struct Statement {
     pub larger_is_safer: bool,
 }
 
+impl Statement {
+    /// The worse of two figures.
+    pub fn worse(&self, one: f64, other: f64) -> f64 {
+        if self.larger_is_safer { one.min(other) } else { one.max(other) }
+    }
+}
+
 /// A property that every released group must have.
 pub trait Requirement: Debug + Send + Sync {
     /// Whether the group has it. Exact: a group on the boundary is decided by integers, and where that is beyond reach,

@@ -6,6 +6,7 @@
 //! utility, never privacy.
 
 mod apply;
+mod recount;
 mod report;
 mod risk;
 mod rows;
@@ -18,6 +19,7 @@ mod write;
 
 pub(crate) use apply::Classes;
 pub use apply::{OfTarget, Recoded};
+pub use recount::{Part, Recount, Unknown};
 pub use report::{Decided, Io, Losses, Phase, Predicted, Report, Searched};
 pub use risk::{Risk, Risks};
 pub(crate) use rows::is_releasable;

@@ -1,7 +1,6 @@
 //! A release judged from its file alone: the rows are counted afresh, and every class is put to every requirement.
 //!
-//! Nothing of the search is used here. The classes are the distinct tuples of quasi-identifiers as they stand in the
-//! file.
+//! Nothing of the search is used here.
 
 use crate::privacy::{Group, Requirement, Statement};
 use crate::table::{Cells, Tallies};
@@ -42,6 +41,24 @@ impl Verified {
     pub fn satisfied(&self) -> bool {
         self.privacy.iter().all(Judgement::satisfied)
     }
+
+    /// Takes in what was counted of other classes of the same release, judged by the same requirements.
+    pub fn take(&mut self, other: Verified) {
+        self.smallest = match (self.classes, other.classes) {
+            (_, 0) => self.smallest,
+            (0, _) => other.smallest,
+            _ => self.smallest.min(other.smallest),
+        };
+        self.rows += other.rows;
+        self.classes += other.classes;
+        for (judgement, other) in self.privacy.iter_mut().zip(other.privacy) {
+            judgement.failing += other.failing;
+            judgement.achieved = match (judgement.achieved, other.achieved) {
+                (Some(figure), Some(other)) => Some(judgement.statement.worse(figure, other)),
+                (figure, other) => figure.or(other),
+            };
+        }
+    }
 }
 
 /// Judges every class. `tallies` are those of the counted columns by class.
@@ -54,8 +71,7 @@ pub fn verify(classes: &Cells, tallies: &[Tallies], requirements: &[Box<dyn Requ
             let group = Group { rows, columns: tallies, index };
             failing += u64::from(!requirement.holds(&group));
             let figure = requirement.figure(&group);
-            let worse = if statement.larger_is_safer { f64::min } else { f64::max };
-            achieved = Some(achieved.map_or(figure, |worst| worse(worst, figure)));
+            achieved = Some(achieved.map_or(figure, |worst| statement.worse(worst, figure)));
         }
         Judgement { statement, achieved, failing }
     };

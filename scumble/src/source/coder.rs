@@ -2,7 +2,8 @@
 //! travels. The file is read as often as it is asked for, and must not change meanwhile.
 
 use super::spill::Records;
-use super::survey::{Decoded, MISSING, Survey, Value, texts};
+use super::survey::{Decoded, MISSING, Survey, Value};
+use super::texts::texts;
 use super::{Batch, Source, Wanted};
 use crate::error::{Error, Result};
 use crate::table::Dictionary;

@@ -1,15 +1,17 @@
 //! Parquet and Arrow files, through Arrow's own readers.
 
+use super::meter::{Meter, Metered};
+use super::texts::coded_type;
 use super::{BATCH_ROWS, Batch, Batches, Format, Lines};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use std::fs::File;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An opened file whose schema is known.
 pub(super) struct Reader {
@@ -18,26 +20,26 @@ pub(super) struct Reader {
 }
 
 enum Kind {
-    Parquet(Box<ParquetRecordBatchReaderBuilder<File>>),
-    File(Box<FileReader<BufReader<File>>>),
-    Stream(Box<StreamReader<BufReader<File>>>),
+    Parquet(Metered, Box<ArrowReaderMetadata>),
+    File(Box<FileReader<BufReader<Metered>>>),
+    Stream(Box<StreamReader<BufReader<Metered>>>),
 }
 
 /// What Arrow's file format begins with; its stream format does not.
 const MAGIC: &[u8] = b"ARROW1";
 
 impl Reader {
-    pub(super) fn open(path: &Path, format: Format) -> Result<Reader> {
-        guarded(path, || Reader::open_unguarded(path, format))
+    pub(super) fn open(path: &Path, format: Format, meter: &Meter) -> Result<Reader> {
+        guarded(path, || Reader::open_unguarded(path, format, meter))
     }
 
-    fn open_unguarded(path: &Path, format: Format) -> Result<Reader> {
-        let mut file = File::open(path).map_err(Error::io(path, "read"))?;
+    fn open_unguarded(path: &Path, format: Format, meter: &Meter) -> Result<Reader> {
+        let mut file = Metered::open(path, meter)?;
         let broken = |source: ArrowError| Error::Columnar { file: path.to_path_buf(), source };
         let kind = match format {
             Format::Parquet => {
-                let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| broken(error.into()))?;
-                Kind::Parquet(Box::new(builder))
+                let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
+                Kind::Parquet(file, Box::new(metadata.map_err(|error| broken(error.into()))?))
             }
             _ => {
                 let mut start = Vec::new();
@@ -55,10 +57,26 @@ impl Reader {
 
     pub(super) fn schema(&self) -> SchemaRef {
         match &self.kind {
-            Kind::Parquet(builder) => builder.schema().clone(),
+            Kind::Parquet(_, metadata) => metadata.schema().clone(),
             Kind::File(reader) => reader.schema(),
             Kind::Stream(reader) => reader.schema(),
         }
+    }
+
+    /// The same file, text columns of Parquet being handed over by number, as they mostly lie on disk.
+    pub(super) fn coded(self) -> Result<Reader> {
+        let Reader { path, kind } = self;
+        let Kind::Parquet(file, metadata) = kind else { return Ok(Reader { path, kind }) };
+        let coded = |field: &FieldRef| match field.data_type() {
+            DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
+            _ => field.clone(),
+        };
+        let fields: Fields = metadata.schema().fields().iter().map(coded).collect();
+        let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
+        let options = ArrowReaderOptions::new().with_schema(schema);
+        let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options);
+        let metadata = metadata.map_err(|error| Error::Columnar { file: path.clone(), source: error.into() })?;
+        Ok(Reader { path, kind: Kind::Parquet(file, Box::new(metadata)) })
     }
 
     pub(super) fn batches(self, wanted: &[bool]) -> Result<Batches> {
@@ -69,13 +87,14 @@ impl Reader {
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
         };
         let total = match &self.kind {
-            Kind::Parquet(builder) => u64::try_from(builder.metadata().file_metadata().num_rows()).ok(),
+            Kind::Parquet(_, metadata) => u64::try_from(metadata.metadata().file_metadata().num_rows()).ok(),
             _ => None,
         };
         let pick = move |batch: RecordBatch| batch.project(&columns);
         let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
             // Parquet skips unwanted columns on disk; the others are read whole.
-            Kind::Parquet(builder) => {
+            Kind::Parquet(file, metadata) => {
+                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
                 let mask = ProjectionMask::roots(builder.parquet_schema(), (0..wanted.len()).filter(|c| wanted[*c]));
                 let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
                 Box::new(reader.map_err(|error| broken(error.into()))?)

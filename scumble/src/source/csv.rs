@@ -3,13 +3,13 @@
 //! The state machine is csv-core's. What is added here: the delimiter is sniffed, a quote that never closes is an
 //! error instead of a swallowed rest of the file, and fields go straight into Arrow's columns.
 
+use super::meter::{Meter, Metered};
 use super::{BATCH_ROWS, Batch, Lines};
 use crate::error::{Error, Place, Result};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use csv_core::ReadRecordResult;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const SNIFFED: usize = 64 * 1024;
 /// The records of a file, one at a time.
 pub(super) struct Records {
     path: PathBuf,
-    file: File,
+    file: Metered,
     machine: csv_core::Reader,
     buffer: Vec<u8>,
     at: usize,
@@ -44,8 +44,8 @@ pub(super) struct Records {
 
 impl Records {
     /// `preferred` are the delimiters that are tried, the best guess first.
-    fn open(path: &Path, delimiter: Option<u8>, preferred: [u8; 4]) -> Result<(Records, u8)> {
-        let file = File::open(path).map_err(Error::io(path, "read"))?;
+    fn open(path: &Path, delimiter: Option<u8>, preferred: [u8; 4], meter: &Meter) -> Result<(Records, u8)> {
+        let file = Metered::open(path, meter)?;
         let mut records = Records {
             path: path.to_path_buf(),
             file,
@@ -195,8 +195,8 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
 }
 
 /// Opens a file and reads its header.
-pub(super) fn open(path: &Path, delimiter: Option<u8>) -> Result<(Records, u8, SchemaRef)> {
-    let (mut records, delimiter) = Records::open(path, delimiter, OF_TABLES)?;
+pub(super) fn open(path: &Path, delimiter: Option<u8>, meter: &Meter) -> Result<(Records, u8, SchemaRef)> {
+    let (mut records, delimiter) = Records::open(path, delimiter, OF_TABLES, meter)?;
     if !records.advance()? {
         return Err(Error::NoHeader { file: path.to_path_buf() });
     }
@@ -206,7 +206,7 @@ pub(super) fn open(path: &Path, delimiter: Option<u8>) -> Result<(Records, u8, S
 
 /// All records of a file, with their lines.
 pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
-    let (mut records, _) = Records::open(path, None, OF_HIERARCHIES)?;
+    let (mut records, _) = Records::open(path, None, OF_HIERARCHIES, &Meter::default())?;
     let mut all = Vec::new();
     while records.advance()? {
         all.push((records.line, records.texts()?));

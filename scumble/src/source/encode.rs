@@ -3,29 +3,22 @@
 //! While one thread parses the next batch, the columns of this one are encoded in parallel. Codes are given in the
 //! order of appearance and columns do not depend on each other, so the table is the same for any number of threads.
 
-use super::{Batch, Batches, Lines, Source};
-use crate::error::{Error, Place, Result};
+use super::texts::{check_texts, texts};
+use super::{Batch, Lines, Source, ahead};
+use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringArray};
-use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
-use std::sync::mpsc;
 
 /// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
 pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let file = source.file().to_path_buf();
     let wanted: Vec<bool> = roles.iter().map(|role| *role != Role::Identifier).collect();
+    check_texts(&source, roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)))?;
     let mut columns = Vec::new();
     for (field, role) in source.schema().fields().iter().zip(roles) {
-        let place = || Place::file(&file).column(field.name().clone());
         let text = field.data_type() == &DataType::Utf8;
-        if !matches!(role, Role::Identifier | Role::Insensitive) && !can_cast_types(field.data_type(), &DataType::Utf8)
-        {
-            let data_type = field.data_type().to_string();
-            return Err(Error::UnsupportedColumn { place: place(), data_type });
-        }
         let data = match role {
             Role::Identifier => continue,
             Role::QuasiIdentifier => Data::Key(Dictionary::default()),
@@ -41,35 +34,19 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
     let (watch, phase) = source.watch.clone();
     let batches = source.batches(&wanted)?;
-    for_each_ahead(batches, |batch| {
-        let total = batch.total;
-        table.append(batch)?;
-        watch.progress(phase, table.rows(), total);
+    ahead(batches, |batches| {
+        for batch in batches {
+            let batch = batch?;
+            let total = batch.total;
+            table.append(batch)?;
+            watch.progress(phase, table.rows(), total);
+        }
         Ok(())
     })?;
     if table.row_cells.is_empty() {
         return Err(Error::EmptyTable { file: table.file });
     }
     Ok(table)
-}
-
-/// Handles batches in order, the next one being read meanwhile where there is a thread for it.
-pub(crate) fn for_each_ahead(mut batches: Batches, mut handle: impl FnMut(Batch) -> Result<()>) -> Result<()> {
-    if rayon::current_num_threads() < 2 {
-        return batches.try_for_each(|batch| handle(batch?));
-    }
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(2);
-        scope.spawn(move || {
-            for batch in batches {
-                // The other side hangs up when it has found an error of its own.
-                if sender.send(batch).is_err() {
-                    break;
-                }
-            }
-        });
-        receiver.into_iter().try_for_each(|batch| handle(batch?))
-    })
 }
 
 impl Table {
@@ -130,15 +107,7 @@ fn encode_values(
     lines: &Lines,
     codes: &mut Vec<u32>,
 ) -> Result<(), arrow_schema::ArrowError> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast;
-    let texts: &StringArray = match array.data_type() {
-        DataType::Utf8 => array.as_string(),
-        _ => {
-            cast = cast_with_options(array, &DataType::Utf8, &options)?;
-            cast.as_string()
-        }
-    };
+    let texts = texts(array)?;
     codes.reserve(texts.len());
     match texts.null_count() {
         0 => codes.extend((0..texts.len()).map(|row| dictionary.encode(texts.value(row), lines.of(row)))),

@@ -8,19 +8,23 @@ mod coder;
 mod columnar;
 mod csv;
 mod encode;
+mod meter;
 pub mod spill;
 mod survey;
+mod texts;
 
 pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use encode::encode;
-pub(crate) use encode::for_each_ahead;
+pub use meter::Meter;
 pub use survey::{Seen, Survey, Wanted};
+pub use texts::{Codes, Texts};
 
 use crate::error::{Error, Result};
 use crate::watch::Watch;
 use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 /// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache.
 pub const BATCH_ROWS: usize = 16_384;
@@ -82,6 +86,28 @@ impl Lines {
 /// Batches as they are read.
 pub type Batches = Box<dyn Iterator<Item = Result<Batch>> + Send>;
 
+/// Hands over batches in order, the next ones being read meanwhile where there is a thread for it.
+pub fn ahead<T>(
+    mut batches: Batches,
+    handle: impl FnOnce(&mut dyn Iterator<Item = Result<Batch>>) -> Result<T>,
+) -> Result<T> {
+    if rayon::current_num_threads() < 2 {
+        return handle(&mut batches);
+    }
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel(2);
+        scope.spawn(move || {
+            for batch in batches {
+                // The other side hangs up when it has seen enough, or found an error of its own.
+                if sender.send(batch).is_err() {
+                    break;
+                }
+            }
+        });
+        handle(&mut receiver.into_iter())
+    })
+}
+
 /// A file, opened: its columns are known, its rows are not yet read.
 pub struct Source {
     file: PathBuf,
@@ -90,6 +116,7 @@ pub struct Source {
     bytes: u64,
     opened: Opened,
     watch: (Watch, &'static str),
+    meter: Meter,
 }
 
 enum Opened {
@@ -101,13 +128,14 @@ impl Source {
     /// Opens a file and reads its header or schema. Column names are checked to be unique and not empty.
     pub fn open(file: &Path, format: Format) -> Result<Source> {
         let bytes = std::fs::metadata(file).map_err(Error::io(file, "read"))?.len();
+        let meter = Meter::default();
         let (format, schema, opened) = match format {
             Format::Csv(delimiter) => {
-                let (records, delimiter, schema) = csv::open(file, delimiter)?;
+                let (records, delimiter, schema) = csv::open(file, delimiter, &meter)?;
                 (Format::Csv(Some(delimiter)), schema, Opened::Csv(Box::new(records)))
             }
             _ => {
-                let reader = columnar::Reader::open(file, format)?;
+                let reader = columnar::Reader::open(file, format, &meter)?;
                 (format, reader.schema(), Opened::Columnar(reader))
             }
         };
@@ -124,7 +152,8 @@ impl Source {
                 return Err(Error::RepeatedColumn { file: file.to_path_buf(), column: name.to_string(), positions });
             }
         }
-        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened, watch: (Watch::default(), "read") })
+        let watch = (Watch::default(), "read");
+        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened, watch, meter })
     }
 
     /// The same source, which tells a watch how far it was read; `phase` is what the reading is for.
@@ -155,6 +184,21 @@ impl Source {
     /// The size of the file.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// What counts the bytes that are read of it, now and later.
+    pub fn meter(&self) -> Meter {
+        self.meter.clone()
+    }
+
+    /// The rows, in batches, with the columns that are wanted only, to be counted by their [`Texts`]: a file that keeps
+    /// texts by number hands over the numbers. Columns without a text form are refused.
+    pub fn texts(self, wanted: &[bool]) -> Result<Batches> {
+        texts::check_texts(&self, wanted.iter().copied())?;
+        match self.opened {
+            Opened::Csv(_) => self.batches(wanted),
+            Opened::Columnar(reader) => reader.coded()?.batches(wanted),
+        }
     }
 
     /// The rows, in batches, with the columns that are wanted only.

@@ -4,7 +4,8 @@
 //! Whether a column without a declared type holds numbers is known for certain only at the end. It is taken for numbers
 //! as long as its values are; when one is not, [`Survey::of`] starts again with the column's distinct values.
 
-use super::{Batch, Lines, Source, for_each_ahead};
+use super::texts::texts;
+use super::{Batch, Lines, Source, ahead};
 use crate::error::{Error, Place, Result};
 use crate::random::Random;
 use crate::table::{Dictionary, Type};
@@ -122,26 +123,29 @@ fn scan(
     let numbered: Vec<usize> = (0..columns.len()).filter(|column| read[*column]).collect();
     let mut rows = 0u64;
     let mut random = Random::new(seed);
-    let mut wrong = None;
     let batches = source.batches(&read)?;
-    for_each_ahead(batches, |batch| {
-        let Batch { columns: arrays, lines, .. } = batch;
-        let more = arrays.first().map_or(0, |array| array.len());
-        let places = if sampled > 0 { places(&mut random, rows, more, sampled) } else { Vec::new() };
-        rows += more as u64;
-        let mut read: Vec<&mut Column<'_>> =
-            columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing)).collect();
-        let outcomes: Vec<Result<bool>> =
-            read.par_iter_mut().zip(&arrays).map(|(column, array)| column.see(array, &lines, &places, &file)).collect();
-        for (outcome, column) in outcomes.into_iter().zip(&numbered) {
-            if !outcome? && wrong.is_none() {
-                wrong = Some(NotNumbers(*column));
+    let wrong = ahead(batches, |batches| {
+        for batch in batches {
+            let Batch { columns: arrays, lines, .. } = batch?;
+            let more = arrays.first().map_or(0, |array| array.len());
+            let places = if sampled > 0 { places(&mut random, rows, more, sampled) } else { Vec::new() };
+            rows += more as u64;
+            let mut read: Vec<&mut Column<'_>> =
+                columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing)).collect();
+            let outcomes: Vec<Result<bool>> = read
+                .par_iter_mut()
+                .zip(&arrays)
+                .map(|(column, array)| column.see(array, &lines, &places, &file))
+                .collect();
+            for (outcome, column) in outcomes.into_iter().zip(&numbered) {
+                if !outcome? {
+                    // Nothing more is learnt of a file that will be read again.
+                    return Ok(Some(NotNumbers(*column)));
+                }
             }
         }
-        // Nothing more is learnt of a file that will be read again.
-        if wrong.is_some() { Err(Error::Defect) } else { Ok(()) }
-    })
-    .or_else(|error| if wrong.is_some() { Ok(()) } else { Err(error) })?;
+        Ok(None)
+    })?;
     if let Some(wrong) = wrong {
         return Ok(Err(wrong));
     }
@@ -274,15 +278,6 @@ impl Found {
         // A declared type says nothing of a batch without numbers.
         found.kind = found.kind.filter(|_| found.least <= found.greatest || declared.is_some());
         Ok(found)
-    }
-}
-
-/// A column's values as texts.
-pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    match array.data_type() {
-        DataType::Utf8 => Ok(array.as_string::<i32>().clone()),
-        _ => Ok(cast_with_options(array, &DataType::Utf8, &options)?.as_string::<i32>().clone()),
     }
 }
 

@@ -45,6 +45,11 @@ impl Cells {
         self.width
     }
 
+    /// The memory that they take.
+    pub fn bytes(&self) -> usize {
+        4 * (self.codes.capacity() + self.counts.capacity()) + self.index.allocation_size()
+    }
+
     /// The codes of a cell.
     pub fn codes(&self, cell: u32) -> &[u32] {
         &self.codes[cell as usize * self.width..][..self.width]

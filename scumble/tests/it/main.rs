@@ -10,6 +10,7 @@
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row left in a release? |
 //! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
@@ -26,6 +27,7 @@ mod optimum;
 mod oracle;
 mod papers;
 mod partition;
+mod recount;
 mod said;
 mod tables;
 mod transport;

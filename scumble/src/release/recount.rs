@@ -1,0 +1,217 @@
+//! The classes of a release counted afresh, in one scan of its file and in memory that its rows do not fill.
+//!
+//! Classes are the distinct tuples of quasi-identifiers as they stand in the file. Rows of one class mostly lie side by
+//! side, so a row is compared with the one before it, and its class is looked up only where they differ. The values of
+//! sensitive columns are numbered in the order of their appearance; what they mean to a requirement is known when all have
+//! been seen.
+//!
+//! Where classes and what is counted of them outgrow the memory, a scan counts only a [`Part`] of the classes, and the
+//! file is read again for the others. The hash of a class decides about its part and nothing else: classes are told apart
+//! by their labels.
+
+use crate::error::{Error, Result};
+use crate::source::{Batch, Codes, Texts};
+use crate::table::{Cells, Dictionary, Tallies};
+use arrow_array::Array;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
+use std::ops::Range;
+use std::path::Path;
+
+/// Some of the classes: those whose hash leaves `index` when divided by `of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    index: u64,
+    of: u64,
+}
+
+impl Part {
+    /// All classes.
+    pub const WHOLE: Part = Part { index: 0, of: 1 };
+
+    /// Beyond so many parts a file would be read for ever: what is left is counted, whatever memory it takes.
+    const MOST: u64 = 1 << 12;
+
+    /// The two halves of the part; `None` where it is not worth while.
+    pub fn halves(self) -> Option<[Part; 2]> {
+        let of = 2 * self.of;
+        (of <= Part::MOST).then_some([Part { index: self.index, of }, Part { index: self.index + self.of, of }])
+    }
+
+    fn has(self, keys: &[Texts], row: usize) -> bool {
+        if self == Part::WHOLE {
+            return true;
+        }
+        let mut hasher = FxHasher::default();
+        for texts in keys {
+            let text = texts.get(row);
+            hasher.write(text.as_bytes());
+            hasher.write_usize(text.len());
+        }
+        hasher.finish() % self.of == self.index
+    }
+}
+
+/// A label that may not stand in its column, with its line.
+pub type Unknown = Option<(u64, String)>;
+
+/// What a scan has counted.
+pub struct Recount<'a> {
+    part: Part,
+    /// Whether each column that is read is a quasi-identifier; the others are counted.
+    is_key: Vec<bool>,
+    /// Whether a label may stand in a quasi-identifier.
+    is_label: &'a dyn Fn(usize, &str) -> bool,
+    labels: Vec<Codes>,
+    unknown: Vec<Unknown>,
+    classes: Cells,
+    counted: Vec<Values>,
+    rows: u64,
+}
+
+/// The values of a counted column.
+#[derive(Default)]
+struct Values {
+    codes: Codes,
+    /// The rows of the whole file that have each value.
+    rows: Vec<u64>,
+    /// The code of each row of the batch.
+    batch: Vec<u32>,
+    /// The rows of each class that have each value.
+    tallies: FxHashMap<(u32, u32), u32>,
+}
+
+impl<'a> Recount<'a> {
+    /// Nothing counted yet, of a part of the classes. `is_key` tells the quasi-identifiers among the columns that are read,
+    /// `is_label` whether a label may stand in one of them.
+    pub fn new(part: Part, is_key: Vec<bool>, is_label: &'a dyn Fn(usize, &str) -> bool) -> Recount<'a> {
+        let width = is_key.iter().filter(|key| **key).count();
+        let counted = is_key.len() - width;
+        Recount {
+            part,
+            is_key,
+            is_label,
+            labels: (0..width).map(|_| Codes::default()).collect(),
+            unknown: vec![None; width],
+            classes: Cells::new(width),
+            counted: (0..counted).map(|_| Values::default()).collect(),
+            rows: 0,
+        }
+    }
+
+    /// Counts more rows of `file`.
+    pub fn add(&mut self, batch: &Batch, file: &Path) -> Result<()> {
+        let rows = batch.columns.first().map_or(0, |array| array.len());
+        self.rows += rows as u64;
+        if self.rows > u64::from(u32::MAX) {
+            return Err(Error::TooManyRows { file: file.to_path_buf(), most: u64::from(u32::MAX) });
+        }
+        let (mut keys, mut values) = (Vec::new(), self.counted.iter_mut());
+        for (array, is_key) in batch.columns.iter().zip(&self.is_key) {
+            let texts = Texts::of(array).map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
+            match is_key {
+                true => keys.push(texts),
+                false => values.by_ref().take(1).for_each(|values| values.read(&texts, rows, batch)),
+            }
+        }
+        let mut changed = vec![false; rows];
+        for (labels, texts) in self.labels.iter_mut().zip(&keys) {
+            labels.begin(texts);
+            texts.mark_changes(&mut changed);
+        }
+        let mut tuple = vec![0; keys.len()];
+        let mut start = 0;
+        while start < rows {
+            let alike = changed[start + 1..].iter().position(|changed| *changed);
+            let end = alike.map_or(rows, |alike| start + 1 + alike);
+            if self.part.has(&keys, start) {
+                let class = self.class(&keys, start..end, batch.lines.of(start), &mut tuple);
+                self.counted.iter_mut().for_each(|values| values.tally(class, start..end));
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// Counts rows of one class; `tuple` is a scratch place for its codes.
+    fn class(&mut self, keys: &[Texts], rows: Range<usize>, line: u64, tuple: &mut [u32]) -> u32 {
+        for (column, (labels, texts)) in self.labels.iter_mut().zip(keys).enumerate() {
+            let (code, is_new) = labels.code(texts, rows.start, line);
+            tuple[column] = code;
+            if is_new && self.unknown[column].is_none() {
+                let label = texts.get(rows.start);
+                let known = label.is_empty() || (self.is_label)(column, label);
+                self.unknown[column] = (!known).then(|| (line, label.to_string()));
+            }
+        }
+        self.classes.add(tuple, rows.len() as u32)
+    }
+
+    /// The memory of what grows with the number of classes. The values of counted columns are not among it: requirements
+    /// need to know all of them.
+    pub fn bytes(&self) -> u64 {
+        let labels: usize = self.labels.iter().map(|labels| labels.dictionary().bytes()).sum();
+        // A hash table has a byte for each place, and more places than it fills.
+        let tallies: usize = self.counted.iter().map(|values| values.tallies.capacity() * 13 * 8 / 7).sum();
+        (labels + tallies + self.classes.bytes()) as u64
+    }
+
+    /// Rows of the file, those of other parts among them.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The classes of this part.
+    pub fn classes(&self) -> &Cells {
+        &self.classes
+    }
+
+    /// For each quasi-identifier, the first label that may not stand there.
+    pub fn unknown(&self) -> &[Unknown] {
+        &self.unknown
+    }
+
+    /// For each counted column, its values and the rows of the whole file that have them.
+    pub fn values(&self) -> impl Iterator<Item = (&Dictionary, &[u64])> {
+        self.counted.iter().map(|values| (values.codes.dictionary(), values.rows.as_slice()))
+    }
+
+    /// The tallies of a counted column by class, each value having become its leaf. They can be taken once.
+    pub fn take_tallies(&mut self, column: usize, leaf_of: &[u32]) -> Tallies {
+        let tallies = std::mem::take(&mut self.counted[column].tallies);
+        let mut counts: Vec<(u32, u32, u32)> =
+            tallies.into_iter().map(|((class, code), rows)| (class, leaf_of[code as usize], rows)).collect();
+        counts.sort_unstable();
+        let mut starts = Vec::with_capacity(self.classes.len() + 1);
+        let mut entries: Vec<(u32, u32)> = Vec::with_capacity(counts.len());
+        for alike in counts.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let (class, leaf, _) = alike[0];
+            starts.resize(class as usize + 1, entries.len() as u32);
+            entries.push((leaf, alike.iter().map(|(.., rows)| rows).sum()));
+        }
+        starts.resize(self.classes.len() + 1, entries.len() as u32);
+        Tallies::from_parts(starts, entries)
+    }
+}
+
+impl Values {
+    /// Numbers the values of a batch.
+    fn read(&mut self, texts: &Texts, rows: usize, batch: &Batch) {
+        self.codes.begin(texts);
+        self.batch.clear();
+        for row in 0..rows {
+            let (code, is_new) = self.codes.code(texts, row, batch.lines.of(row));
+            if is_new {
+                self.rows.push(0);
+            }
+            self.rows[code as usize] += 1;
+            self.batch.push(code);
+        }
+    }
+
+    fn tally(&mut self, class: u32, rows: Range<usize>) {
+        for code in &self.batch[rows] {
+            *self.tallies.entry((class, *code)).or_insert(0) += 1;
+        }
+    }
+}
