@@ -10,7 +10,9 @@
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
-//! | `buffers` | is anything of a suppressed row left in a release? |
+//! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
+//! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
+//! | `golden` | are decisions the same as yesterday? |
 //! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
 
@@ -20,6 +22,7 @@ mod buffers;
 mod docs;
 mod exact;
 mod fixture;
+mod golden;
 mod layers;
 mod mondrian;
 mod optimum;
@@ -27,5 +30,6 @@ mod oracle;
 mod papers;
 mod partition;
 mod said;
+mod suppressed;
 mod tables;
 mod transport;
