@@ -194,9 +194,8 @@ impl<'a> Work<'a> {
         sink.finish()?;
         self.clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
-        let policy = self.policy.with_types(&self.prepared.types);
         let memory = Some(options.disk.memory());
-        let verification = verify::verify_file(draft.path(), self.format, &policy, memory, &options.watch)?;
+        let verification = verify::verify_file(draft.path(), self.format, self.policy, memory, &options.watch)?;
         let found = verification.verified.rows;
         let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
         if let Some(reason) = lost.or_else(|| verification.failure()) {

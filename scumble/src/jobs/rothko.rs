@@ -370,9 +370,8 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     let seconds = searching.elapsed().as_secs_f64();
     begun.clock.phase("partition");
     let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
-    let typed = policy.with_types(&known.required.types);
     let memory = Some(disk.memory());
-    let verification = super::verify::verify_file(draft.path(), begun.format, &typed, memory, &options.watch)?;
+    let verification = super::verify::verify_file(draft.path(), begun.format, policy, memory, &options.watch)?;
     let found = verification.verified.rows;
     let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
     if let Some(reason) = lost.or_else(|| verification.failure()) {

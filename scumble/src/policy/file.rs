@@ -11,7 +11,7 @@ use crate::ratio::Ratio;
 use crate::recoding::Style;
 use crate::search::regions::{Criterion, Partitioning};
 use crate::source::read_records;
-use crate::table::{Role, Type};
+use crate::table::{Day, Role, Type};
 use crate::taxonomy::{DateLevel, Hierarchy, HierarchyFile, Intervals, Mask, Side};
 use std::path::Path;
 use toml::Spanned;
@@ -229,9 +229,16 @@ fn hierarchy(entry: &Entry<'_>) -> Result<Hierarchy> {
     match kind {
         "intervals" => {
             let widths = given.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
-            let end = |name: &str| section.get(name).map(Entry::number).transpose();
+            let day = |entry: &Entry<'_>| entry.str().ok().and_then(|text| text.parse::<Day>().ok());
+            let end = |name: &str| {
+                let number = |entry: &Entry<'_>| day(entry).map_or_else(|| entry.number(), |day| Ok(f64::from(day.0)));
+                section.get(name).map(number).transpose()
+            };
             let intervals = Intervals::new(widths, end("from")?, end("to")?);
-            Ok(Hierarchy::Intervals(intervals.map_err(|expected| given.wrong(expected))?))
+            let intervals = intervals.map_err(|expected| given.wrong(expected))?;
+            let dates =
+                ["from", "to"].into_iter().filter_map(|name| section.get(name)).any(|entry| day(entry).is_some());
+            Ok(Hierarchy::Intervals(if dates { intervals.of_dates() } else { intervals }))
         }
         "mask" => {
             let side = given.choice([("right", Side::Right), ("left", Side::Left)].into_iter())?;

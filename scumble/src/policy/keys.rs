@@ -26,8 +26,16 @@ pub const KEYS: &[Key] = &[
     key("attributes.*", "hierarchy", "the path of a CSV file (leaf;parent;…;root), or one of the tables below"),
     key("attributes.*", "missing", "a list of values that mean \"missing\" in this column, besides the empty one"),
     key("attributes.*.hierarchy", "intervals", "widths, each a multiple of the one before"),
-    key("attributes.*.hierarchy", "from", "the least value of the domain; with `intervals`"),
-    key("attributes.*.hierarchy", "to", "the greatest value of the domain, inside the last interval; with `intervals`"),
+    key(
+        "attributes.*.hierarchy",
+        "from",
+        "the least value of the domain, a number or a date in quotes; with `intervals`",
+    ),
+    key(
+        "attributes.*.hierarchy",
+        "to",
+        "the greatest value of the domain, inside the last interval, likewise; with `intervals`",
+    ),
     key("attributes.*.hierarchy", "mask", "\"right\" or \"left\": the side from which characters are masked"),
     key("attributes.*.hierarchy", "char", "the character that stands in for masked ones; `*` where absent"),
     key("attributes.*.hierarchy", "dates", "a list from month, quarter, year, decade"),

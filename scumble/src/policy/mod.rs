@@ -182,24 +182,6 @@ impl Policy {
         file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
     }
 
-    /// The same policy with types for columns whose type it leaves open.
-    pub fn with_types(&self, types: &[(String, Type)]) -> Policy {
-        let mut policy = self.clone();
-        for (name, kind) in types {
-            match policy.attributes.iter_mut().find(|attribute| attribute.name == *name) {
-                Some(attribute) => attribute.kind = attribute.kind.or(Some(*kind)),
-                None => policy.attributes.push(Attribute {
-                    name: name.clone(),
-                    role: None,
-                    kind: Some(*kind),
-                    hierarchy: Hierarchy::None,
-                    missing: None,
-                }),
-            }
-        }
-        policy
-    }
-
     /// The policy's file and the hierarchy files that it names.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
         let hierarchies = self.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {

@@ -21,9 +21,6 @@ pub struct Prepared {
     pub names: Vec<String>,
     /// The counted columns, as requirements number them.
     pub counted: Vec<String>,
-    /// The types of the sensitive columns among them, as declared or as found in the table. A release is verified by
-    /// these: its own values may be fewer, and look like another type.
-    pub types: Vec<(String, Type)>,
 }
 
 /// The requirements on a table, and what they count.
@@ -82,8 +79,8 @@ impl Policy {
             suppressible: self.search.suppression.floor_of(table.rows()),
         };
         let names = keys.iter().map(|(column, _)| column.name.clone()).collect();
-        let Required { names: counted, types, .. } = counted.required;
-        Ok(Prepared { task, leaf_cell, names, counted, types })
+        let counted = counted.required.names;
+        Ok(Prepared { task, leaf_cell, names, counted })
     }
 
     /// The only target, for whatever wants one.

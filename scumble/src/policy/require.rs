@@ -3,11 +3,12 @@
 //! Nothing here needs rows. The distinct values of a column and how often each occurs are enough, so a table in memory, one
 //! on disk and a release that is read once are all bound in this way.
 
-use super::{ClosenessAsked, DistanceAsked, Policy, VarianceAsked};
+use super::{Attribute, ClosenessAsked, DistanceAsked, Policy, VarianceAsked};
 use crate::error::{Error, Result, quoted};
 use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness, VarianceDiversity};
 use crate::table::{Dictionary, Type};
-use crate::taxonomy::{Binding, Hierarchy, Taxonomy};
+use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bits_of};
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -30,7 +31,6 @@ pub(crate) struct Required {
     pub(crate) leaf_of: Vec<Vec<u32>>,
     /// How many leaves there are.
     pub(crate) values: Vec<usize>,
-    pub(crate) types: Vec<(String, Type)>,
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
 }
 
@@ -39,9 +39,34 @@ struct Sensitive {
     taxonomy: Arc<Taxonomy>,
     /// The values in ascending order, where they are numbers or dates.
     order: Option<Arc<[u32]>>,
-    /// Whether the policy gives it a hierarchy.
-    has_tree: bool,
+    /// The distance that fits it. What a table's values look like plays no part in it: a release has fewer of them, and
+    /// must be judged in the same way. Where in doubt all values are equally far apart, which no other distance exceeds.
+    fitting: Fitting,
     numbers: Numbers,
+}
+
+/// The distance that fits a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fitting {
+    /// It has a hierarchy that does not depend on its values.
+    Hierarchical,
+    /// It is masked: the height of that tree depends on the longest value.
+    Masked,
+    /// It is declared to hold numbers or dates.
+    Ordered,
+    /// Nothing is known.
+    Equal,
+}
+
+impl Fitting {
+    fn new(attribute: Option<&Attribute>) -> Fitting {
+        match attribute.map(|attribute| (&attribute.hierarchy, attribute.kind)) {
+            Some((Hierarchy::Mask(_), _)) => Fitting::Masked,
+            Some((Hierarchy::None, Some(Type::Integer | Type::Real | Type::Date))) => Fitting::Ordered,
+            Some((Hierarchy::None, _)) | None => Fitting::Equal,
+            Some(_) => Fitting::Hierarchical,
+        }
+    }
 }
 
 /// The numbers of a counted column.
@@ -69,6 +94,17 @@ impl Numbers {
             _ => Numbers::None,
         }
     }
+}
+
+/// The leaf of each value of a text column without a declared type. Numbers that are written differently share one, as
+/// they do in a numeric column: without the rows that make it text, a release would be one.
+fn leaves_by_number(binding: &Binding, dictionary: &Dictionary) -> Vec<u32> {
+    let mut known: HashMap<u64, u32> = HashMap::new();
+    let leaf = |(value, leaf): (&str, &u32)| match Type::Real.number(value) {
+        Some(number) if Some(*leaf) != binding.taxonomy.missing() => *known.entry(bits_of(number)).or_insert(*leaf),
+        _ => *leaf,
+    };
+    dictionary.values().zip(&binding.leaf_of).map(leaf).collect()
 }
 
 /// The leaves of a column in the order of their numbers, where all have one; a missing value comes last.
@@ -138,7 +174,6 @@ impl Required {
             names: Vec::new(),
             leaf_of: Vec::new(),
             values: Vec::new(),
-            types: Vec::new(),
             requirements: Vec::new(),
         }
     }
@@ -178,34 +213,49 @@ impl Binder<'_> {
             return Ok(position);
         }
         let Surveyed { name, dictionary, .. } = self.columns[column];
-        let binding = self.policy.bind(name, dictionary, self.file)?;
+        let mut binding = self.policy.bind(name, dictionary, self.file)?;
         let attribute = self.policy.attribute(name);
         let declared = attribute.and_then(|attribute| attribute.kind);
         let order = ascending(&binding);
         let numbers = Numbers::new(&binding, dictionary, declared, self.policy.missing_of(name));
-        let has_tree = attribute.is_some_and(|attribute| !matches!(attribute.hierarchy, Hierarchy::None));
+        let fitting = Fitting::new(attribute);
+        if declared.is_none() && fitting == Fitting::Equal && binding.kind == Type::Text {
+            binding.leaf_of = leaves_by_number(&binding, dictionary);
+        }
         let required = &mut self.required;
         required.columns.push(column);
         required.names.push(name.to_string());
         required.values.push(binding.taxonomy.codes() as usize);
-        required.types.push((name.to_string(), binding.kind));
         required.leaf_of.push(binding.leaf_of);
-        self.bound.push(Sensitive { taxonomy: Arc::new(binding.taxonomy), order, has_tree, numbers });
+        self.bound.push(Sensitive { taxonomy: Arc::new(binding.taxonomy), order, fitting, numbers });
         Ok(self.bound.len() - 1)
     }
 
     fn distance(&self, asked: &ClosenessAsked, column: usize) -> Result<Distance> {
-        let Sensitive { taxonomy, order, has_tree, .. } = &self.bound[column];
-        Ok(match (asked.distance, order) {
-            (DistanceAsked::Hierarchical, _) => Distance::Hierarchical(taxonomy.clone()),
-            (DistanceAsked::Fitting, _) if *has_tree => Distance::Hierarchical(taxonomy.clone()),
-            (DistanceAsked::Fitting | DistanceAsked::Ordered, Some(order)) => Distance::Ordered(order.clone()),
-            (DistanceAsked::Ordered, None) => {
-                let name = quoted(&self.required.names[column]);
-                let missing = format!("the ordered distance needs numbers or dates, and {name} is text");
-                return Err(self.policy.incomplete(missing));
+        let Sensitive { taxonomy, order, fitting, .. } = &self.bound[column];
+        let refused = |missing: &str| {
+            let name = quoted(&self.required.names[column]);
+            Err(self.policy.incomplete(format!("{missing} ({name})")))
+        };
+        Ok(match (asked.distance, fitting, order) {
+            (DistanceAsked::Hierarchical, Fitting::Masked, _) => {
+                return refused(
+                    "the hierarchical distance needs a tree of its own, and that of a mask depends on the longest value; \
+                     use the equal distance or a hierarchy file",
+                );
             }
-            (DistanceAsked::Fitting | DistanceAsked::Equal, _) => Distance::Equal,
+            // A value, then the root.
+            (DistanceAsked::Hierarchical, Fitting::Equal, _) => Distance::Equal,
+            (DistanceAsked::Hierarchical, ..) | (DistanceAsked::Fitting, Fitting::Hierarchical, _) => {
+                Distance::Hierarchical(taxonomy.clone())
+            }
+            (DistanceAsked::Ordered, _, Some(order)) | (DistanceAsked::Fitting, Fitting::Ordered, Some(order)) => {
+                Distance::Ordered(order.clone())
+            }
+            (DistanceAsked::Ordered, _, None) => {
+                return refused("the ordered distance needs numbers or dates, and the attribute is text");
+            }
+            (DistanceAsked::Fitting | DistanceAsked::Equal, ..) => Distance::Equal,
         })
     }
 

@@ -206,21 +206,28 @@ fn entropy_holds(rows: u64, tally: &[(u32, u32)], l: Ratio) -> bool {
         return difference > 0.0;
     }
     let mut exponents = std::collections::BTreeMap::<u64, i128>::new();
-    let mut times = |number: u64, power: i128| {
+    let counts = tally.iter().map(|(_, count)| (u64::from(*count), -i128::from(*count)));
+    for (number, power) in counts.chain([(rows, i128::from(rows))]) {
         for (prime, exponent) in factors(number) {
             *exponents.entry(prime).or_default() += i128::from(exponent) * power;
         }
-    };
-    times(rows, i128::from(rows));
-    times(l.denominator(), i128::from(rows));
-    times(l.numerator(), -i128::from(rows));
-    for (_, count) in tally {
-        times(u64::from(*count), -i128::from(*count));
+    }
+    // The parts of l may be large, but they have no other primes than the counts if the two sides are the same.
+    for (mut part, power) in [(l.denominator(), i128::from(rows)), (l.numerator(), -i128::from(rows))] {
+        for (prime, sum) in &mut exponents {
+            while part.is_multiple_of(*prime) {
+                part /= prime;
+                *sum += power;
+            }
+        }
+        if part > 1 {
+            return false;
+        }
     }
     exponents.values().all(|exponent| *exponent == 0)
 }
 
-/// Prime factors with their exponents, by trial division: numbers here are counts, and the case is rare.
+/// Prime factors with their exponents, by trial division: numbers here are counts, below 2^32, and the case is rare.
 fn factors(mut number: u64) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     let mut prime = 2;
@@ -288,6 +295,15 @@ mod tests {
         assert!(holds(Diversity::Entropy(ratio("4")), &[4000, 1000, 1000, 1000, 1000]));
         assert!(!holds(Diversity::Entropy(ratio("4.0000000001")), &[4, 1, 1, 1, 1]));
         assert!(!holds(Diversity::Entropy(ratio("4")), &[4001, 1000, 1000, 1000, 1000]));
+    }
+
+    /// l is hardly more than 4, with parts that have primes beyond 2^31: nobody may wait for their factors.
+    #[test]
+    fn a_large_fraction_is_decided_at_once() {
+        let l = Ratio::new(4 * 2_305_843_009_213_693_951 + 1, 2_305_843_009_213_693_951).unwrap();
+        for _ in 0..1000 {
+            assert!(!holds(Diversity::Entropy(l), &[4000, 1000, 1000, 1000, 1000]));
+        }
     }
 
     #[test]

@@ -7,7 +7,9 @@ use super::Recoded;
 use crate::error::{Error, Result};
 use crate::table::{Column, Data, Dictionary, Role, Table};
 use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_data::ArrayData;
+use arrow_data::transform::MutableArrayData;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, SortOptions};
 use arrow_select::{concat::concat, take::take};
@@ -112,7 +114,7 @@ impl<'a> Rows<'a> {
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.table.columns.len());
         for (column, array) in self.table.columns.iter().zip(&self.arrays) {
             columns.push(match (&column.data, array) {
-                (_, Some(array)) => take(array, &indices, None)?,
+                (_, Some(array)) => cleared(take(array, &indices, None)?)?,
                 (Data::Coded { dictionary, codes, .. }, None) => Arc::new(decode(dictionary, codes, rows)),
                 _ => {
                     let array = self.labels(key, rows);
@@ -139,6 +141,31 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as the value that
+/// somebody set to null, and Arrow's files keep it.
+fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    fn has_nulls(data: &ArrayData) -> bool {
+        data.nulls().is_some_and(|nulls| nulls.null_count() > 0) || data.child_data().iter().any(has_nulls)
+    }
+    let data = array.to_data();
+    if !has_nulls(&data) {
+        return Ok(array);
+    }
+    let children = data.child_data().iter().map(|child| Ok(cleared(make_array(child.clone()))?.to_data()));
+    let children = children.collect::<Result<Vec<ArrayData>, ArrowError>>()?;
+    let data = data.into_builder().child_data(children).build()?;
+    let Some(nulls) = data.nulls() else { return Ok(make_array(data)) };
+    let mut clear = MutableArrayData::new(vec![&data], true, data.len());
+    let mut next = 0;
+    for (start, end) in nulls.valid_slices() {
+        clear.try_extend_nulls(start - next)?;
+        clear.try_extend(0, start, end)?;
+        next = end;
+    }
+    clear.try_extend_nulls(data.len() - next)?;
+    Ok(make_array(clear.freeze()))
+}
+
 fn decode(dictionary: &Dictionary, codes: &[u32], rows: &[u32]) -> StringArray {
     rows.iter().map(|row| Some(dictionary.value(codes[*row as usize])).filter(|text| !text.is_empty())).collect()
 }
@@ -158,8 +185,9 @@ fn inverse(order: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// Sorts rows by class, then by every column that is passed on. As many columns as fit are packed into one number per
-/// row; the rest is compared only where that number is equal.
+/// Sorts rows by class, then by every column that is passed on: the counted ones first, then the others. As many
+/// columns as fit are packed into one number per row, from the first on; the rest is compared only where that number is
+/// equal. So how many fit, which depends on values that may be suppressed, does not change the order.
 fn sort(
     rows: &mut Vec<u32>,
     table: &Table,
@@ -170,7 +198,7 @@ fn sort(
     let mut keys: Vec<u64> =
         rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
     let mut room = class_ranks.len().max(1).leading_zeros();
-    let mut compared: Vec<DynComparator> = Vec::new();
+    let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) = (Vec::new(), Vec::new());
     for (column, array) in table.columns.iter().zip(arrays) {
         match (&column.data, array) {
             (Data::Coded { dictionary, codes, .. }, _) => {
@@ -178,7 +206,7 @@ fn sort(
                 order.sort_unstable_by_key(|code| dictionary.value(*code));
                 let ranks = inverse(&order);
                 let bits = usize::BITS - dictionary.len().leading_zeros();
-                if bits <= room {
+                if bits <= room && compared.is_empty() {
                     room -= bits;
                     for (key, row) in keys.iter_mut().zip(rows.iter()) {
                         *key = *key << bits | u64::from(ranks[codes[*row as usize] as usize]);
@@ -189,13 +217,14 @@ fn sort(
                 }
                 // A null and an empty text have one code and are released as they were.
                 if let Some(array) = array {
-                    compared.push(make_comparator(array, array, SortOptions::default())?);
+                    last.push(make_comparator(array, array, SortOptions::default())?);
                 }
             }
-            (_, Some(array)) => compared.push(make_comparator(array, array, SortOptions::default())?),
+            (_, Some(array)) => last.push(make_comparator(array, array, SortOptions::default())?),
             _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
         }
     }
+    compared.append(&mut last);
     let mut keyed: Vec<(u64, u32)> = keys.into_iter().zip(rows.iter().copied()).collect();
     if compared.is_empty() {
         // Rows with one key are equal in all that is released, so their order is nobody's business.

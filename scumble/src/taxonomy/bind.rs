@@ -110,15 +110,15 @@ fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], sp
     let texts: Vec<&str> = by_number.values().filter_map(|(_, codes)| shortest(codes)).collect();
     let taxonomy = match hierarchy {
         Hierarchy::Intervals(intervals) => {
-            let whole = kind == Type::Integer && intervals.is_whole();
-            if let (Some(least), Some(greatest)) = (numbers.first(), numbers.last()) {
-                let (from, to) = intervals.domain(*least, *greatest, whole);
-                let outside = by_number.values().find(|(number, _)| !(from..=to).contains(number));
-                if let Some((_, codes)) = outside {
-                    return Err(spot.not_in(codes[0], intervals.describe()));
-                }
+            if let Some((_, codes)) = by_number.values().find(|(number, _)| !intervals.contains(*number)) {
+                return Err(spot.not_in(codes[0], intervals.describe()));
             }
-            intervals.taxonomy(&numbers, &texts, whole, with_missing)?
+            if kind == Type::Date && !intervals.is_whole() {
+                let expected = "whole numbers of days for a column of dates".into();
+                let key = format!("hierarchy of {}", crate::error::quoted(spot.column));
+                return Err(Error::BadParameter { place: None, key, value: intervals.describe(), expected });
+            }
+            intervals.taxonomy(&numbers, &texts, intervals.scale(kind), with_missing)?
         }
         Hierarchy::Dates(_) if kind != Type::Date => {
             return Err(spot.wrong_type(present.first().copied().unwrap_or(0), Type::Date));

@@ -4,20 +4,55 @@
 //! intervals nest. Both ends belong to the domain, and the last interval of every level takes what is left, `to`
 //! included. For whole numbers the leaves are all numbers of the domain, whether they occur or not; for real numbers
 //! and dates they are the values that occur.
+//!
+//! Widths and ends are kept as whole multiples of a decimal unit: 0.3 lies in `[0.3, 0.4)`, which floats would miss.
 
 use super::{Level, ROOT, Taxonomy};
 use crate::error::Result;
-use crate::table::Type;
+use crate::table::{Day, Type};
 
 /// The largest number that may bound a domain.
 const MOST: f64 = (1u64 << 53) as f64;
 
-/// Widths and the domain they cover.
-#[derive(Clone, Debug, PartialEq)]
+/// The most decimals of a width or an end.
+const MOST_DECIMALS: usize = 9;
+
+/// Widths and the domain they cover, in units.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intervals {
-    widths: Vec<f64>,
-    from: Option<f64>,
-    to: Option<f64>,
+    widths: Vec<i128>,
+    from: Option<i128>,
+    to: Option<i128>,
+    /// So many units are 1: a power of ten.
+    unit: i128,
+    /// Whether the ends were given as dates.
+    dates: bool,
+}
+
+/// What kind of numbers intervals are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// Whole numbers, each of them a leaf; both ends of an interval belong to it.
+    Whole,
+    /// Days; both ends of an interval belong to it.
+    Days,
+    /// Real numbers; the upper end belongs to the next interval.
+    Real,
+}
+
+/// The ends of a domain, in units. An open one ends before `end`, a closed one with it.
+struct Domain {
+    from: i128,
+    end: i128,
+    closed: bool,
+}
+
+impl Domain {
+    /// How many intervals of a width there are.
+    fn count(&self, width: i128) -> i128 {
+        let length = self.end - self.from;
+        ((length + width - 1) / width).max(1)
+    }
 }
 
 impl Intervals {
@@ -26,70 +61,119 @@ impl Intervals {
         if widths.is_empty() || widths.iter().any(|width| !(*width > 0.0 && *width <= MOST)) {
             return Err("a list of positive widths, none above 2^53");
         }
-        if widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0.0) {
-            return Err("growing widths, each a multiple of the one before, so that intervals nest");
-        }
         // Whole numbers are counted exactly up to 2^53.
         if [from, to].into_iter().flatten().any(|end| end.is_nan() || end.abs() > MOST) {
             return Err("`from` and `to` between -2^53 and 2^53");
         }
-        match (from, to) {
-            (Some(from), Some(to)) if from >= to => Err("`from` below `to`"),
-            _ => Ok(Intervals { widths, from, to }),
+        let decimals = widths.iter().chain(&from).chain(&to).map(|number| decimals(*number)).max().unwrap_or(0);
+        if decimals > MOST_DECIMALS {
+            return Err("numbers of at most nine decimals");
         }
+        let unit = 10i128.pow(decimals as u32);
+        let units = |number: f64| in_units(number, decimals).ok_or("decimal numbers");
+        let intervals = Intervals {
+            widths: widths.into_iter().map(units).collect::<Result<_, _>>()?,
+            from: from.map(units).transpose()?,
+            to: to.map(units).transpose()?,
+            unit,
+            dates: false,
+        };
+        if intervals.widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0) {
+            return Err("growing widths, each a multiple of the one before, so that intervals nest");
+        }
+        match (intervals.from, intervals.to) {
+            (Some(from), Some(to)) if from >= to => Err("`from` below `to`"),
+            _ => Ok(intervals),
+        }
+    }
+
+    /// The same, whose ends were given as dates.
+    pub fn of_dates(self) -> Intervals {
+        Intervals { dates: true, ..self }
     }
 
     /// Whether all parameters are whole numbers, as a column of integers needs.
     pub fn is_whole(&self) -> bool {
-        self.widths.iter().chain(&self.from).chain(&self.to).all(|number| number.fract() == 0.0)
+        self.unit == 1
     }
 
-    /// The ends of the domain for a column whose values lie between `least` and `greatest`. Where an end is not given it is
-    /// a multiple of the widest interval: no label may tell the least or the greatest value, whose row may be suppressed.
-    pub(super) fn domain(&self, least: f64, greatest: f64, whole: bool) -> (f64, f64) {
+    /// What the intervals of a column of a type are made of.
+    pub(super) fn scale(&self, kind: Type) -> Scale {
+        match kind {
+            Type::Date => Scale::Days,
+            Type::Integer if self.is_whole() => Scale::Whole,
+            _ => Scale::Real,
+        }
+    }
+
+    /// The number nearest to so many units.
+    fn number(&self, units: i128) -> f64 {
+        units as f64 / self.unit as f64
+    }
+
+    /// Whether a number belongs to the domain, and intervals can be counted up to it.
+    pub(super) fn contains(&self, number: f64) -> bool {
+        let narrowest = self.number(self.widths[0]).min(1.0);
+        number.abs() / narrowest <= MOST
+            && self.from.is_none_or(|from| self.number(from) <= number)
+            && self.to.is_none_or(|to| number <= self.number(to))
+    }
+
+    /// Which interval of a width a number lies in, counted from `from`. The quotient of floats is a guess that may be
+    /// off by one; the intervals' own ends decide.
+    fn index(&self, number: f64, from: i128, width: i128) -> i128 {
+        let start = |index: i128| self.number(from + index * width);
+        let mut index = ((number - self.number(from)) / self.number(width)).floor() as i128;
+        while start(index) > number {
+            index -= 1;
+        }
+        while start(index + 1) <= number {
+            index += 1;
+        }
+        index
+    }
+
+    /// The domain of a column whose values lie between `least` and `greatest`. Where an end is not given it is a multiple
+    /// of the widest interval: no label may tell the least or the greatest value, whose row may be suppressed.
+    fn domain(&self, least: f64, greatest: f64) -> Domain {
         let widest = self.widths[self.widths.len() - 1];
-        let from = self.from.unwrap_or_else(|| (least / widest).floor() * widest);
-        let blocks = ((greatest - from) / widest).floor() + 1.0;
-        // Whole numbers end just before the next block; real ones a block later, so that no interval is the last.
-        let open = if whole { from + blocks * widest - 1.0 } else { from + (blocks + 1.0) * widest };
-        (from, self.to.unwrap_or(open))
+        let from = self.from.unwrap_or_else(|| self.index(least, 0, widest) * widest);
+        let open = || from + (self.index(greatest, from, widest) + 1) * widest;
+        Domain { from, end: self.to.unwrap_or_else(open), closed: self.to.is_some() }
     }
 
-    /// The tree over ascending distinct `values`, all within the domain; `texts` are their labels.
-    pub(super) fn taxonomy(&self, values: &[f64], texts: &[&str], whole: bool, with_missing: bool) -> Result<Taxonomy> {
-        let (least, greatest) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(1.0));
-        let (from, to) = self.domain(least, greatest, whole);
+    /// The tree over ascending distinct `values`, which all [belong](Self::contains) to the domain; `texts` are their
+    /// labels.
+    pub(super) fn taxonomy(
+        &self,
+        values: &[f64],
+        texts: &[&str],
+        scale: Scale,
+        with_missing: bool,
+    ) -> Result<Taxonomy> {
+        let (least, greatest) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(0.0));
+        let domain = self.domain(least, greatest);
+        let beyond = domain.end + i128::from(domain.closed);
         let mut levels = vec![Level::from_runs(texts.iter().map(|text| (*text, true, 1)))];
         for width in &self.widths {
-            let count = (((to - from) / width).ceil()).max(1.0);
-            let index = |value: f64| ((value - from) / width).floor().clamp(0.0, count - 1.0);
-            let labels: Vec<String> = values
-                .iter()
-                .map(|value| {
-                    let number = index(*value);
-                    let start = from + number * width;
-                    let last = number == count - 1.0;
-                    let end = if last { to } else { start + width };
-                    label(start, end, last, whole)
-                })
-                .collect();
-            let domain_leaves = |value: f64| {
-                let number = index(value);
-                let start = from + number * width;
-                let end = if number == count - 1.0 { to + 1.0 } else { start + width };
-                (end - start) as u64
-            };
-            let begins = |code: usize| code == 0 || index(values[code]) != index(values[code - 1]);
+            let last = domain.count(*width) - 1;
+            let numbers: Vec<i128> =
+                values.iter().map(|value| self.index(*value, domain.from, *width).clamp(0, last)).collect();
+            let labels: Vec<String> =
+                numbers.iter().map(|number| self.label(domain.from, *width, *number, last, scale)).collect();
+            let begins = |code: usize| code == 0 || numbers[code] != numbers[code - 1];
             levels.push(Level::from_runs(labels.iter().enumerate().map(|(code, label)| {
-                let leaves = match (whole, begins(code)) {
+                let start = domain.from + numbers[code] * width;
+                let end = if numbers[code] == last { beyond } else { start + width };
+                let leaves = match (scale == Scale::Whole, begins(code)) {
                     (false, _) => 1,
-                    (true, true) => domain_leaves(values[code]),
+                    (true, true) => (end - start) as u64,
                     (true, false) => 0,
                 };
                 (label.as_str(), begins(code), leaves)
             })));
         }
-        let all = if whole { (to - from) as u64 + 1 } else { values.len() as u64 };
+        let all = if scale == Scale::Whole { (beyond - domain.from) as u64 } else { values.len() as u64 };
         let root = (0..values.len()).map(|code| (ROOT, code == 0, if code == 0 { all } else { 0 }));
         levels.push(Level::from_runs(root));
         if with_missing {
@@ -99,33 +183,58 @@ impl Intervals {
         Taxonomy::checked(self.describe(), levels, missing)
     }
 
+    /// What an interval is called; the one numbered `last` ends with `to`, if that is given.
+    fn label(&self, from: i128, width: i128, number: i128, last: i128, scale: Scale) -> String {
+        let start = from + number * width;
+        match self.to.filter(|_| number == last) {
+            Some(to) => label(self.number(start), self.number(to), true, scale),
+            None => label(self.number(start), self.number(start + width), false, scale),
+        }
+    }
+
     /// Whether a text may stand in a release: a number of the domain, an interval, or the root.
     pub fn is_label(&self, text: &str, kind: Type) -> bool {
-        let inside = |number: f64| self.from.is_none_or(|from| from <= number) && self.to.is_none_or(|to| number <= to);
-        if text == ROOT || kind.number(text).is_some_and(inside) {
+        if text == ROOT || kind.number(text).is_some_and(|number| self.contains(number)) {
             return true;
         }
-        let whole = kind == Type::Integer && self.is_whole();
-        let from = self.from.unwrap_or(0.0);
-        self.widths.iter().any(|width| {
-            let starts = numbers_in(text).into_iter().filter(|start| inside(*start) && (start - from) % width == 0.0);
-            starts.into_iter().any(|start| {
-                let inner = (start + width, false);
-                let ends = match self.to {
-                    Some(to) if (start - from) / width >= ((to - from) / width).ceil() - 1.0 => vec![(to, true)],
-                    _ => vec![inner],
-                };
-                let fits = |end: f64| end > start && end <= start + width;
-                ends.into_iter().any(|(end, last)| fits(end) && label(start, end, last, whole) == text)
-            })
-        })
+        let scale = self.scale(kind);
+        // Where it is not given, the domain begins with a multiple of every width.
+        let from = self.from.unwrap_or(0);
+        let starts = match scale {
+            Scale::Days => text.split(" to ").flat_map(str::parse).map(|day: Day| f64::from(day.0)).collect(),
+            _ => numbers_in(text),
+        };
+        let fits = |start: f64, width: i128| {
+            let number = self.index(start, from, width);
+            let last = self.to.map_or(i128::MAX, |to| Domain { from, end: to, closed: true }.count(width) - 1);
+            number <= last && self.label(from, width, number, last, scale) == text
+        };
+        let starts = starts.into_iter().filter(|start| self.contains(*start));
+        starts.into_iter().any(|start| self.widths.iter().any(|width| fits(start, *width)))
     }
 
     /// The intervals in one phrase, for errors.
     pub(super) fn describe(&self) -> String {
-        let end = |end: Option<f64>| end.map_or("…".to_string(), |end| end.to_string());
+        let shown = |end: i128| match self.dates {
+            true => day(self.number(end)).to_string(),
+            false => self.number(end).to_string(),
+        };
+        let end = |end: Option<i128>| end.map_or("…".to_string(), shown);
         format!("the intervals from {} to {}", end(self.from), end(self.to))
     }
+}
+
+/// How many decimals a number is written with.
+fn decimals(number: f64) -> usize {
+    // The shortest text that is read as this number, without an exponent.
+    number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
+}
+
+/// A number of at most so many decimals without its point.
+fn in_units(number: f64, decimals: usize) -> Option<i128> {
+    let text = number.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    format!("{whole}{fraction:0<decimals$}").parse().ok()
 }
 
 /// The numbers that a label may be made of.
@@ -139,19 +248,25 @@ fn numbers_in(text: &str) -> Vec<f64> {
     parts.filter_map(|part| part.parse().ok()).collect()
 }
 
-/// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `[20, 25)` for real ones.
-fn label(start: f64, end: f64, last: bool, whole: bool) -> String {
-    match (whole, last) {
-        (true, _) => {
-            let end = if last { end } else { end - 1.0 };
-            match start {
-                _ if start == end => format!("{start}"),
-                _ if start < 0.0 => format!("{start} to {end}"),
-                _ => format!("{start}-{end}"),
-            }
-        }
-        (false, true) => format!("[{start}, {end}]"),
-        (false, false) => format!("[{start}, {end})"),
+/// The day with a number, or the end of the calendar that it lies beyond.
+fn day(number: f64) -> Day {
+    let (first, last) = (Day::new(0, 1, 1).unwrap_or(Day(0)), Day::new(9999, 12, 31).unwrap_or(Day(0)));
+    Day(number as i32).clamp(first, last)
+}
+
+/// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `2020-01-01 to 2020-01-31` for days, `[20, 25)` for
+/// real numbers.
+fn label(start: f64, end: f64, last: bool, scale: Scale) -> String {
+    // The last number that belongs to it.
+    let until = if last { end } else { end - 1.0 };
+    match (scale, last) {
+        (Scale::Whole, _) if start == until => format!("{start}"),
+        (Scale::Whole, _) if start < 0.0 => format!("{start} to {until}"),
+        (Scale::Whole, _) => format!("{start}-{until}"),
+        (Scale::Days, _) if start == until => day(start).to_string(),
+        (Scale::Days, _) => format!("{} to {}", day(start), day(until)),
+        (Scale::Real, true) => format!("[{start}, {end}]"),
+        (Scale::Real, false) => format!("[{start}, {end})"),
     }
 }
 
@@ -164,7 +279,7 @@ mod tests {
         let texts: Vec<String> = values.iter().map(f64::to_string).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let intervals = Intervals::new(vec![5.0, 10.0, 20.0, 40.0], Some(0.0), Some(100.0)).unwrap();
-        intervals.taxonomy(values, &texts, true, false).unwrap()
+        intervals.taxonomy(values, &texts, Scale::Whole, false).unwrap()
     }
 
     #[test]
@@ -189,8 +304,8 @@ mod tests {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         for (from, to) in [(None, None), (Some(-30.0), Some(100.0)), (Some(-40.0), Some(103.0))] {
             let intervals = Intervals::new(vec![5.0, 10.0, 20.0], from, to).unwrap();
-            for (kind, whole) in [(Type::Integer, true), (Type::Real, false)] {
-                let taxonomy = intervals.taxonomy(&values, &texts, whole, false).unwrap();
+            for (kind, scale) in [(Type::Integer, Scale::Whole), (Type::Real, Scale::Real)] {
+                let taxonomy = intervals.taxonomy(&values, &texts, scale, false).unwrap();
                 for level in taxonomy.levels() {
                     for node in 0..level.len() as u32 {
                         assert!(intervals.is_label(level.label(node), kind), "{:?} {}", (from, to), level.label(node));
@@ -211,16 +326,16 @@ mod tests {
     #[test]
     fn no_label_tells_the_greatest_value() {
         let intervals = Intervals::new(vec![20.0], None, None).unwrap();
-        let labels = |values: &[f64], whole: bool| -> Vec<String> {
+        let labels = |values: &[f64], scale: Scale| -> Vec<String> {
             let texts: Vec<String> = values.iter().map(f64::to_string).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-            let tree = intervals.taxonomy(values, &texts, whole, false).unwrap();
+            let tree = intervals.taxonomy(values, &texts, scale, false).unwrap();
             (0..tree.level(1).len() as u32).map(|node| tree.level(1).label(node).to_string()).collect()
         };
-        assert_eq!(labels(&[61.0, 79.0], true), ["60-79"]);
-        assert_eq!(labels(&[61.0, 97.0], true), ["60-79", "80-99"]);
-        assert_eq!(labels(&[61.0, 97.0], false), ["[60, 80)", "[80, 100)"]);
-        assert_eq!(labels(&[61.0, 80.0], false), ["[60, 80)", "[80, 100)"]);
+        assert_eq!(labels(&[61.0, 79.0], Scale::Whole), ["60-79"]);
+        assert_eq!(labels(&[61.0, 97.0], Scale::Whole), ["60-79", "80-99"]);
+        assert_eq!(labels(&[61.0, 97.0], Scale::Real), ["[60, 80)", "[80, 100)"]);
+        assert_eq!(labels(&[61.0, 80.0], Scale::Real), ["[60, 80)", "[80, 100)"]);
     }
 
     #[test]
@@ -232,6 +347,66 @@ mod tests {
         assert!(Intervals::new(vec![5.0, 5.0], None, None).is_err());
     }
 
+    /// The labels of a level over some values.
+    fn labels(intervals: &Intervals, level: usize, values: &[f64], scale: Scale) -> Vec<String> {
+        let texts: Vec<String> = values.iter().map(f64::to_string).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let tree = intervals.taxonomy(values, &texts, scale, false).unwrap();
+        let level = tree.level(level);
+        (0..values.len() as u32).map(|code| level.label(level.node_of(code)).to_string()).collect()
+    }
+
+    /// 0.3 / 0.1 is below 3 in floats, and 0.5 % 0.1 is not 0.
+    #[test]
+    fn decimals_are_exact() {
+        let intervals = Intervals::new(vec![0.1, 0.5, 1.0], None, None).unwrap();
+        let tenths: Vec<f64> = (0..1000).map(|tenth| f64::from(tenth) / 10.0).collect();
+        let shown = |tenth: u32| f64::from(tenth) / 10.0;
+        for (tenth, label) in (0..).zip(labels(&intervals, 1, &tenths, Scale::Real)) {
+            assert_eq!(label, format!("[{}, {})", shown(tenth), shown(tenth + 1)));
+            assert!(intervals.is_label(&label, Type::Real), "{label}");
+        }
+        for (tenth, label) in (0..).zip(labels(&intervals, 2, &tenths, Scale::Real)) {
+            assert_eq!(label, format!("[{}, {})", shown(tenth / 5 * 5), shown(tenth / 5 * 5 + 5)));
+        }
+        assert!(Intervals::new(vec![0.1, 0.25], None, None).is_err());
+        assert!(Intervals::new(vec![1e-12], None, None).is_err());
+        assert!(!intervals.is_label("[0.05, 0.15)", Type::Real) && !intervals.contains(1e300));
+    }
+
+    #[test]
+    fn days_are_written_as_days() {
+        let days = |texts: &[&str]| -> Vec<f64> {
+            texts.iter().map(|text| f64::from(text.parse::<Day>().unwrap().0)).collect()
+        };
+        let ends = days(&["2020-01-01", "2020-12-31"]);
+        let weeks = Intervals::new(vec![7.0, 28.0], Some(ends[0]), Some(ends[1])).unwrap().of_dates();
+        let values = days(&["2020-01-01", "2020-01-07", "2020-01-08", "2020-12-31"]);
+        let expected = [
+            "2020-01-01 to 2020-01-07",
+            "2020-01-01 to 2020-01-07",
+            "2020-01-08 to 2020-01-14",
+            "2020-12-30 to 2020-12-31",
+        ];
+        assert_eq!(labels(&weeks, 1, &values, Scale::Days), expected);
+        for label in expected {
+            assert!(weeks.is_label(label, Type::Date), "{label}");
+        }
+        for odd in ["2020-01-02 to 2020-01-08", "2020-01-01 to 2020-01-08", "2019-12-25 to 2019-12-31", "18262-18268"] {
+            assert!(!weeks.is_label(odd, Type::Date), "{odd}");
+        }
+        assert_eq!(weeks.describe(), "the intervals from 2020-01-01 to 2020-12-31");
+        let long = Intervals::new(vec![1_000_000.0], None, None).unwrap();
+        assert_eq!(labels(&long, 1, &days(&["0001-01-01"]), Scale::Days), ["0000-01-01 to 1969-12-31"]);
+    }
+
+    /// An end that is not given must not depend on which values are left.
+    #[test]
+    fn open_intervals_of_one_number_stay_apart() {
+        let intervals = Intervals::new(vec![1.0, 5.0], None, None).unwrap();
+        assert_eq!(labels(&intervals, 1, &[0.0, 3.0, 4.0], Scale::Whole), ["0", "3", "4"]);
+    }
+
     proptest! {
         #[test]
         fn laws_hold(values in prop::collection::btree_set(0i32..=100, 1..60), whole in any::<bool>(), missing in any::<bool>()) {
@@ -239,7 +414,8 @@ mod tests {
             let texts: Vec<String> = values.iter().map(f64::to_string).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let intervals = Intervals::new(vec![5.0, 10.0, 20.0], None, None).unwrap();
-            super::super::tests::check_laws(&intervals.taxonomy(&values, &texts, whole, missing).unwrap());
+            let scale = if whole { Scale::Whole } else { Scale::Real };
+            super::super::tests::check_laws(&intervals.taxonomy(&values, &texts, scale, missing).unwrap());
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Hierarchies of masks: `{ mask = "right", char = "*" }` turns `13053` into `1305*`, `130**` and so on.
 //!
-//! Level `i` masks `i` characters from one side. Masked values keep their length, so two values fall together only when
-//! everything unmasked agrees; the root, as many masks as the longest value has characters, joins what is left.
+//! Level `i` masks `i` characters from one side, but for the last one that is left. Masked values keep their length, so
+//! two values fall together only when everything unmasked agrees; the root `*` joins what is left. It is the same for
+//! every column: as many masks as the longest value has characters would tell its length, also if its row is suppressed.
 
-use super::{Path, Taxonomy};
+use super::{Path, ROOT, Taxonomy};
 use crate::error::Result;
 
 /// From which side characters are masked.
@@ -24,10 +25,13 @@ pub struct Mask {
     pub character: char,
 }
 
+/// The most levels below the root: labels then take at most so many times the room of the values.
+const MOST_LEVELS: usize = 64;
+
 impl Mask {
     fn apply(self, value: &str, masked: usize) -> String {
         let length = value.chars().count();
-        let masked = masked.min(length);
+        let masked = masked.min(length.saturating_sub(1));
         let stands_in = std::iter::repeat_n(self.character, masked);
         match self.side {
             Side::Right => value.chars().take(length - masked).chain(stands_in).collect(),
@@ -37,16 +41,15 @@ impl Mask {
 
     /// The tree over distinct values, which are its leaves.
     pub(super) fn taxonomy(self, values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
-        let longest = values.iter().map(|value| value.chars().count()).max().unwrap_or(1);
+        let longest = values.iter().map(|value| value.chars().count()).max().unwrap_or(1).min(MOST_LEVELS);
         let labels: Vec<Vec<String>> =
             values.iter().map(|value| (1..longest).map(|masked| self.apply(value, masked)).collect()).collect();
-        let root: String = std::iter::repeat_n(self.character, longest).collect();
         let paths: Vec<Path<'_>> = values
             .iter()
             .zip(&labels)
             .map(|(value, labels)| {
                 let middle = labels.iter().map(String::as_str);
-                std::iter::once(*value).chain(middle).chain(std::iter::once(root.as_str())).collect()
+                std::iter::once(*value).chain(middle).chain(std::iter::once(ROOT)).collect()
             })
             .collect();
         Taxonomy::from_paths(self.describe(), &paths, with_missing)
@@ -70,8 +73,27 @@ mod tests {
     fn characters_go_one_by_one() {
         let (taxonomy, codes) = MASK.taxonomy(&["13053", "13068", "14850"], false).unwrap();
         let labels: Vec<&str> = taxonomy.levels().iter().map(|level| level.label(level.node_of(codes[0]))).collect();
-        assert_eq!(labels, ["13053", "1305*", "130**", "13***", "1****", "*****"]);
+        assert_eq!(labels, ["13053", "1305*", "130**", "13***", "1****", "*"]);
         assert_eq!(Mask { side: Side::Left, character: '#' }.apply("año", 2), "##o");
+    }
+
+    /// No label tells how long the longest value is, and short values are not taken for the root.
+    #[test]
+    fn the_root_is_the_same_for_all() {
+        let (taxonomy, codes) = MASK.taxonomy(&["a", "bc", "bcdefg"], false).unwrap();
+        let labels = |code: u32| -> Vec<&str> {
+            taxonomy.levels().iter().map(|level| level.label(level.node_of(code))).collect()
+        };
+        assert_eq!(labels(codes[0]), ["a", "a", "a", "a", "a", "a", "*"]);
+        assert_eq!(labels(codes[1]), ["bc", "b*", "b*", "b*", "b*", "b*", "*"]);
+        super::super::tests::check_laws(&taxonomy);
+    }
+
+    #[test]
+    fn levels_are_bounded() {
+        let long = "x".repeat(100_000);
+        let (taxonomy, _) = MASK.taxonomy(&["y", &long], false).unwrap();
+        assert_eq!(taxonomy.height(), MOST_LEVELS);
     }
 
     #[test]

@@ -1,9 +1,15 @@
 //! Does a release hold anything of a suppressed row? Arrow's arrays can share buffers with rows that were left out.
 
 use crate::fixture::Folder;
-use arrow_array::types::Int32Type;
-use arrow_array::{ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, StringViewArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int64Array, ListArray, RecordBatch, StringArray, StringViewArray,
+    StructArray,
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
+use arrow_schema::{DataType, Field};
 use scumble::jobs::{Options, anonymize};
 use scumble::policy::Policy;
 use std::fs::File;
@@ -47,4 +53,62 @@ fn nothing_of_a_suppressed_row_is_in_the_file() {
         let bytes = std::fs::read(&input).unwrap();
         assert!(bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes()));
     }
+}
+
+/// What lies under a null: eight bytes as a whole number, and as text.
+const HIDDEN: i64 = i64::from_le_bytes(*b"h1dd3n!!");
+
+/// Whoever sets a value to null may leave it in the buffer, and so may a reader.
+#[test]
+fn nothing_that_was_set_to_null_is_in_the_file() {
+    let folder = Folder::new("nulls");
+    let nulls = || Some(NullBuffer::from(vec![true, false, true, true]));
+    let numbers = |nulls| Int64Array::new(ScalarBuffer::from(vec![1, HIDDEN, 3, 4]), nulls);
+    let text = HIDDEN.to_le_bytes();
+    let bytes = [b"one".as_slice(), &text, b"three", b"four"].concat();
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, 3, 11, 16, 20]));
+    let texts = StringArray::new(offsets, Buffer::from_vec(bytes), nulls());
+    let fixed = [1i64, HIDDEN, 3, 4].map(i64::to_le_bytes).concat();
+    let fixed = FixedSizeBinaryArray::new(8, Buffer::from_vec(fixed), nulls());
+    // A structure that is null as a whole, and one whose part is.
+    let field = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
+    let whole = StructArray::new(vec![field("part")].into(), vec![Arc::new(numbers(None))], nulls());
+    let part = StructArray::new(vec![field("part")].into(), vec![Arc::new(numbers(nulls()))], None);
+    let list = |outer, inner| {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, 1, 2, 3, 4]));
+        ListArray::new(field("item"), offsets, Arc::new(numbers(inner)), outer)
+    };
+    let columns: [(&str, ArrayRef); 9] = [
+        ("age", Arc::new(Int64Array::from(vec![30; 4]))),
+        ("number", Arc::new(numbers(nulls()))),
+        ("text", Arc::new(texts)),
+        ("fixed", Arc::new(fixed)),
+        ("whole", Arc::new(whole)),
+        ("part", Arc::new(part)),
+        ("list", Arc::new(list(nulls(), None))),
+        ("item", Arc::new(list(None, nulls()))),
+        ("ill", Arc::new(numbers(nulls()))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let input = folder.path("in.arrow");
+    let mut writer = FileWriter::try_new(File::create(&input).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let policy = "[defaults]\nrole = \"insensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n\
+        [attributes.ill]\nrole = \"sensitive\"\n[privacy]\nk = 2\n";
+    let policy = Policy::parse(policy, &folder.path("policy.toml")).unwrap();
+    let holds = |file: &std::path::Path| std::fs::read(file).unwrap().windows(8).any(|window| window == text);
+    assert!(holds(&input), "the check can fail");
+    for ending in ["arrow", "parquet"] {
+        let output = folder.path(&format!("out.{ending}"));
+        anonymize(&input, &policy, &output, &Options::default()).map_err(|failure| failure.error).unwrap();
+        assert!(!holds(&output), "{ending}");
+    }
+    // Values that are not null have stayed.
+    let released = std::fs::File::open(folder.path("out.arrow")).unwrap();
+    let released = arrow_ipc::reader::FileReader::try_new(released, None).unwrap().next().unwrap().unwrap();
+    let list = released.column_by_name("item").unwrap().as_list::<i32>().values().as_primitive::<Int64Type>().clone();
+    let mut kept: Vec<i64> = list.iter().flatten().collect();
+    kept.sort_unstable();
+    assert_eq!(kept, [1, 3, 4]);
 }

@@ -11,7 +11,9 @@
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
-//! | `buffers` | is anything of a suppressed row left in a release? |
+//! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
+//! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
+//! | `golden` | are decisions the same as yesterday? |
 //! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
 
@@ -21,6 +23,7 @@ mod buffers;
 mod docs;
 mod exact;
 mod fixture;
+mod golden;
 mod layers;
 mod mondrian;
 mod optimum;
@@ -29,5 +32,6 @@ mod papers;
 mod partition;
 mod recount;
 mod said;
+mod suppressed;
 mod tables;
 mod transport;

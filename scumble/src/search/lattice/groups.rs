@@ -4,7 +4,7 @@
 //! rolling up replaces fields and needs no other data than the finer groups. Keys are as short as the columns allow:
 //! 32 bits hold the nine columns of the Adult table.
 
-use super::Node;
+use super::{Node, many};
 use crate::search::Task;
 use crate::table::Tallies;
 use std::fmt::Debug;
@@ -126,6 +126,9 @@ impl Layout {
     }
 }
 
+/// More groups than this go up in parts, and all columns at once.
+pub(super) const MANY_GROUPS: usize = 1 << 16;
+
 /// The most slots that a hash table begins with.
 const FIRST_SLOTS: usize = 1 << 15;
 
@@ -221,71 +224,82 @@ impl<K: Key> Groups<K> {
             .collect();
         let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
         let lift_all = |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
-        let groups = match (&lifts[..], with_tallies) {
-            // One column is the rule for small tables, and worth a loop of its own.
-            ([(field, lift)], false) => self.regroup::<false>(scratch, &mut went, |key| lifted(key, *field, lift)),
-            ([(field, lift)], true) => self.regroup::<true>(scratch, &mut went, |key| lifted(key, *field, lift)),
-            (_, false) => self.regroup::<false>(scratch, &mut went, lift_all),
-            (_, true) => self.regroup::<true>(scratch, &mut went, lift_all),
-        };
-        if unless.is_some_and(|too_small| too_small.are(groups.iter().map(|(_, rows)| *rows))) {
-            return None;
-        }
-        let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-        Some(Groups { node, groups: groups.to_vec(), tallies: OnceLock::new(), from })
-    }
-
-    /// The groups after each key has become another, and where each went if that is asked for.
-    ///
-    /// The hash table has room for all groups from the beginning where these are few, and grows with those that are
-    /// found where they are many: rolling millions up to a few thousand then stays in cache. Whether a key is new is
-    /// as good as random, so nothing branches on it: the place behind the last group always holds the key at hand, and
-    /// what is found in an empty slot is that place.
-    #[inline]
-    fn regroup<'a, const WENT: bool>(
-        &self,
-        Scratch { slots, found }: &'a mut Scratch<K>,
-        went: &mut Vec<u32>,
-        lift: impl Fn(K) -> K,
-    ) -> &'a [(K, u32)] {
-        let mut bits = (4 * self.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
-        let mut len = 0;
-        let mut rest = self.groups.as_slice();
-        while !rest.is_empty() {
-            // The table is filled half; then it is made twice as large. Before that, as many groups are taken as find
-            // room even if all are new.
-            let room = self.len().min(1 << (bits - 1));
-            if found.len() <= room {
-                found.resize(room + 1, (K::default(), 0));
+        let groups = if self.len() > MANY_GROUPS {
+            many::regroup(&self.groups, &mut went, with_tallies, unless, lift_all)?
+        } else {
+            let raised = match (&lifts[..], with_tallies) {
+                // One column is the rule for small tables, and worth a loop of its own.
+                ([(field, lift)], false) => {
+                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, |key| lifted(key, *field, lift))
+                }
+                ([(field, lift)], true) => {
+                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, |key| lifted(key, *field, lift))
+                }
+                (_, false) => regroup::<K, false>(&self.groups, 0, scratch, &mut went, lift_all),
+                (_, true) => regroup::<K, true>(&self.groups, 0, scratch, &mut went, lift_all),
+            };
+            if unless.is_some_and(|too_small| too_small.are(raised.iter().map(|(_, rows)| *rows))) {
+                return None;
             }
-            let table = renewed(slots, bits, &found[..len]);
-            let (last, known) = (table.len() - 1, &mut found[..=room]);
-            while !rest.is_empty() && (room - len > room / 8 || room == self.len()) {
-                let (now, later) = rest.split_at(rest.len().min(room - len));
-                rest = later;
-                for (key, count) in now {
-                    let key = lift(*key);
-                    known[len] = (key, 0);
-                    let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
-                    let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                    let mut entry = &mut known[group];
-                    while entry.0 != key {
-                        slot = (slot + 1) & last;
-                        group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                        entry = &mut known[group];
-                    }
-                    entry.1 += *count;
-                    table[slot] = group as u32;
-                    len += usize::from(group == len);
-                    if WENT {
-                        went.push(group as u32);
-                    }
+            raised.to_vec()
+        };
+        let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
+        Some(Groups { node, groups, tallies: OnceLock::new(), from })
+    }
+}
+
+/// The groups after each key has become another, and where each went if that is asked for. `skipped` is how many of the
+/// first bits of their hashes all keys have in common.
+///
+/// The hash table has room for all groups from the beginning where these are few, and grows with those that are found
+/// where they are many: rolling many up to a few then stays in cache. Whether a key is new is as good as random, so
+/// nothing branches on it: the place behind the last group always holds the key at hand, and what is found in an empty
+/// slot is that place.
+#[inline]
+pub(super) fn regroup<'a, K: Key, const WENT: bool>(
+    groups: &[(K, u32)],
+    skipped: u32,
+    Scratch { slots, found }: &'a mut Scratch<K>,
+    went: &mut Vec<u32>,
+    lift: impl Fn(K) -> K,
+) -> &'a [(K, u32)] {
+    let mut bits = (4 * groups.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
+    let mut len = 0;
+    let mut rest = groups;
+    while !rest.is_empty() {
+        // The table is filled half; then it is made twice as large. Before that, as many groups are taken as find room
+        // even if all are new.
+        let room = groups.len().min(1 << (bits - 1));
+        if found.len() <= room {
+            found.resize(room + 1, (K::default(), 0));
+        }
+        let table = renewed(slots, bits, skipped, &found[..len]);
+        let (last, known) = (table.len() - 1, &mut found[..=room]);
+        while !rest.is_empty() && (room - len > room / 8 || room == groups.len()) {
+            let (now, later) = rest.split_at(rest.len().min(room - len));
+            rest = later;
+            for (key, count) in now {
+                let key = lift(*key);
+                known[len] = (key, 0);
+                let mut slot = (key.hash() << skipped >> (u64::BITS - bits)) as usize & last;
+                let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                let mut entry = &mut known[group];
+                while entry.0 != key {
+                    slot = (slot + 1) & last;
+                    group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+                    entry = &mut known[group];
+                }
+                entry.1 += *count;
+                table[slot] = group as u32;
+                len += usize::from(group == len);
+                if WENT {
+                    went.push(group as u32);
                 }
             }
-            bits += 1;
         }
-        &found[..len]
+        bits += 1;
     }
+    &found[..len]
 }
 
 /// A key with the node of a column replaced by the one above it.
@@ -305,19 +319,24 @@ pub(super) struct TooSmall {
 impl TooSmall {
     /// Whether groups of these sizes are so.
     pub(super) fn are(&self, sizes: impl Iterator<Item = u32>) -> bool {
+        self.rows(sizes) > self.limit
+    }
+
+    /// The rows in groups that are too small.
+    pub(super) fn rows(&self, sizes: impl Iterator<Item = u32>) -> u64 {
         let least = u32::try_from(self.least).unwrap_or(u32::MAX);
-        sizes.map(|rows| if rows < least { u64::from(rows) } else { 0 }).sum::<u64>() > self.limit
+        sizes.map(|rows| if rows < least { u64::from(rows) } else { 0 }).sum()
     }
 }
 
 /// A hash table of 2^`bits` slots that holds these groups.
-fn renewed<'a, K: Key>(slots: &'a mut Vec<u32>, bits: u32, groups: &[(K, u32)]) -> &'a mut [u32] {
+fn renewed<'a, K: Key>(slots: &'a mut Vec<u32>, bits: u32, skipped: u32, groups: &[(K, u32)]) -> &'a mut [u32] {
     slots.resize(slots.len().max(1 << bits), EMPTY);
     let table = &mut slots[..1 << bits];
     table.fill(EMPTY);
     let last = table.len() - 1;
     for (group, (key, _)) in groups.iter().enumerate() {
-        let mut slot = (key.hash() >> (u64::BITS - bits)) as usize & last;
+        let mut slot = (key.hash() << skipped >> (u64::BITS - bits)) as usize & last;
         while table[slot] != EMPTY {
             slot = (slot + 1) & last;
         }

@@ -77,6 +77,8 @@ struct Search<'a, K> {
     hopeful: Vec<Node>,
     /// Floors of visited nodes, where they say more than the bound.
     floors: Vec<(f64, Node)>,
+    /// Visited nodes at and below which some rows fail for certain.
+    losses: Vec<(u64, Node)>,
     watch: &'a Watch,
 }
 
@@ -89,6 +91,7 @@ impl<'a, K: Key> Search<'a, K> {
             hopeless: Vec::new(),
             hopeful: Vec::new(),
             floors: Vec::new(),
+            losses: Vec::new(),
             watch,
         };
         let least = match strategy {
@@ -148,6 +151,9 @@ impl<'a, K: Key> Search<'a, K> {
         }
         if !self.engine.bound_is_floor() {
             self.floors.push((assessment.floor, node));
+        }
+        if assessment.never > 0 && !assessment.hopeless {
+            self.losses.push((assessment.never, node));
         }
         self.seen.insert(node, assessment);
     }
@@ -241,7 +247,15 @@ impl<'a, K: Key> Search<'a, K> {
 
     /// Whether nothing is left to be found out about a node.
     fn is_decided(&self, node: Node, bound: f64) -> bool {
-        self.seen.contains_key(&node) || self.is_dear(bound) || self.is_hopeless(node)
+        self.seen.contains_key(&node) || self.is_dear(bound) || self.is_hopeless(node) || self.loses_too_much(node)
+    }
+
+    /// Whether the rows that fail at a coarser node, and so at this one, make it too dear. This says nothing about nodes
+    /// that are coarser still: fewer rows may fail there.
+    fn loses_too_much(&self, node: Node) -> bool {
+        let coarser = self.losses.iter().filter(|(_, known)| self.engine.lattice.is_finer(node, *known));
+        let lost = coarser.map(|(lost, _)| *lost).max();
+        lost.is_some_and(|lost| self.is_dear(self.engine.bound_without(node, lost)))
     }
 
     /// The node to evaluate on behalf of an undecided one: the last of which it is open whether it is hopeless, on the

@@ -6,6 +6,7 @@
 
 mod groups;
 pub mod incognito;
+mod many;
 mod node;
 
 pub use node::{Lattice, MOST_NODES, Node};
@@ -14,14 +15,11 @@ use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{Group, Monotone, Requirement, all_hold};
 use crate::search::Task;
 use crate::taxonomy::Level;
-use groups::{Groups, Key, Layout, Length, Scratch, Step, TooSmall};
+use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
 const KEPT_GROUPS: usize = 1 << 24;
-
-/// More groups than this go up all columns at once.
-const MANY_GROUPS: usize = 1 << 16;
 
 /// What is known of a node after its groups were judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,6 +30,8 @@ pub struct Assessment {
     pub feasible: bool,
     /// No node at least as fine can be feasible.
     pub hopeless: bool,
+    /// Rows that fail here and at every finer node; all of them only where the node is not hopeless.
+    pub never: u64,
     /// No node at least as coarse can cost less.
     pub floor: f64,
 }
@@ -46,6 +46,8 @@ struct Engine<'a, K> {
     marginals: Vec<Vec<u128>>,
     /// The same as a share of what can be lost in the column.
     shares: Vec<Vec<f64>>,
+    /// `dearest[column][level]`: the most that a value can lose at the level, in leaves.
+    dearest: Vec<Vec<u64>>,
     /// Whether rows can only come to meet every requirement as groups merge.
     always: bool,
     /// Whether unions of groups that hold do.
@@ -58,6 +60,11 @@ struct Engine<'a, K> {
     /// Memory for roll-up that no thread uses now.
     idle: Mutex<Vec<Scratch<K>>>,
     rows: u64,
+}
+
+/// The most leaves that any value loses at a level.
+fn most_lost(level: &Level) -> u64 {
+    (0..level.len() as u32).map(|node| level.leaves(node) - 1).max().unwrap_or(0)
 }
 
 /// The rows with each leaf of a column.
@@ -104,6 +111,7 @@ impl<'a, K: Key> Engine<'a, K> {
         order.sort_by(|a, b| crowding(a).total_cmp(&crowding(b)));
         let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Engine {
+            dearest: task.taxonomies.iter().map(|taxonomy| taxonomy.levels().iter().map(most_lost).collect()).collect(),
             lm,
             marginals,
             shares,
@@ -142,6 +150,32 @@ impl<'a, K: Key> Engine<'a, K> {
                 (self.rows as f64 * self.rows as f64 / groups * (1.0 - 1e-12)).floor()
             }
             Loss::Cm => 0.0,
+        }
+    }
+
+    /// The same, where it is known that at least `lost` rows fail: each of them costs the difference between losing it
+    /// whole and the most that a row can lose at this node.
+    pub fn bound_without(&self, node: Node, lost: u64) -> f64 {
+        let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
+        match self.task.loss {
+            Loss::Lm => {
+                let parts = levels.zip(&self.marginals).zip(self.dearest.iter().zip(self.lm.whole()));
+                let share = |((level, marginals), (dearest, whole)): ((usize, &Vec<u128>), (&Vec<u64>, &u64))| {
+                    // A column of one value has no leaf to lose, and counts a lost row as one.
+                    let lost = marginals[level] + u128::from(lost) * u128::from(whole.saturating_sub(dearest[level]));
+                    lost as f64 / *whole as f64
+                };
+                parts.map(share).sum()
+            }
+            Loss::Dm => {
+                let nodes = levels.zip(&self.task.taxonomies).map(|(level, tree)| tree.level(level).len() as f64);
+                let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
+                // With two groups or more a lost row always costs more than it saves the others.
+                let (rows, lost) = (self.rows as f64, if groups < 2.0 { 0.0 } else { lost as f64 });
+                // A hair below, since each step is rounded.
+                (((rows - lost) * (rows - lost) / groups + rows * lost) * (1.0 - 1e-12)).floor()
+            }
+            Loss::Cm => lost as f64,
         }
     }
 
@@ -225,7 +259,7 @@ impl<'a, K: Key> Engine<'a, K> {
     pub fn assess(&self, node: Node) -> Assessment {
         let Some(groups) = self.groups(node) else {
             let floor = self.bound(node);
-            return Assessment { cost: f64::INFINITY, feasible: false, hopeless: true, floor };
+            return Assessment { cost: f64::INFINITY, feasible: false, hopeless: true, never: 0, floor };
         };
         let judged = self.judge(&groups);
         let limit = self.task.suppressible;
@@ -234,7 +268,9 @@ impl<'a, K: Key> Engine<'a, K> {
             && judged.suppressed < self.rows
             && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing));
         let cost = if feasible { self.cost(&groups, &judged) } else { f64::INFINITY };
-        Assessment { cost, feasible, hopeless, floor: self.floor(&groups) }
+        // Where merging only helps, whatever fails here fails below.
+        let never = if self.is_monotone() { judged.suppressed } else { judged.never };
+        Assessment { cost, feasible, hopeless, never, floor: self.floor(&groups) }
     }
 
     /// Goes through the groups until it is certain that too many rows fail here and at every finer node.
