@@ -112,6 +112,9 @@ pub enum Command {
         /// The folder with adult.csv and its hierarchies; synthetic census data is used where not given
         #[arg(long, value_name = "DIR")]
         adult: Option<PathBuf>,
+        /// A Python that has the packages anonypy and anonypyx, to be measured on the same table
+        #[arg(long, value_name = "FILE")]
+        python: Option<PathBuf>,
         /// Runs of each case; the fastest counts
         #[arg(long, default_value_t = 20)]
         runs: u32,
@@ -201,6 +204,8 @@ pub enum KindArg {
 pub enum BenchArg {
     /// The full-domain search against ARX, on the Adult table
     FullDomain,
+    /// Mondrian in memory: the search alone, and on the Adult table the whole command against Python's
+    Mondrian,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

@@ -119,8 +119,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
-        Command::Bench { name: BenchArg::FullDomain, adult, runs } => {
-            let table = bench::full_domain(adult.as_deref(), runs)?;
+        Command::Bench { name, adult, python, runs } => {
+            let table = match name {
+                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), runs),
+                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), runs),
+            }?;
             done(table.to_json(), table.to_text())
         }
     }

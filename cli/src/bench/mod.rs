@@ -1,8 +1,10 @@
 //! Published experiments, re-run: one file each.
 
 mod full_domain;
+mod mondrian;
 
 pub use full_domain::full_domain;
+pub use mondrian::mondrian;
 
 use scumble::error::{Error, Result};
 use serde_json::{Value, json};

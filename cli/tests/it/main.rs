@@ -5,6 +5,7 @@ mod bed;
 mod formats;
 mod generate;
 mod killed;
+mod partition;
 mod readme;
 mod release;
 mod tamper;

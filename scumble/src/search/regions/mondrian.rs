@@ -17,7 +17,7 @@ use crate::privacy::{Group, Requirement};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent};
+use crate::taxonomy::{Axis, Extent, Taxonomy};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Below this many points a thread of its own is not worth its while.
@@ -162,48 +162,48 @@ impl Growth<'_> {
         }
     }
 
-    /// The median's choice where `enough` rows on either side are all that is asked: by selection, without sorting.
+    /// The median's choice where `enough` rows on either side are all that is asked: by counting or selection, without
+    /// sorting.
     fn halve(&self, points: &Points<'_>, extents: &[Extent], enough: u64) -> Option<Choice> {
-        let mut scratch: Vec<u64> = Vec::new();
-        for column in by_range(self.axes, extents) {
-            let is_plain = match &self.axes[column] {
-                Axis::Ordered(axis) => axis.missing != Some(extents[column].last),
-                Axis::Tree(_) => false,
-            };
-            if !is_plain {
-                let one = &[column][..];
-                let set = |column| FrequencySet::of(points, column, 0);
-                if let Some(choice) = self.choose_one(one, extents, set) {
-                    return Some(choice);
+        by_range(self.axes, extents).into_iter().find_map(|column| {
+            let extent = extents[column];
+            match &self.axes[column] {
+                Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent),
+                Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
+                    let missing = points.codes(column).filter(|code| *code == extent.last).count();
+                    let last = points.codes(column).filter(|code| *code < extent.last).max()?;
+                    let allowed = missing as u64 >= enough && (points.len() - missing) as u64 >= enough;
+                    allowed.then_some(Choice::Threshold { column, before: extent.last, last })
                 }
-                continue;
+                Axis::Ordered(_) => {
+                    let last = match extent.last - extent.first {
+                        range if range < points.len() as u64 => counted_middle(points, column, extent, enough),
+                        _ if points.layout().is_narrow() => {
+                            middle(&mut points.iter().map(|point| point[column]).collect::<Vec<_>>(), enough)
+                                .map(u64::from)
+                        }
+                        _ => middle(&mut points.codes(column).collect::<Vec<_>>(), enough),
+                    }?;
+                    Some(Choice::Threshold { column, before: last + 1, last })
+                }
             }
-            scratch.clear();
-            scratch.extend(points.codes(column));
-            if let Some(last) = middle(&mut scratch, enough) {
-                return Some(Choice::Threshold { column, before: last + 1, last });
-            }
-        }
-        None
+        })
     }
 
-    /// The choice among some attributes only.
-    fn choose_one(
-        &self,
-        columns: &[usize],
-        extents: &[Extent],
-        set: impl FnMut(usize) -> FrequencySet,
-    ) -> Option<Choice> {
-        let only: Vec<Extent> = extents
-            .iter()
-            .enumerate()
-            .map(
-                |(column, extent)| {
-                    if columns.contains(&column) { *extent } else { Extent { last: extent.first, ..*extent } }
-                },
-            )
-            .collect();
-        choose(self.axes, &only, &self.judge, &Aim::Median, self.least_gain, set).0
+    /// The split into the children that occur, where rows alone decide.
+    fn specialize(&self, taxonomy: &Taxonomy, points: &Points<'_>, column: usize, extent: Extent) -> Option<Choice> {
+        let level = Axis::ancestor(taxonomy, extent).level - 1;
+        let nodes = taxonomy.level(level);
+        let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
+        let mut counts = vec![0u64; (last - first) as usize + 1];
+        points.codes(column).for_each(|code| counts[(nodes.node_of(code as u32) - first) as usize] += 1);
+        let occurring = || counts.iter().zip(first..).filter(|(count, _)| **count > 0);
+        let enough = self.judge.enough(occurring().count())?;
+        occurring().all(|(count, _)| *count >= enough).then(|| Choice::Children {
+            column,
+            level,
+            children: occurring().map(|(_, node)| node).collect(),
+        })
     }
 
     /// The parts of a split, in order.
@@ -216,16 +216,40 @@ impl Growth<'_> {
             Choice::Children { column, level, children } => {
                 let Axis::Tree(taxonomy) = &self.axes[*column] else { return vec![points] };
                 let level = taxonomy.level(*level);
-                let part_of = |code: u64| children.binary_search(&level.node_of(code as u32)).unwrap_or(0);
+                let first = children.first().copied().unwrap_or(0);
+                let mut part_of = vec![0; children.last().map_or(0, |last| (last - first) as usize + 1)];
+                children.iter().enumerate().for_each(|(part, child)| part_of[(child - first) as usize] = part);
+                let part_of = |code: u64| part_of[(level.node_of(code as u32) - first) as usize];
                 points.part_many(*column, children.len(), part_of)
             }
         }
     }
 }
 
+/// The same as [`middle`], where codes are so close together that they are counted one by one.
+fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u64) -> Option<u64> {
+    let mut counts = vec![0u32; (extent.last - extent.first) as usize + 1];
+    points.codes(column).for_each(|code| counts[(code - extent.first) as usize] += 1);
+    let rows = points.len() as u64;
+    let distance = |below: u64| (2 * below).abs_diff(rows);
+    // The last code below which less than half of the rows are, and the next: one of them is nearest.
+    let (mut best, mut below) = (None, 0);
+    for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        below += u64::from(*count);
+        if below < rows && best.is_none_or(|(_, known)| distance(below) < distance(known)) {
+            best = Some((code, below));
+        }
+        if 2 * below >= rows {
+            break;
+        }
+    }
+    let (code, below) = best?;
+    (below >= enough && rows - below >= enough).then_some(extent.first + code as u64)
+}
+
 /// The last code of the first half where the threshold behind it leaves the most equal halves (of two such, the lower), if
 /// both have enough.
-fn middle(codes: &mut [u64], enough: u64) -> Option<u64> {
+fn middle<T: Copy + Ord>(codes: &mut [T], enough: u64) -> Option<T> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {
         return None;

@@ -58,6 +58,11 @@ impl Layout {
         point[self.counted + column]
     }
 
+    /// Whether every quasi-identifier takes one word.
+    pub fn is_narrow(&self) -> bool {
+        self.counted == self.keys.len()
+    }
+
     /// Where the counted columns begin.
     pub fn counted(&self) -> usize {
         self.counted
@@ -100,15 +105,23 @@ impl<'a> Points<'a> {
     /// The least and the greatest code of every quasi-identifier.
     pub fn extents(&self) -> Vec<Extent> {
         let keys = self.layout.keys.len();
-        if self.layout.counted == keys {
-            // One word each: both ends of all columns in one pass.
-            let mut ends = vec![(u32::MAX, 0u32); keys];
-            for point in self.iter() {
-                for (end, code) in ends.iter_mut().zip(point) {
-                    *end = (end.0.min(*code), end.1.max(*code));
-                }
-            }
-            return ends.into_iter().map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect();
+        if self.layout.is_narrow() {
+            // Both ends of all columns in one pass; with their number known beforehand, several at a time.
+            return match keys {
+                1 => ends::<1>(self),
+                2 => ends::<2>(self),
+                3 => ends::<3>(self),
+                4 => ends::<4>(self),
+                5 => ends::<5>(self),
+                6 => ends::<6>(self),
+                7 => ends::<7>(self),
+                8 => ends::<8>(self),
+                9 => ends::<9>(self),
+                10 => ends::<10>(self),
+                11 => ends::<11>(self),
+                12 => ends::<12>(self),
+                _ => (0..keys).map(|column| end(self.iter().map(|point| point[column]))).collect(),
+            };
         }
         let mut extents = vec![Extent { first: u64::MAX, last: 0 }; keys];
         for point in self.iter() {
@@ -181,4 +194,22 @@ impl<'a> Points<'a> {
         }
         parted
     }
+}
+
+fn end(codes: impl Iterator<Item = u32>) -> Extent {
+    let (first, last) = codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
+    Extent { first: first.into(), last: last.into() }
+}
+
+/// The extents of `N` columns of one word each.
+fn ends<const N: usize>(points: &Points<'_>) -> Vec<Extent> {
+    let (mut first, mut last) = ([u32::MAX; N], [0u32; N]);
+    for point in points.iter() {
+        let Some(point) = point.first_chunk::<N>() else { break };
+        for column in 0..N {
+            first[column] = first[column].min(point[column]);
+            last[column] = last[column].max(point[column]);
+        }
+    }
+    first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
 }

@@ -1,0 +1,130 @@
+//! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on Adult the whole command
+//! against the Mondrian of Python packages, all in one run.
+
+use super::{Measured, Scratch, fastest};
+use scumble::error::{Error, Result};
+use scumble::generate::Kind;
+use scumble::jobs;
+use scumble::policy::Policy;
+use scumble::search::regions::mondrian::search;
+use scumble::source::{Format, Source, encode};
+use scumble::watch::Watch;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// Packages on PyPI.
+const PEERS: [&str; 2] = ["anonypy", "anonypyx"];
+
+/// Rows of the synthetic table.
+const ROWS: u64 = 1_000_000;
+
+/// What is run with the Python that has the peers.
+const SCRIPT: &str = include_str!("peers.py");
+
+/// The policy over Adult: what the peers are asked for. They know no hierarchies; ours come from the files beside it.
+fn adult_policy(folder: &Path) -> String {
+    let mut text = String::from("[defaults]\nrole = \"insensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n");
+    for key in ["education", "native-country", "workclass", "marital-status", "sex", "race"] {
+        let file = folder.join(format!("adult_hierarchy_{key}.csv"));
+        text += &format!("[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {}\n", json!(file));
+    }
+    text + "[privacy]\nk = 10\n[search]\nalgorithm = \"mondrian\"\n"
+}
+
+/// Processor time of all children that have ended, in seconds, where the system tells.
+fn children_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which may hold anything, the fields are numbers; these two are in hundredths of a second.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: f64 = fields.get(13)?.parse::<f64>().ok()? + fields.get(14)?.parse::<f64>().ok()?;
+    Some(ticks / 100.0)
+}
+
+/// The fastest of some runs of a command by the clock, and its mean processor time.
+fn timed(command: &mut Command, runs: u32) -> Result<(f64, Option<f64>)> {
+    let before = children_seconds();
+    let mut best = f64::INFINITY;
+    for _ in 0..runs.max(1) {
+        let start = Instant::now();
+        let program = Path::new(command.get_program()).to_path_buf();
+        let output = command.stdin(Stdio::null()).output().map_err(Error::io(&program, "run"))?;
+        if !output.status.success() {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let last = told.lines().last().unwrap_or("it failed without a word").to_string();
+            return Err(Error::io(&program, "run")(std::io::Error::other(last)));
+        }
+        best = best.min(start.elapsed().as_secs_f64());
+    }
+    let spent = children_seconds().zip(before).map(|(after, before)| (after - before) / f64::from(runs.max(1)));
+    Ok((best, spent))
+}
+
+/// Mondrian by itself, and against the peers where Adult and a Python that has them are given.
+pub fn mondrian(adult: Option<&Path>, python: Option<&Path>, runs: u32) -> Result<Measured> {
+    let scratch = Scratch::new()?;
+    let mut rows = agrawal(&scratch, runs)?;
+    if let Some(folder) = adult {
+        let (table, policy) = (folder.join("adult.csv"), scratch.path("policy.toml"));
+        std::fs::write(&policy, adult_policy(folder)).map_err(Error::io(&policy, "write"))?;
+        let program = std::env::current_exe().map_err(Error::io(Path::new("scumble"), "find"))?;
+        let mut command = Command::new(program);
+        command.arg("anonymize").arg(&table).arg("--policy").arg(&policy).arg("-o").arg(scratch.path("release.csv"));
+        let ours = timed(&mut command, runs)?;
+        let mut put = |name: String, (seconds, spent): (f64, Option<f64>)| {
+            let against = |ours: f64, theirs: f64| json!(format!("{:.0}x", theirs / ours));
+            rows.push(vec![
+                json!(name),
+                json!(30_162),
+                json!(format!("{seconds:.4}")),
+                spent.map_or(Value::Null, |spent| json!(format!("{spent:.4}"))),
+                Value::Null,
+                against(ours.0, seconds),
+                ours.1.zip(spent).map_or(Value::Null, |(ours, theirs)| against(ours, theirs)),
+            ]);
+        };
+        put("Adult, 7 quasi-identifiers, k=10, whole command".into(), ours);
+        for peer in PEERS {
+            let Some(python) = python else { break };
+            let mut command = Command::new(python);
+            command.args(["-c", SCRIPT, peer]).arg(&table).arg(scratch.path("peer.csv"));
+            put(format!("the same by {peer}"), timed(&mut command, 1)?);
+        }
+    }
+    Ok(Measured {
+        title: format!("Mondrian in memory, seconds, fastest of {runs} runs (peers: of one)"),
+        columns: vec!["case", "rows", "seconds", "CPU seconds", "rows a second", "ratio", "ratio, CPU"],
+        rows,
+    })
+}
+
+/// The search over encoded rows, numbers split anywhere.
+fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
+    let data = scratch.path("agrawal.parquet");
+    let files = jobs::generate(Kind::Agrawal, ROWS, 1, &data, None, &Watch::default())?;
+    let text = std::fs::read_to_string(&files[1]).map_err(Error::io(&files[1], "read"))?;
+    let columns = text.split("[privacy]").next().unwrap_or_default();
+    let plain: Vec<&str> = columns.lines().filter(|line| !line.starts_with("hierarchy")).collect();
+    let text = plain.join("\n") + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\n";
+    let policy = Policy::parse(&text, &files[1])?;
+    let source = Source::open(&data, Format::Parquet)?;
+    let roles = policy.roles(&source, false)?;
+    let table = encode(source, &roles)?;
+    let prepared = policy.prepare(&table)?;
+    let all = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut rows = Vec::new();
+    for threads in [1, all] {
+        let (seconds, found) = fastest(threads, runs, || search(&prepared.task, policy.search.partitioning))?;
+        rows.push(vec![
+            json!(format!("agrawal, k=1000, search alone, {threads} threads, {} nodes", found.visited)),
+            json!(ROWS),
+            json!(format!("{seconds:.4}")),
+            Value::Null,
+            json!(format!("{:.0}", ROWS as f64 / seconds)),
+            Value::Null,
+            Value::Null,
+        ]);
+    }
+    Ok(rows)
+}

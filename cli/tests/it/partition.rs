@@ -1,0 +1,252 @@
+//! Releases by partitioning: what regions are called, what is refused, and what a saved partition does to other rows.
+
+use crate::bed::{Bed, CITIES, Outcome, PEOPLE, sorted};
+use serde_json::{Value, json};
+
+/// Six people whose ages have no hierarchy, with a salary as the target.
+const POLICY: &str = r#"[attributes.name]
+role = "identifier"
+
+[attributes.age]
+role = "quasi-identifier"
+
+[attributes.city]
+role = "quasi-identifier"
+hierarchy = "city.csv"
+
+[attributes.ill]
+role = "sensitive"
+
+[privacy]
+k = 2
+
+[search]
+algorithm = "mondrian"
+"#;
+
+fn people() -> Bed {
+    let bed = Bed::new();
+    bed.file("table.csv", PEOPLE).file("policy.toml", POLICY).file("city.csv", CITIES);
+    bed
+}
+
+/// Ages alone, one for each row.
+fn ages(ages: &[&str]) -> Bed {
+    let bed = Bed::new();
+    let rows: String = ages.iter().map(|age| format!("{age},x\n")).collect();
+    bed.file("table.csv", format!("age,other\n{rows}"));
+    let policy = "[attributes.age]\nrole = \"quasi-identifier\"\n[attributes.other]\nrole = \"insensitive\"\n";
+    bed.file("policy.toml", format!("{policy}[privacy]\nk = 2\n[search]\nalgorithm = \"mondrian\"\n"));
+    bed
+}
+
+impl Bed {
+    /// The values of the first column of a release, in order of their text.
+    fn first_column(&self, name: &str) -> Vec<String> {
+        let mut values: Vec<String> = self.records(name, ',').into_iter().skip(1).map(|row| row[0].clone()).collect();
+        values.sort();
+        values
+    }
+
+    fn apply(&self, recoding: &str, table: &str, more: &[&str]) -> Outcome {
+        self.run(&[&["apply", recoding, table, "--policy", "policy.toml", "-o", "applied.csv"], more].concat())
+    }
+}
+
+#[test]
+fn six_people_are_halved_at_the_median_age() {
+    let bed = people();
+    let report = bed.anonymize(&["--json"]).ok().json();
+    // Both attributes have their whole range; the first is split. Three and three people allow nothing more.
+    let out = "age,city,ill\n34-38,plain,flu\n34-38,plain,gout\n34-38,plain,gout\n\
+               51-57,Thun,asthma\n51-57,Thun,flu\n51-57,Thun,flu\n";
+    assert_eq!(bed.read("out.csv"), out);
+    assert_eq!(report["algorithm"], json!("mondrian"));
+    assert_eq!(report["search"]["minimal"], json!(true));
+    assert!(report["search"].get("optimal").is_none() && report["search"].get("cost").is_none());
+    assert_eq!(report["recoding"], json!({"model": "regions", "regions": 2, "labels": "tight"}));
+    assert_eq!((&report["loss"]["dm"], &report["average-class"]), (&json!(18), &json!(3.0)));
+    // Ages lose 4/23 and 6/23, cities half (two of three leaves) and nothing.
+    let lm = (3.0 * 4.0 / 23.0 + 3.0 * 6.0 / 23.0 + 3.0 * 0.5) / 12.0;
+    assert!((report["loss"]["lm"].as_f64().unwrap() - lm).abs() < 1e-12, "{report}");
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+    bed.edit("out.csv", "34-38", "34-39");
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).fails_with(1, "k-anonymity");
+}
+
+#[test]
+fn boxes_cover_the_domain_under_the_roots_own_name() {
+    let bed = people();
+    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+    let report = bed.anonymize(&["--json"]).ok().json();
+    assert_eq!(report["recoding"]["labels"], json!("cover"));
+    assert_eq!(bed.first_column("out.csv")[2..4], ["above 38", "up to 38"].map(String::from));
+    assert!(bed.records("out.csv", ',').iter().skip(1).all(|row| row[1] == "CH"), "{}", bed.read("out.csv"));
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+}
+
+#[test]
+fn labels_are_called_as_documented() {
+    let labels = |values: &[&str], cover: bool| {
+        let bed = ages(values);
+        if cover {
+            bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+        }
+        bed.anonymize(&[]).ok();
+        bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+        let mut labels = bed.first_column("out.csv");
+        labels.dedup();
+        labels
+    };
+    assert_eq!(labels(&["20", "24", "30", "30"], false), ["20-24", "30"]);
+    assert_eq!(labels(&["-5", "-1", "3", "9"], false), ["-5 to -1", "3-9"]);
+    assert_eq!(labels(&["2.5", "3", "4.25", "5.5"], false), ["[2.5, 3]", "[4.25, 5.5]"]);
+    let days = ["2024-02-29", "2024-03-01", "2025-01-01", "2025-07-04"];
+    assert_eq!(labels(&days, false), ["2024-02-29 to 2024-03-01", "2025-01-01 to 2025-07-04"]);
+    let eight = ["20", "24", "30", "34", "40", "44", "50", "54"];
+    assert_eq!(labels(&eight, true), ["25-34", "35-44", "above 44", "up to 24"]);
+    let reals = ["1.5", "2", "3", "3.5", "7", "9", "10", "11"];
+    assert_eq!(labels(&reals, true), ["(2, 3.5]", "(3.5, 9]", "above 9", "up to 2"]);
+    // A missing number has a branch of its own, or everything is one class.
+    assert_eq!(labels(&["20", "24", "", ""], false), ["", "20-24"]);
+    assert_eq!(labels(&["20", "24", "", ""], true), ["", "any number"]);
+    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], false), ["*"]);
+    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], true), ["*"]);
+}
+
+#[test]
+fn threads_do_not_change_the_bytes() {
+    let bed = Bed::new();
+    let generate = ["generate", "agrawal", "--rows", "30000", "--seed", "5", "-o", "table.csv"];
+    bed.run(&[&generate[..], &["--policy", "policy.toml"]].concat()).ok();
+    for split in ["median", "info-gain"] {
+        let policy = bed.read("policy.toml");
+        let searched = policy.find("[search]").map_or(policy.as_str(), |at| &policy[..at]).to_string();
+        bed.file("p.toml", searched + &format!("[search]\nalgorithm = \"mondrian\"\nsplit = \"{split}\"\n"));
+        for threads in ["1", "2"] {
+            let out = format!("{threads}.csv");
+            bed.run(&["anonymize", "table.csv", "--policy", "p.toml", "-k", "20", "-o", &out, "--threads", threads])
+                .ok();
+        }
+        assert!(bed.bytes("1.csv") == bed.bytes("2.csv"), "{split}");
+        assert!(bed.first_column("1.csv").len() == 30000);
+    }
+}
+
+#[test]
+fn a_saved_partition_makes_the_same_classes_again() {
+    let bed = people();
+    bed.anonymize(&["--save-recoding", "saved.json"]).fails_with(2, "cover");
+    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+    bed.anonymize(&["--save-recoding", "saved.json"]).ok();
+    bed.apply("saved.json", "table.csv", &[]).ok();
+    assert_eq!(sorted(bed.records("applied.csv", ',')), sorted(bed.records("out.csv", ',')));
+    // Another file: a class of one is no class.
+    let others = "name,age,city,ill\nGus,20,Bern,flu\nHal,30,Thun,flu\nIda,99,Bern,flu\n";
+    bed.file("others.csv", others);
+    std::fs::remove_file(bed.path("applied.csv")).unwrap();
+    std::fs::remove_file(bed.path("applied.csv.report.json")).unwrap();
+    let refused = bed.apply("saved.json", "others.csv", &["--json"]).fails_with(1, "1 of 3 rows");
+    assert_eq!(refused.json()["released"], json!(0));
+    bed.apply("saved.json", "others.csv", &["--suppression", "0.5"]).ok();
+    assert_eq!(bed.first_column("applied.csv"), ["up to 38", "up to 38"]);
+}
+
+/// A partition that has seen no missing number has no label for one: it gets a branch of its own, never a range.
+#[test]
+fn a_saved_partition_does_not_take_a_missing_number_for_a_number() {
+    let bed = ages(&["20", "24", "30", "34"]);
+    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+    bed.anonymize(&["--save-recoding", "saved.json"]).ok();
+    bed.file("others.csv", "age,other\n20,x\n21,x\n,x\n,x\n99,x\n98,x\n");
+    bed.apply("saved.json", "others.csv", &[]).ok();
+    assert_eq!(bed.first_column("applied.csv"), ["", "", "above 24", "above 24", "up to 24", "up to 24"]);
+    bed.file("one.csv", "age,other\n20,x\n21,x\n,x\n99,x\n98,x\n");
+    bed.apply("saved.json", "one.csv", &[]).fails_with(1, "1 of 5 rows");
+}
+
+#[test]
+fn a_broken_partition_is_refused() {
+    let bed = people();
+    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+    bed.anonymize(&["--save-recoding", "saved.json"]).ok();
+    let whole: Value = serde_json::from_str(&bed.read("saved.json")).unwrap();
+    let with = |nodes: Value| {
+        let mut broken = whole.clone();
+        broken["nodes"] = nodes;
+        bed.file("broken.json", broken.to_string());
+        bed.apply("broken.json", "table.csv", &[])
+    };
+    let at_38 = json!({"threshold": {"attribute": "age", "up-to": 38}});
+    with(json!([at_38, "region", "region"])).ok();
+    with(json!([])).status_is(2, "ends early");
+    with(json!([at_38, "region"])).status_is(2, "ends early");
+    with(json!([at_38, "region", "region", "region"])).status_is(2, "more nodes");
+    with(json!([{"threshold": {"attribute": "city", "up-to": 38}}, "region", "region"])).status_is(2, "no numbers");
+    with(json!([{"threshold": {"attribute": "agee", "up-to": 38}}, "region", "region"])).status_is(2, "agee");
+    // As deep as one likes, on one side.
+    let mut deep: Vec<Value> = (0..5000).map(|_| at_38.clone()).collect();
+    deep.extend((0..5001).map(|_| json!("region")));
+    with(json!(deep)).ok();
+}
+
+impl Outcome {
+    /// Refused with this status and one line; what stood there before may stand there still.
+    #[track_caller]
+    fn status_is(self, status: i32, part: &str) {
+        assert_eq!(self.status, status, "{self:#?}");
+        self.complains().says(part);
+    }
+}
+
+#[test]
+fn fewer_rows_than_k_are_refused_with_a_report() {
+    let bed = people();
+    let report = bed.anonymize(&["-k", "7", "--json"]).fails_with(1, "the whole table of 6 rows").json();
+    assert_eq!((&report["released"], &report["smallest-class"]), (&json!(0), &json!(6)));
+    let k = &report["privacy"][0];
+    assert_eq!((&k["required"], &k["achieved"], &k["satisfied"]), (&json!(7), &json!(6), &json!(false)));
+    // The diversity of the whole table is as good as it gets: four kinds of illness there are not.
+    bed.edit("policy.toml", "k = 2", "k = 2\nl-diversity = { kind = \"distinct\", l = 4 }");
+    bed.anonymize(&[]).fails_with(1, "l-diversity");
+}
+
+#[test]
+fn a_criterion_needs_its_target() {
+    let bed = people();
+    bed.edit("policy.toml", "algorithm", "split = \"info-gain\"\nalgorithm");
+    bed.anonymize(&[]).fails_with(2, "target");
+    bed.edit("policy.toml", "sensitive", "target");
+    bed.anonymize(&[]).ok();
+    bed.edit("policy.toml", "info-gain", "regression");
+    let refused = bed.anonymize(&["-k", "3"]);
+    refused.status_is(2, "table.csv:2: column `ill`: `flu` is not a number");
+}
+
+/// What a release leaves open of its target, by hand.
+#[test]
+fn the_report_measures_the_target() {
+    let bed = Bed::new();
+    bed.file("table.csv", "age,pay\n20,1\n21,3\n50,10\n51,10\n90,6\n");
+    let policy = "[attributes.age]\nrole = \"quasi-identifier\"\ntype = \"integer\"\nHIERARCHY\n\
+                  [attributes.pay]\nrole = \"target\"\n[privacy]\nk = 2\n[search]\n";
+    bed.file("policy.toml", policy.replace("HIERARCHY", "") + "algorithm = \"mondrian\"\n");
+    let loss = bed.anonymize(&["--json"]).ok().json()["loss"].clone();
+    // 1, 3 | 10, 10, 6: a bit each for two rows, then 2 log2(3/2) + log2 3 bits; errors 1, 1, then 16/9, 16/9, 64/9.
+    let near = |value: &Value, expected: f64| assert!((value.as_f64().unwrap() - expected).abs() < 1e-12, "{loss}");
+    near(&loss["conditional-entropy"], (2.0 + 2.0 * 1.5f64.log2() + 3f64.log2()) / 5.0);
+    near(&loss["rmse"], ((2.0 + 96.0 / 9.0) / 5.0f64).sqrt());
+    // At fixed levels the row of 90 is alone and suppressed: it costs what the whole table does, whose labels are 1, 3,
+    // 10, 10 and 6 with mean 6.
+    let intervals = "hierarchy = { intervals = [10], from = 0, to = 100 }";
+    bed.file("policy.toml", policy.replace("HIERARCHY", intervals) + "suppression = { limit = 0.2 }\n");
+    let loss = bed.anonymize(&["--json", "--levels", "age=1"]).ok().json()["loss"].clone();
+    let whole = (3.0 * 5f64.log2() + 2.0 * 2.5f64.log2()) / 5.0;
+    near(&loss["conditional-entropy"], (2.0 + 0.0 + whole) / 5.0);
+    near(&loss["rmse"], ((2.0 + 0.0 + (25.0 + 9.0 + 16.0 + 16.0) / 5.0) / 5.0f64).sqrt());
+    assert!(bed.anonymize(&["--levels", "age=1"]).ok().stdout.contains("RMSE"));
+    // Text has no mean.
+    bed.edit("table.csv", "90,6", "90,six");
+    let loss = bed.anonymize(&["--json", "--levels", "age=1"]).ok().json()["loss"].clone();
+    assert!(loss.get("rmse").is_none() && loss.get("conditional-entropy").is_some(), "{loss}");
+}
