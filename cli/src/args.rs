@@ -224,7 +224,7 @@ fn size(text: &str) -> Result<u64, String> {
         decimal.or_else(|| binary.iter().find(|(name, _)| *name == unit).map(|(_, power)| (1u64 << power) as f64));
     let bytes = digits.parse::<f64>().map_err(|_| wrong())? * factor.ok_or_else(wrong)?;
     // Less would not hold a batch of rows.
-    if !(bytes >= 16.0 * 1048576.0 && bytes < 1e18) {
+    if !(16.0 * 1_048_576.0..1e18).contains(&bytes) {
         return Err("a size from 16MiB".into());
     }
     Ok(bytes as u64)

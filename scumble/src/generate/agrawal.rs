@@ -114,23 +114,21 @@ pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
 #
 # The table is synthetic: figure 7 of LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets".
 
-# Quasi-identifiers: what an attacker may know of a person. Algorithms that partition split numbers anywhere; the
-# intervals are for those that recode a whole column to one level.
+# Quasi-identifiers: what an attacker may know of a person. Without hierarchies, as in the paper, algorithms that
+# partition split numbers anywhere. One that recodes a whole column to a level wants some, such as
+#   hierarchy = { intervals = [5, 10, 20], from = 20, to = 80 }
 
 [attributes.salary]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5000, 10000, 50000], from = 20000, to = 150000 }
 
 [attributes.commission]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5000, 25000], from = 0, to = 75000 }
 
 [attributes.age]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5, 10, 20], from = 20, to = 80 }
 
 [attributes.elevel]
 role = "quasi-identifier"
@@ -139,7 +137,6 @@ type = "integer"
 [attributes.car]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5, 10], from = 1, to = 20 }
 
 [attributes.zipcode]
 role = "quasi-identifier"
@@ -148,17 +145,14 @@ type = "integer"
 [attributes.hvalue]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [50000, 100000, 500000], from = 0, to = 1500000 }
 
 [attributes.hyears]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [5, 10], from = 1, to = 30 }
 
 [attributes.loan]
 role = "quasi-identifier"
 type = "integer"
-hierarchy = { intervals = [25000, 50000, 250000], from = 0, to = 500000 }
 
 # What the release is for: predicting c2. The other targets are computed from the same attributes; make one of them the
 # target to predict it instead.
@@ -181,9 +175,7 @@ type = "real"
 k = 100                  # every released row looks like at least 99 others
 
 [search]
-algorithm = "auto"
-loss = "lm"
-suppression = { scheme = "records", limit = 0.05 }
+algorithm = "rothko-s"   # partitioning for tables of any size
 "#;
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub struct Options {
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
 pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
-    if options.levels.is_none() && matches!(policy.search.algorithm, Algorithm::RothkoT | Algorithm::RothkoS) {
+    if options.levels.is_none() && is_on_disk(input, policy, options)? {
         return rothko(input, policy, output, options);
     }
     let mut work = Work::read(input, policy, output, options)?;
@@ -58,6 +58,24 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     let seconds = work.clock.phase("search");
     let mapping = found.mapping.clone();
     work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds }), options)
+}
+
+/// Whether rows are partitioned on disk: where that is asked for, and where the choice is open and the input exceeds the
+/// memory. An algorithm that needs all rows in memory is refused where they would exceed a limit that was given.
+fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> {
+    let exceeds = || Ok(super::open(input, options.delimiter)?.memory_needed() > options.disk.memory());
+    match policy.search.algorithm {
+        Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
+        Algorithm::Auto => exceeds(),
+        _ if options.disk.memory.is_some() && exceeds()? => {
+            let reason = format!(
+                "{}: its rows would take more memory than --memory allows; allow more, or use rothko-s",
+                input.display()
+            );
+            Err(Error::TooLittleMemory { reason })
+        }
+        _ => Ok(false),
+    }
 }
 
 /// A level for each quasi-identifier, from those that were given by name.

@@ -328,6 +328,9 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         most_bytes: limits.bytes,
         rules,
         totals: Totals::default(),
+        watch: &options.watch,
+        expected: rows,
+        written: 0,
     };
     let mut machine = Disk {
         growth: Growth {

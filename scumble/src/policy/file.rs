@@ -364,7 +364,7 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     }
     if let Some(entry) = section.get("least-gain") {
         let gain = entry.number()?;
-        if !(gain >= 0.0) {
+        if gain.is_nan() || gain < 0.0 {
             return Err(entry.wrong("a number from 0"));
         }
         search.partitioning.least_gain = gain;

@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
     key("privacy.t-closeness", "sensitive", "the sensitive attribute it is about; all where absent"),
     key("privacy.variance", "at-least", "the least variance of a class, above 0"),
     key("privacy.variance", "sensitive", "the sensitive attribute it is about; all numeric ones where absent"),
-    key("search", "algorithm", "auto, incognito or mondrian"),
+    key("search", "algorithm", "auto, incognito, mondrian, rothko-t or rothko-s"),
     key("search", "loss", "lm, dm or cm: what is minimised"),
     key("search", "split", "median, info-gain or regression: how partitioning algorithms choose a split"),
     key("search", "least-gain", "below this gain a partitioning algorithm goes on with the median; 0.01 where absent"),

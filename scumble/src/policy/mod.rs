@@ -120,7 +120,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
     pub const NAMES: [(&'static str, Algorithm, &'static str); 5] = [
-        ("auto", Algorithm::Auto, "the one that suits; at present always incognito"),
+        ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
         ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),

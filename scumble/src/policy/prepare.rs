@@ -37,6 +37,9 @@ impl Counted {
     }
 }
 
+/// The position of a target among the counted columns, and the number of each of its values where they are wanted.
+type Target = (usize, Option<Arc<[f64]>>);
+
 impl Policy {
     /// Lays the tree of a column over the values that occur in it.
     pub(super) fn bind(&self, name: &str, dictionary: &Dictionary, file: &Path) -> Result<Binding> {
@@ -94,7 +97,7 @@ impl Policy {
 
     /// Counts the target too where the search looks at it: its position among the counted columns, and its numbers where
     /// they are wanted.
-    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<(usize, Option<Arc<[f64]>>)>> {
+    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<Target>> {
         let wanted_by = match (self.search.loss, self.search.partitioning.criterion) {
             _ if !self.search.algorithm.is_partitioning() && self.search.loss == Loss::Cm => "the loss `cm`",
             (_, Criterion::InfoGain) if self.search.algorithm.is_partitioning() => "the split `info-gain`",

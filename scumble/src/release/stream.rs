@@ -1,6 +1,6 @@
 //! The rows of regions that come one partition at a time: labelled, put into an order of their own, and written at once.
 //!
-//! Within a region rows are sorted by the bytes of what travels with them; regions follow each other as the partition tree
+//! Within a region rows are ordered by a hash of what travels with them; regions follow each other as the partition tree
 //! has them. So the order is a function of what is released, as it is for tables in memory, and says nothing about the
 //! input's.
 
@@ -13,6 +13,7 @@ use crate::search::regions::mondrian::Grown;
 use crate::search::regions::{Choice, Layout};
 use crate::source::spill::{Records, SpillFolder, SpillWriter};
 use crate::taxonomy::{Axis, Extent};
+use crate::watch::Watch;
 use arrow_array::builder::StringBuilder;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::RowConverter;
@@ -75,6 +76,12 @@ pub struct Stream<'a> {
     pub rules: Option<Rules<'a>>,
     /// What was counted.
     pub totals: Totals,
+    /// Is told how far the work has come.
+    pub watch: &'a Watch,
+    /// Rows that there are to write.
+    pub expected: u64,
+    /// Rows handed to the sink.
+    pub written: u64,
 }
 
 /// A region of a finished partition: its points and its box.
@@ -118,7 +125,7 @@ impl Stream<'_> {
             Grown::Region(rows) => {
                 let range = *next..*next + rows;
                 *next = range.end;
-                let extents = extents(finished.layout, &finished.words[..], range.clone());
+                let extents = extents(finished.layout, finished.words, range.clone());
                 let labels = self.labels(places, &extents, *rows as u64);
                 regions.push(Region { rows: range, labels });
                 self.rules.as_mut().map_or(Ok(()), Rules::region)
@@ -146,6 +153,8 @@ impl Stream<'_> {
             let batch =
                 self.batch(&regions[first..], start..end, order, payload).map_err(|error| self.broken(error))?;
             self.sink.write(batch)?;
+            self.written += (end - start) as u64;
+            self.watch.progress("write", self.written, Some(self.expected));
             start = end;
         }
         Ok(())
@@ -187,23 +196,23 @@ impl Stream<'_> {
     }
 }
 
-/// Sorts rows by what travels with them. The first bytes decide most comparisons, so they lie beside the rows.
+/// Orders rows by a hash of what travels with them, equal hashes by the bytes themselves: a function of what is released, as
+/// any order by content is, and the one that costs least.
 fn sort_by_payload(rows: &mut [u32], payload: &Records) {
-    let mut keyed: Vec<(u128, u32)> = rows
-        .iter()
-        .map(|row| {
-            let bytes = payload.payload(*row as usize);
-            let mut first = [0; 16];
-            let length = bytes.len().min(16);
-            first[..length].copy_from_slice(&bytes[..length]);
-            (u128::from_be_bytes(first), *row)
-        })
-        .collect();
-    let rest = |row: u32| payload.payload(row as usize);
-    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| rest(a.1).cmp(rest(b.1))));
+    let bytes = |row: u32| payload.payload(row as usize);
+    let mut keyed: Vec<(u64, u32)> = rows.iter().map(|row| (hash(0, bytes(*row)), *row)).collect();
+    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1))));
     for (row, (_, sorted)) in rows.iter_mut().zip(keyed) {
         *row = sorted;
     }
+}
+
+/// A hash of bytes that is the same in every run.
+fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write_u64(seed);
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// The ends of some points in every column.
@@ -274,10 +283,8 @@ impl Stream<'_> {
         let mut writers: Vec<SpillWriter> = (0..parts).map(|_| self.folder.file(0, block)).collect();
         stock.scan(&mut |records| {
             (0..records.len()).try_for_each(|row| {
-                let mut hasher = FxHasher::default();
-                hasher.write_u64(round);
-                hasher.write(records.payload(row));
-                writers[(hasher.finish() >> 20) as usize % parts as usize].push(&[], records.payload(row))
+                let part = (hash(round + 1, records.payload(row)) >> 20) % parts;
+                writers[part as usize].push(&[], records.payload(row))
             })
         })?;
         drop(stock);

@@ -13,7 +13,7 @@ use arrow_cast::cast;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{ArrowError, DataType};
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::mpsc;
 
 /// Batches of records that may wait between the thread that makes them and the one that uses them.
@@ -96,10 +96,10 @@ impl Coder {
     }
 
     /// A batch as records. `arrays` are those of the columns that are read, `at` tells where each column is among them.
-    fn encode(&self, batch: &Batch, at: &[usize], file: &PathBuf) -> Result<Records> {
-        let broken = |source: ArrowError| Error::Columnar { file: file.clone(), source };
+    fn encode(&self, batch: &Batch, at: &[usize], file: &Path) -> Result<Records> {
+        let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
         let rows = batch.columns.first().map_or(0, |array| array.len());
-        let changed = || Error::ChangedMeanwhile { file: file.clone() };
+        let changed = || Error::ChangedMeanwhile { file: file.to_path_buf() };
         let keys: Vec<Vec<u64>> = self
             .keys
             .par_iter()
@@ -233,7 +233,7 @@ impl Input<'_> {
         let mut rows = 0;
         std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel::<Result<Records>>(AHEAD);
-            let (coder, file, at) = (self.coder, &file, &at);
+            let (coder, file, at) = (self.coder, file.as_path(), &at);
             scope.spawn(move || {
                 for batch in batches {
                     let records = batch.and_then(|batch| coder.encode(&batch, at, file));

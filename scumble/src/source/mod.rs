@@ -191,6 +191,15 @@ impl Source {
         self.meter.clone()
     }
 
+    /// The memory that the rows would take at once, by a rough guess from the size of the file: columnar files are
+    /// compressed, and reading adds dictionaries and numbers of cells.
+    pub fn memory_needed(&self) -> u64 {
+        match self.format {
+            Format::Parquet => self.bytes.saturating_mul(6),
+            Format::Csv(_) | Format::Arrow => self.bytes.saturating_mul(2),
+        }
+    }
+
     /// The rows, in batches, with the columns that are wanted only, to be counted by their [`Texts`]: a file that keeps
     /// texts by number hands over the numbers. Columns without a text form are refused.
     pub fn texts(self, wanted: &[bool]) -> Result<Batches> {

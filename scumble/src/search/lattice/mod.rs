@@ -159,13 +159,13 @@ impl<'a, K: Key> Engine<'a, K> {
         let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
         match self.task.loss {
             Loss::Lm => {
-                let parts = levels.zip(&self.marginals).zip(self.dearest.iter().zip(self.lm.whole()));
-                let share = |((level, marginals), (dearest, whole)): ((usize, &Vec<u128>), (&Vec<u64>, &u64))| {
+                let share = |(column, level): (usize, usize)| {
+                    let (dearest, whole) = (self.dearest[column][level], self.lm.whole()[column]);
                     // A column of one value has no leaf to lose, and counts a lost row as one.
-                    let lost = marginals[level] + u128::from(lost) * u128::from(whole.saturating_sub(dearest[level]));
-                    lost as f64 / *whole as f64
+                    let more = u128::from(lost) * u128::from(whole.saturating_sub(dearest));
+                    (self.marginals[column][level] + more) as f64 / whole as f64
                 };
-                parts.map(share).sum()
+                levels.enumerate().map(share).sum()
             }
             Loss::Dm => {
                 let nodes = levels.zip(&self.task.taxonomies).map(|(level, tree)| tree.level(level).len() as f64);

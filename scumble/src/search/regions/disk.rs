@@ -265,12 +265,7 @@ impl<R: Receiver> Disk<'_, R> {
     }
 
     /// Goes through the leaves of a tree of files, depth first; `each` is called with those that do not fit into memory.
-    pub(super) fn descend(
-        &mut self,
-        limb: Limb,
-        places: &[Place],
-        each: &mut dyn FnMut(&mut Self, Stock, &[Place], bool) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn descend(&mut self, limb: Limb, places: &[Place], each: &mut Each<'_, Self>) -> Result<()> {
         self.happened.nodes += 1;
         match limb {
             Limb::Leaf(stock, plain) if self.limits.fits(&stock) => self.finish(stock, places, plain),
@@ -328,6 +323,9 @@ impl<R: Receiver> Disk<'_, R> {
         self.receiver.region(places, &extents, stock)
     }
 }
+
+/// What is done with a partition that does not fit into memory: in its box, and whether the median has taken over.
+pub(super) type Each<'e, D> = dyn FnMut(&mut D, Stock, &[Place], bool) -> Result<()> + 'e;
 
 /// Puts the files below a limb to others; returns how many nodes are gone.
 fn merge(limb: Limb, into: &mut Stock) -> u64 {
