@@ -8,12 +8,14 @@ mod l_diversity;
 mod sample;
 mod t_closeness;
 mod variance;
+mod thresholds;
 
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
 pub use sample::Sample;
 pub use t_closeness::{Distance, TCloseness};
 pub use variance::VarianceDiversity;
+pub use thresholds::{Caps, Thresholds};
 
 use crate::table::Tallies;
 use std::fmt::Debug;

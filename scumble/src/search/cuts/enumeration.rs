@@ -1,0 +1,269 @@
+//! The cut enumeration tree (section IV): every node stands for the cuts between a most general and a most specific one.
+//!
+//! | here | paper | meaning |
+//! |---|---|---|
+//! | [`Subtree`] | subtree(Cut) | all cuts from Cut down to Cut_spec |
+//! | `class`, `classes` | Cut.parts | partitions of the most general cut, without the last column |
+//! | `groups` | | partitions of the most specific cut, likewise, for every node of the last tree |
+//! | `open` | Cut.openVs | values that may still be specialized |
+//! | [`Subtree::specialize`] | specialization step | |
+//! | [`Subtree::lock`] | backtracking step | the value stays in every further cut |
+
+use super::groups::Groups;
+use super::{Cuts, Machine, Member};
+use std::sync::Arc;
+
+/// A value of one of the branched columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Value {
+    /// The column's place among those that are branched on.
+    pub(super) place: usize,
+    /// The node of its tree.
+    pub(super) node: u32,
+}
+
+/// A node of the cut enumeration tree, at some moment of its visit.
+#[derive(Clone, Debug)]
+pub(super) struct Subtree {
+    groups: Arc<Groups>,
+    /// The partition of each tuple at the most general cut.
+    class: Arc<Vec<u32>>,
+    /// What LM counts for a row of each partition at the most general cut.
+    losses: Arc<Vec<f64>>,
+    pub(super) open: Vec<Value>,
+    pub(super) locked: Vec<Value>,
+    /// The share of all cuts that it holds.
+    pub(super) share: f64,
+    /// None of its cuts costs less.
+    pub(super) bound: f64,
+}
+
+/// What a subtree's partitions cost.
+#[derive(Debug)]
+pub(super) struct Assessment {
+    /// No cut of the subtree costs less.
+    pub(super) bound: f64,
+    /// What the most general cut costs, with the best cut of the last column.
+    pub(super) cost: f64,
+    /// What its partitions cost at each node of the last tree.
+    pub(super) costs: Vec<f64>,
+}
+
+/// Buffers of an assessment, kept from one to the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    now: u32,
+    /// By partition: the last time it was touched, its newest group, its rows, its tallies.
+    touched: Vec<u32>,
+    head: Vec<u32>,
+    rows: Vec<u64>,
+    counts: Vec<u32>,
+    /// The group before each group in its partition.
+    before: Vec<u32>,
+    order: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Subtree {
+    /// The whole tree: nothing but roots, all of them open.
+    pub(super) fn root(machine: &Machine, last: usize) -> Subtree {
+        let above: Vec<Vec<u32>> =
+            machine.trees.iter().map(|tree| (0..tree.branches().len() as u32).collect()).collect();
+        let groups = Groups::new(machine, last, &above);
+        let columns = machine.trees.iter().enumerate().filter(|(column, _)| *column != last);
+        let roots = columns.enumerate().map(|(place, (_, tree))| Value { place, node: tree.root() });
+        let (mut open, mut locked, mut loss) = (Vec::new(), Vec::new(), 0.0);
+        for value in roots {
+            let column = machine.column(last, value.place);
+            loss += machine.loss(column, value.node);
+            let leaf = machine.trees[column].branch(value.node).is_leaf();
+            if leaf { locked.push(value) } else { open.push(value) }
+        }
+        Subtree {
+            class: Arc::new(vec![0; groups.loss.len()]),
+            groups: Arc::new(groups),
+            losses: Arc::new(vec![loss]),
+            open,
+            locked,
+            share: 1.0,
+            bound: 0.0,
+        }
+    }
+
+    /// One cut of the branched columns, with every cut of the last.
+    pub(super) fn only(machine: &Machine, last: usize, cuts: &Cuts) -> Subtree {
+        let above: Vec<Vec<u32>> = machine.trees.iter().zip(cuts).map(|(tree, cut)| tree.above(cut)).collect();
+        let groups = Groups::new(machine, last, &above);
+        Subtree {
+            class: Arc::new((0..groups.loss.len() as u32).collect()),
+            losses: Arc::new(groups.loss.clone()),
+            groups: Arc::new(groups),
+            open: Vec::new(),
+            locked: machine.values(last, cuts),
+            share: 0.0,
+            bound: 0.0,
+        }
+    }
+
+    /// The cuts in which an open value is said by itself. Groups below it join.
+    pub(super) fn lock(&self, machine: &Machine, last: usize, value: Value) -> Subtree {
+        let column = machine.column(last, value.place);
+        let (groups, went) = self.groups.lock(machine, column, value.place, value.node);
+        let mut class = vec![0; groups.loss.len()];
+        for (old, new) in went.iter().enumerate() {
+            class[*new as usize] = self.class[old];
+        }
+        let mut locked = self.locked.clone();
+        locked.push(value);
+        Subtree {
+            groups: Arc::new(groups),
+            class: Arc::new(class),
+            losses: self.losses.clone(),
+            open: self.open.iter().copied().filter(|other| *other != value).collect(),
+            locked,
+            share: self.share / machine.trees[column].branch(value.node).cuts,
+            bound: self.bound,
+        }
+    }
+
+    /// The cuts in which an open value is said by its children or below. Partitions with it split.
+    pub(super) fn specialize(&self, machine: &Machine, last: usize, value: Value) -> Subtree {
+        let column = machine.column(last, value.place);
+        let tree = &machine.trees[column];
+        let branch = tree.branch(value.node);
+        let ways = branch.children.len() + 1;
+        // The child above each node below the value.
+        let above = tree.above(&branch.children);
+        let way_of = |node: u32| match above[node as usize] {
+            NONE => 0,
+            child => 1 + branch.children.iter().position(|other| *other == child).unwrap_or(0),
+        };
+        let mut numbers = vec![NONE; self.losses.len() * ways];
+        let mut losses = Vec::new();
+        let mut class = Vec::with_capacity(self.class.len());
+        for (old, node) in self.class.iter().zip(self.groups.nodes_of(value.place)) {
+            let way = way_of(node);
+            let number = &mut numbers[*old as usize * ways + way];
+            if *number == NONE {
+                *number = losses.len() as u32;
+                let change = match way {
+                    0 => 0.0,
+                    way => machine.loss(column, branch.children[way - 1]) - machine.loss(column, value.node),
+                };
+                losses.push(self.losses[*old as usize] + change);
+            }
+            class.push(*number);
+        }
+        let mut open: Vec<Value> = self.open.iter().copied().filter(|other| *other != value).collect();
+        let mut locked = self.locked.clone();
+        for child in &branch.children {
+            let list = if tree.branch(*child).is_leaf() { &mut locked } else { &mut open };
+            list.push(Value { node: *child, ..value });
+        }
+        Subtree {
+            groups: self.groups.clone(),
+            class: Arc::new(class),
+            losses: Arc::new(losses),
+            open,
+            locked,
+            share: self.share * (1.0 - 1.0 / branch.cuts),
+            bound: self.bound,
+        }
+    }
+
+    /// What LM adds if a value is locked now and nothing is suppressed.
+    pub(super) fn loss_of_locking(&self, machine: &Machine, last: usize, value: Value) -> f64 {
+        let column = machine.column(last, value.place);
+        let codes = &machine.trees[column].branch(value.node).codes;
+        let whole = machine.loss(column, value.node);
+        let groups = self.groups.nodes_of(value.place).zip(&self.groups.rows);
+        let inside = groups.filter(|(node, _)| codes.contains(&machine.trees[column].branch(*node).codes.start));
+        inside.map(|(node, rows)| (whole - machine.loss(column, node)) * *rows as f64).sum()
+    }
+
+    /// Costs and bounds of all partitions, and the best way through the last tree for each.
+    pub(super) fn assess(&self, machine: &Machine, last: usize, scratch: &mut Scratch) -> Assessment {
+        let nodes = 0..machine.trees[last].branches().len() as u32;
+        let (bounds, costs): (Vec<f64>, Vec<f64>) =
+            nodes.map(|node| self.partitions(machine, last, node, scratch)).unzip();
+        let least = |of: &[f64]| machine.trees[last].least(of);
+        Assessment { bound: least(&bounds), cost: least(&costs), costs }
+    }
+
+    /// The partitions with one node of the last tree: the sum of their bounds and of their costs.
+    fn partitions(&self, machine: &Machine, last: usize, node: u32, scratch: &mut Scratch) -> (f64, f64) {
+        let Machine { rules, width, .. } = machine;
+        let list = &self.groups.lists[node as usize];
+        let here = machine.loss(last, node);
+        scratch.begin(self.losses.len(), list.rows.len(), *width);
+        for (at, (tuple, rows, counts)) in list.groups(*width).enumerate() {
+            scratch.add(self.class[tuple as usize], at as u32, rows, counts);
+        }
+        let (mut bound, mut cost) = (0.0, 0.0);
+        let mut members = Vec::new();
+        for class in &scratch.order {
+            let class = *class as usize;
+            let (rows, counts) = (scratch.rows[class], &scratch.counts[class * width..][..*width]);
+            members.clear();
+            let mut at = scratch.head[class];
+            while at != NONE {
+                let place = at as usize;
+                members.push(Member {
+                    rows: u64::from(list.rows[place]),
+                    counts: &list.counts[place * width..][..*width],
+                    loss: self.groups.loss[list.tuples[place] as usize] + here,
+                });
+                at = scratch.before[place];
+            }
+            bound += rules.bound(rows, counts, &members);
+            cost += rules.cost(&Member { rows, counts, loss: self.losses[class] + here });
+        }
+        (bound, cost)
+    }
+
+    /// The most general cut, with a cut of the last column.
+    pub(super) fn cuts(&self, machine: &Machine, last: usize, cut: Vec<u32>) -> Cuts {
+        let mut cuts = vec![Vec::new(); machine.trees.len()];
+        for value in self.open.iter().chain(&self.locked) {
+            cuts[machine.column(last, value.place)].push(value.node);
+        }
+        cuts[last] = cut;
+        cuts.iter_mut().for_each(|cut| cut.sort_unstable());
+        cuts
+    }
+}
+
+impl Scratch {
+    fn begin(&mut self, classes: usize, groups: usize, width: usize) {
+        self.now = self.now.wrapping_add(1);
+        if self.touched.len() < classes || self.now == 0 || self.counts.len() < classes * width {
+            *self = Scratch { now: 1, ..Scratch::default() };
+            self.touched = vec![0; classes];
+            self.head = vec![NONE; classes];
+            self.rows = vec![0; classes];
+            self.counts = vec![0; classes * width];
+        }
+        if self.before.len() < groups {
+            self.before.resize(groups, NONE);
+        }
+        self.order.clear();
+    }
+
+    fn add(&mut self, class: u32, at: u32, rows: u32, counts: &[u32]) {
+        let place = class as usize;
+        let sums = &mut self.counts[place * counts.len()..][..counts.len()];
+        if self.touched[place] == self.now {
+            self.before[at as usize] = self.head[place];
+            self.rows[place] += u64::from(rows);
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        } else {
+            self.touched[place] = self.now;
+            self.before[at as usize] = NONE;
+            self.rows[place] = u64::from(rows);
+            sums.copy_from_slice(counts);
+            self.order.push(class);
+        }
+        self.head[place] = at;
+    }
+}
