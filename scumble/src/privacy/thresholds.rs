@@ -33,7 +33,11 @@ impl Caps {
     /// Whether a value occurs too often.
     #[inline]
     pub fn is_broken(&self, value: usize, count: u64, rows: u64) -> bool {
-        self.excess(value, count, rows) > 0
+        let cap = self.0[value];
+        match (count.checked_mul(cap.denominator()), rows.checked_mul(cap.numerator())) {
+            (Some(count), Some(rows)) => count > rows,
+            _ => self.excess(value, count, rows) > 0,
+        }
     }
 
     /// How many rows of a value may stay in a class of `rows` rows.

@@ -85,6 +85,8 @@ pub struct Rules {
     pub labels: usize,
     /// What a suppressed record (or value) costs.
     pub suppressed: f64,
+    /// Whether all caps are the same.
+    pub uniform: bool,
 }
 
 /// Just below a sum of floats that may be rounded up.
@@ -100,8 +102,19 @@ impl Rules {
         (0..self.caps.of_values().len()).map(|value| (value, self.of_value(counts, value)))
     }
 
-    fn meets_caps(&self, rows: u64, counts: &[u32]) -> bool {
-        self.tally(counts).all(|(value, count)| !self.caps.is_broken(value, count, rows))
+    /// Whether a partition may be released as it is.
+    pub fn meets(&self, rows: u64, counts: &[u32]) -> bool {
+        if rows < self.k {
+            return false;
+        }
+        match self.uniform {
+            // The commonest value decides.
+            true if self.labels == 1 => {
+                let largest = counts.iter().copied().max().unwrap_or(0);
+                !self.caps.is_broken(0, u64::from(largest), rows)
+            }
+            _ => self.tally(counts).all(|(value, count)| !self.caps.is_broken(value, count, rows)),
+        }
     }
 
     /// Rows that stay of a partition under `violating-records`.
@@ -111,7 +124,7 @@ impl Rules {
     }
 
     /// The cost of rows that are generalized together and not suppressed.
-    fn general(&self, member: &Member<'_>) -> f64 {
+    pub fn general(&self, member: &Member<'_>) -> f64 {
         match self.loss {
             Loss::Lm => member.loss * member.rows as f64,
             Loss::Dm => (member.rows * member.rows) as f64,
@@ -122,34 +135,32 @@ impl Rules {
     /// The most rows with one label that can be among `kept` rows of a partition that keeps as many of each value as
     /// its cap allows.
     fn majority(&self, counts: &[u32], kept: u64) -> u64 {
-        let most = |value: usize| match kept {
-            u64::MAX => u64::MAX,
-            kept => self.caps.most(value, self.of_value(counts, value), kept),
-        };
-        let values = 0..self.caps.of_values().len();
-        let most: Vec<u64> = values.clone().map(most).collect();
-        let of_label = |label: usize| -> u64 {
-            values.clone().map(|value| u64::from(counts[value * self.labels + label]).min(most[value])).sum()
-        };
-        (0..self.labels).map(of_label).max().unwrap_or(0).min(kept)
+        let mut of_label = vec![0; self.labels];
+        for (value, of_value) in counts.chunks_exact(self.labels).enumerate() {
+            let all = of_value.iter().map(|count| u64::from(*count)).sum();
+            let most = if kept == u64::MAX { all } else { self.caps.most(value, all, kept) };
+            of_label.iter_mut().zip(of_value).for_each(|(sum, count)| *sum += most.min(u64::from(*count)));
+        }
+        of_label.into_iter().max().unwrap_or(0).min(kept)
     }
 
-    /// What a partition costs as it is: infinite where the scheme cannot make it releasable.
+    /// What a partition costs: infinite where the scheme cannot make it releasable.
     pub fn cost(&self, part: &Member<'_>) -> f64 {
+        if self.meets(part.rows, part.counts) { self.general(part) } else { self.broken_cost(part) }
+    }
+
+    /// What a partition costs that does not meet what is asked.
+    pub fn broken_cost(&self, part: &Member<'_>) -> f64 {
         let Member { rows, counts, loss } = *part;
-        let small = rows < self.k;
-        if !small && self.meets_caps(rows, counts) {
-            return self.general(part);
-        }
         let all = self.suppressed * rows as f64;
         match self.scheme {
             Suppression::None => f64::INFINITY,
             Suppression::AllRecords => all,
-            Suppression::AllValues | Suppression::ViolatingValues if small => f64::INFINITY,
+            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
             Suppression::AllValues => self.general(part) + all,
             Suppression::ViolatingValues => {
-                let broken = self.tally(counts).filter(|(value, count)| self.caps.is_broken(*value, *count, rows));
-                self.general(part) + self.suppressed * broken.map(|(_, count)| count).sum::<u64>() as f64
+                let broken = self.broken(rows, counts).map(|(_, count)| count).sum::<u64>();
+                self.general(part) + self.suppressed * broken as f64
             }
             Suppression::ViolatingRecords => {
                 let kept = self.kept(counts);
@@ -163,25 +174,30 @@ impl Rules {
         }
     }
 
+    /// The values that break their caps, with their counts.
+    fn broken<'a>(&'a self, rows: u64, counts: &'a [u32]) -> impl Iterator<Item = (usize, u64)> + 'a {
+        self.tally(counts).filter(move |(value, count)| self.caps.is_broken(*value, *count, rows))
+    }
+
     /// The least that a partition can cost at any cut of the subtree, which splits it into unions of its members.
-    /// `rows` and `counts` are the sums over members.
-    pub fn bound(&self, rows: u64, counts: &[u32], members: &[Member<'_>]) -> f64 {
+    /// `rows` and `counts` are the sums over members, `general` that of their costs without suppression.
+    pub fn bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+        if self.meets(rows, counts) { general } else { self.broken_bound(rows, counts, general, members) }
+    }
+
+    /// The same of a partition that does not meet what is asked.
+    pub fn broken_bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
         if let [only] = members {
-            return self.cost(only);
-        }
-        let general: f64 = members.iter().map(|member| self.general(member)).sum();
-        let small = rows < self.k;
-        if !small && self.meets_caps(rows, counts) {
-            return general;
+            return self.broken_cost(only);
         }
         match self.scheme {
             Suppression::None => f64::INFINITY,
-            Suppression::AllRecords if small => self.suppressed * rows as f64,
-            Suppression::AllValues | Suppression::ViolatingValues if small => f64::INFINITY,
+            Suppression::AllRecords if rows < self.k => self.suppressed * rows as f64,
+            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
             Suppression::AllRecords => {
                 let whole = |member: &Member<'_>| self.suppressed * member.rows as f64 - self.general(member);
-                general
-                    + self.rows_to_lose(rows, counts, members).max(self.members_to_lose(rows, counts, members, whole))
+                let of_members = self.members_to_lose(rows, counts, members, whole);
+                general + of_members.max(self.rows_to_lose(rows, counts, general, members))
             }
             Suppression::AllValues => {
                 let lost = self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
@@ -189,33 +205,30 @@ impl Rules {
                 general + lost.max(self.members_to_lose(rows, counts, members, whole))
             }
             Suppression::ViolatingValues => {
-                let broken = self.tally(counts).filter(|(value, count)| self.caps.is_broken(*value, *count, rows));
                 let least = |(value, _): (usize, u64)| {
                     let cost = |member: &Member<'_>| self.suppressed * self.of_value(member.counts, value) as f64;
                     self.lose_for(value, rows, counts, members, cost)
                 };
-                general + broken.map(least).sum::<f64>()
+                general + self.broken(rows, counts).map(least).sum::<f64>()
             }
             Suppression::ViolatingRecords => match self.loss {
-                Loss::Lm => general + self.rows_to_lose(rows, counts, members),
                 Loss::Dm => self.squares_after_loss(rows - self.kept(counts), members),
-                Loss::Cm => general.max((rows - self.kept(counts)) as f64),
+                _ => general + self.rows_to_lose(rows, counts, general, members),
             },
         }
     }
 
     /// What suppression adds at least if the fewest rows go, and of those the ones that cost most to keep.
-    fn rows_to_lose(&self, rows: u64, counts: &[u32], members: &[Member<'_>]) -> f64 {
+    fn rows_to_lose(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
         let mut lost = rows - self.kept(counts);
+        if self.loss == Loss::Cm {
+            // A row costs 0 or 1, and those that cost 1 go first, whatever member they are of.
+            return (lost as f64 - general).max(0.0);
+        }
         let each = |member: &Member<'_>| match self.loss {
             Loss::Lm => self.suppressed - member.loss,
             _ => self.suppressed - member.rows as f64,
         };
-        if self.loss == Loss::Cm {
-            // A row costs 0 or 1, and those that cost 1 go first, whatever member they are of.
-            let general: f64 = members.iter().map(|member| self.general(member)).sum();
-            return (lost as f64 - general).max(0.0);
-        }
         let mut gains: Vec<(f64, u64)> = members.iter().map(|member| (each(member), member.rows)).collect();
         gains.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut added = 0.0;
@@ -235,8 +248,8 @@ impl Rules {
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64 + Copy,
     ) -> f64 {
-        let broken = self.tally(counts).filter(|(value, count)| self.caps.is_broken(*value, *count, rows));
-        broken.map(|(value, _)| self.lose_for(value, rows, counts, members, cost)).fold(0.0, f64::max)
+        let least = |(value, _): (usize, u64)| self.lose_for(value, rows, counts, members, cost);
+        self.broken(rows, counts).map(least).fold(0.0, f64::max)
     }
 
     /// The least cost of losing parts of members until a value meets its cap in the rest.
@@ -251,10 +264,11 @@ impl Rules {
         let mut left = self.caps.excess(value, self.of_value(counts, value), rows) as f64;
         let mut items: Vec<(f64, f64, f64)> = Vec::new();
         for member in members {
-            let excess = self.caps.excess(value, self.of_value(member.counts, value), member.rows);
-            if excess > 0 {
+            let count = self.of_value(member.counts, value);
+            if self.caps.is_broken(value, count, member.rows) {
+                let excess = self.caps.excess(value, count, member.rows) as f64;
                 let cost = cost(member);
-                items.push((cost / excess as f64, cost, excess as f64));
+                items.push((cost / excess, cost, excess));
             }
         }
         items.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));

@@ -11,7 +11,7 @@ pub(super) fn descend(machine: &Machine, mut cuts: Cuts, scratch: &mut Scratch, 
     // The widest column first: it has most to choose.
     let mut column = machine.widest();
     while settled < columns {
-        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, scratch);
+        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, scratch);
         let cut = machine.trees[column].best_cuts(&assessment.costs, 1).pop();
         if let Some((cost, cut)) = cut.filter(|(cost, cut)| *cost < best || *cost == best && *cut != cuts[column]) {
             settled = if cost < best { 0 } else { settled };

@@ -11,6 +11,7 @@
 
 use super::groups::Groups;
 use super::{Cuts, Machine, Member};
+use crate::loss::Loss;
 use std::sync::Arc;
 
 /// A value of one of the branched columns.
@@ -53,14 +54,25 @@ pub(super) struct Assessment {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     now: u32,
-    /// By partition: the last time it was touched, its newest group, its rows, its tallies.
-    touched: Vec<u32>,
-    head: Vec<u32>,
-    rows: Vec<u64>,
+    /// By partition.
+    sums: Vec<Sum>,
+    /// The tallies of each partition.
     counts: Vec<u32>,
     /// The group before each group in its partition.
     before: Vec<u32>,
     order: Vec<u32>,
+}
+
+/// What is known of a partition besides its tallies.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    /// The last time it was touched.
+    touched: u32,
+    /// Its newest group.
+    head: u32,
+    rows: u64,
+    /// What its groups cost without suppression.
+    general: f64,
 }
 
 const NONE: u32 = u32::MAX;
@@ -182,13 +194,40 @@ impl Subtree {
         inside.map(|(node, rows)| (whole - machine.loss(column, node)) * *rows as f64).sum()
     }
 
-    /// Costs and bounds of all partitions, and the best way through the last tree for each.
-    pub(super) fn assess(&self, machine: &Machine, last: usize, scratch: &mut Scratch) -> Assessment {
-        let nodes = 0..machine.trees[last].branches().len() as u32;
-        let (bounds, costs): (Vec<f64>, Vec<f64>) =
-            nodes.map(|node| self.partitions(machine, last, node, scratch)).unzip();
-        let least = |of: &[f64]| machine.trees[last].least(of);
-        Assessment { bound: least(&bounds), cost: least(&costs), costs }
+    /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless `all` are asked for,
+    /// nodes of that tree where the rest is cheaper in any case have no cost.
+    pub(super) fn assess(&self, machine: &Machine, last: usize, all: bool, scratch: &mut Scratch) -> Assessment {
+        let tree = &machine.trees[last];
+        let nodes = tree.branches().len();
+        let (mut bounds, mut least, mut costs) = (vec![0.0; nodes], vec![0.0; nodes], vec![f64::INFINITY; nodes]);
+        for (number, branch) in tree.branches().iter().enumerate() {
+            let below = |of: &[f64]| match branch.is_leaf() {
+                true => f64::INFINITY,
+                false => branch.children.iter().map(|child| of[*child as usize]).sum(),
+            };
+            (bounds[number], least[number]) = (below(&bounds), below(&least));
+            if all || self.floor(machine, last, number as u32) < least[number] {
+                let (bound, cost) = self.partitions(machine, last, number as u32, scratch);
+                costs[number] = cost;
+                bounds[number] = bounds[number].min(bound);
+                least[number] = least[number].min(cost);
+            }
+        }
+        Assessment { bound: bounds[nodes - 1], cost: least[nodes - 1], costs }
+    }
+
+    /// What the partitions with one node of the last tree cost at least, known without their tallies.
+    fn floor(&self, machine: &Machine, last: usize, node: u32) -> f64 {
+        let list = &self.groups.lists[node as usize];
+        let here = machine.loss(last, node);
+        match machine.rules.loss {
+            Loss::Lm => {
+                let loss = |(tuple, rows): (&u32, &u32)| (self.groups.loss[*tuple as usize] + here) * f64::from(*rows);
+                list.tuples.iter().zip(&list.rows).map(loss).sum()
+            }
+            Loss::Dm => list.rows.iter().map(|rows| f64::from(*rows) * f64::from(*rows)).sum(),
+            Loss::Cm => 0.0,
+        }
     }
 
     /// The partitions with one node of the last tree: the sum of their bounds and of their costs.
@@ -197,27 +236,35 @@ impl Subtree {
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
         scratch.begin(self.losses.len(), list.rows.len(), *width);
-        for (at, (tuple, rows, counts)) in list.groups(*width).enumerate() {
-            scratch.add(self.class[tuple as usize], at as u32, rows, counts);
+        let member = |at: usize| Member {
+            rows: u64::from(list.rows[at]),
+            counts: &list.counts[at * width..][..*width],
+            loss: self.groups.loss[list.tuples[at] as usize] + here,
+        };
+        for (at, tuple) in list.tuples.iter().enumerate() {
+            let member = member(at);
+            scratch.add(self.class[*tuple as usize], at as u32, &member, rules.general(&member));
         }
         let (mut bound, mut cost) = (0.0, 0.0);
         let mut members = Vec::new();
         for class in &scratch.order {
             let class = *class as usize;
-            let (rows, counts) = (scratch.rows[class], &scratch.counts[class * width..][..*width]);
-            members.clear();
-            let mut at = scratch.head[class];
-            while at != NONE {
-                let place = at as usize;
-                members.push(Member {
-                    rows: u64::from(list.rows[place]),
-                    counts: &list.counts[place * width..][..*width],
-                    loss: self.groups.loss[list.tuples[place] as usize] + here,
-                });
-                at = scratch.before[place];
+            let Sum { rows, general, head, .. } = scratch.sums[class];
+            let counts = &scratch.counts[class * width..][..*width];
+            let part = Member { rows, counts, loss: self.losses[class] + here };
+            if rules.meets(rows, counts) {
+                bound += general;
+                cost += rules.general(&part);
+                continue;
             }
-            bound += rules.bound(rows, counts, &members);
-            cost += rules.cost(&Member { rows, counts, loss: self.losses[class] + here });
+            cost += rules.broken_cost(&part);
+            members.clear();
+            let mut at = head;
+            while at != NONE {
+                members.push(member(at as usize));
+                at = scratch.before[at as usize];
+            }
+            bound += rules.broken_bound(rows, counts, general, &members);
         }
         (bound, cost)
     }
@@ -237,11 +284,9 @@ impl Subtree {
 impl Scratch {
     fn begin(&mut self, classes: usize, groups: usize, width: usize) {
         self.now = self.now.wrapping_add(1);
-        if self.touched.len() < classes || self.now == 0 || self.counts.len() < classes * width {
+        if self.sums.len() < classes || self.now == 0 || self.counts.len() < classes * width {
             *self = Scratch { now: 1, ..Scratch::default() };
-            self.touched = vec![0; classes];
-            self.head = vec![NONE; classes];
-            self.rows = vec![0; classes];
+            self.sums = vec![Sum { touched: 0, head: NONE, rows: 0, general: 0.0 }; classes];
             self.counts = vec![0; classes * width];
         }
         if self.before.len() < groups {
@@ -250,20 +295,21 @@ impl Scratch {
         self.order.clear();
     }
 
-    fn add(&mut self, class: u32, at: u32, rows: u32, counts: &[u32]) {
-        let place = class as usize;
-        let sums = &mut self.counts[place * counts.len()..][..counts.len()];
-        if self.touched[place] == self.now {
-            self.before[at as usize] = self.head[place];
-            self.rows[place] += u64::from(rows);
-            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+    fn add(&mut self, class: u32, at: u32, member: &Member<'_>, general: f64) {
+        let width = member.counts.len();
+        let counts = &mut self.counts[class as usize * width..][..width];
+        let sum = &mut self.sums[class as usize];
+        if sum.touched == self.now {
+            self.before[at as usize] = sum.head;
+            sum.rows += member.rows;
+            sum.general += general;
+            counts.iter_mut().zip(member.counts).for_each(|(sum, count)| *sum += count);
         } else {
-            self.touched[place] = self.now;
             self.before[at as usize] = NONE;
-            self.rows[place] = u64::from(rows);
-            sums.copy_from_slice(counts);
+            *sum = Sum { touched: self.now, head: at, rows: member.rows, general };
+            counts.copy_from_slice(member.counts);
             self.order.push(class);
         }
-        self.head[place] = at;
+        sum.head = at;
     }
 }

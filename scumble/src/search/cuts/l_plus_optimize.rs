@@ -113,7 +113,7 @@ impl Search<'_> {
 
     fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> (f64, bool) {
         let mut root = Subtree::root(self.machine, self.last);
-        let assessment = root.assess(self.machine, self.last, &mut self.scratch[0]);
+        let assessment = root.assess(self.machine, self.last, self.top > 1, &mut self.scratch[0]);
         self.learn(&root, &assessment);
         root.bound = assessment.bound;
         let mut stack = vec![root];
@@ -127,10 +127,10 @@ impl Search<'_> {
             let mut special = node.specialize(self.machine, self.last, value);
             let mut locked = node.lock(self.machine, self.last, value);
             let [first, second] = &mut self.scratch;
-            let (machine, last, update) = (self.machine, self.last, self.techniques.update);
+            let (machine, last, all, update) = (self.machine, self.last, self.top > 1, self.techniques.update);
             let (of_special, of_locked) = rayon::join(
-                || special.assess(machine, last, first),
-                || update.then(|| locked.assess(machine, last, second)),
+                || special.assess(machine, last, all, first),
+                || update.then(|| locked.assess(machine, last, false, second)),
             );
             self.learn(&special, &of_special);
             special.bound = node.bound.max(of_special.bound);

@@ -68,7 +68,6 @@ pub struct Machine {
     /// Costs are this many times what the paper counts: LM's fractions become whole numbers where these are small
     /// enough to be exact.
     scale: f64,
-    rows: u64,
 }
 
 impl Machine {
@@ -119,13 +118,13 @@ impl Machine {
                 k: problem.k,
                 labels: problem.labels,
                 suppressed,
+                uniform: problem.caps.of_values().windows(2).all(|pair| pair[0] == pair[1]),
             },
             taxonomies: problem.taxonomies.clone(),
             trees,
             cells,
             width,
             scale,
-            rows,
         }
     }
 
