@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bench_cuts;
 mod interrupts;
 mod progress;
 mod run;

@@ -78,11 +78,6 @@ impl Thresholds {
         let uniform = real.all(|cap| *cap == first).then_some(first);
         Thresholds { column, caps, uniform }
     }
-
-    /// The caps of the values.
-    pub fn caps(&self) -> &Caps {
-        &self.caps
-    }
 }
 
 fn counts(tally: &[(u32, u32)]) -> impl Iterator<Item = (usize, u64)> + Clone {
@@ -121,6 +116,10 @@ impl Requirement for Thresholds {
 
     fn attainable(&self, group: &Group<'_>) -> bool {
         self.caps.largest_part(counts(group.tally(self.column))) > 0
+    }
+
+    fn caps(&self, _values: usize) -> Option<(usize, Vec<Ratio>)> {
+        Some((self.column, self.caps.0.clone()))
     }
 
     fn least_rows(&self) -> u64 {

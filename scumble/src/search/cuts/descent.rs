@@ -3,21 +3,27 @@
 use super::enumeration::{Scratch, Subtree};
 use super::{Cuts, Machine, Tree};
 
-/// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut that is best for
-/// some column on the way, with its cost.
-pub(super) fn descend(machine: &Machine, mut cuts: Cuts, scratch: &mut Scratch, seen: &mut dyn FnMut(f64, &Cuts)) {
+/// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut that is the best for
+/// some column on the way, with its cost, and says whether to go on.
+pub(super) fn descend(
+    machine: &Machine,
+    mut cuts: Cuts,
+    scratch: &mut Scratch,
+    seen: &mut dyn FnMut(f64, &Cuts) -> bool,
+) {
     let columns = machine.trees.len();
     let (mut best, mut settled) = (f64::INFINITY, 0);
     // The widest column first: it has most to choose.
     let mut column = machine.widest();
     while settled < columns {
         let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, scratch);
-        let cut = machine.trees[column].best_cuts(&assessment.costs, 1).pop();
-        if let Some((cost, cut)) = cut.filter(|(cost, cut)| *cost < best || *cost == best && *cut != cuts[column]) {
+        if let Some((cost, cut)) = machine.trees[column].best_cuts(&assessment.costs, 1).pop() {
             settled = if cost < best { 0 } else { settled };
             best = cost;
             cuts[column] = cut;
-            seen(cost, &cuts);
+        }
+        if !seen(assessment.cost, &cuts) {
+            return;
         }
         settled += 1;
         column = (column + 1) % columns;

@@ -36,7 +36,7 @@ impl List {
         }
     }
 
-    pub(super) fn groups<'a>(&'a self, width: usize) -> impl Iterator<Item = (u32, u32, &'a [u32])> {
+    pub(super) fn groups(&self, width: usize) -> impl Iterator<Item = (u32, u32, &[u32])> {
         let counts = self.counts.chunks_exact(width);
         self.tuples.iter().zip(&self.rows).zip(counts).map(|((tuple, rows), counts)| (*tuple, *rows, counts))
     }

@@ -66,7 +66,7 @@ pub fn search(
         scratch: [Scratch::default(), Scratch::default()],
     };
     if techniques.first_solution {
-        search.first_solution();
+        search.first_solution(go_on);
     }
     let (bound, optimal) = search.run(go_on);
     let best = search.best.into_iter().map(|(cost, cuts)| (machine.reported(cost), cuts)).collect();
@@ -101,14 +101,23 @@ impl Search<'_> {
         }
     }
 
-    fn first_solution(&mut self) {
+    fn first_solution(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) {
         let mut scratch = Scratch::default();
+        let mut more = true;
         for share in STARTS {
             descend(self.machine, at_depth(self.machine, share), &mut scratch, &mut |cost, cuts| {
                 self.visited += 1;
                 self.add(cost, cuts.clone());
+                more = more && go_on(&self.progress(0.0, 0.0));
+                more
             });
         }
+    }
+
+    fn progress(&self, bound: f64, decided: f64) -> Progress {
+        let best = self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost);
+        let reported = |cost: f64| self.machine.reported(cost);
+        Progress { best: reported(best), bound: reported(bound.min(best)), decided, visited: self.visited }
     }
 
     fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> (f64, bool) {
@@ -141,8 +150,7 @@ impl Search<'_> {
             stack.push(special);
             let best = self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost);
             let bound = stack.iter().map(|node| node.bound).fold(best, f64::min);
-            let progress = Progress { best, bound, decided, visited: self.visited };
-            if !go_on(&progress) {
+            if !go_on(&self.progress(bound, decided)) {
                 return (bound, false);
             }
         }

@@ -10,6 +10,7 @@ mod descent;
 mod enumeration;
 mod groups;
 pub mod l_plus_optimize;
+mod steps;
 mod tree;
 
 pub use bounds::{Member, Rules, Suppression};
