@@ -284,6 +284,13 @@ impl Rules {
         added * BELOW
     }
 
+    /// The least that DM counts for rows that stay together. Of more than half the table it may be less than their
+    /// square if some of them go: N r + (n - r)^2 is least where half of the table stays.
+    pub fn least_square(&self, rows: u64) -> f64 {
+        let (rows, half) = (rows as f64, self.suppressed / 2.0);
+        if rows <= half { rows * rows } else { self.suppressed * rows - half * half }
+    }
+
     /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are least if they go from
     /// the largest members. A row of a member larger than half the table gains more than its suppression costs, so
     /// such a member shrinks to the half in any case.

@@ -225,7 +225,7 @@ impl Subtree {
                 let loss = |(tuple, rows): (&u32, &u32)| (self.groups.loss[*tuple as usize] + here) * f64::from(*rows);
                 list.tuples.iter().zip(&list.rows).map(loss).sum()
             }
-            Loss::Dm => list.rows.iter().map(|rows| f64::from(*rows) * f64::from(*rows)).sum(),
+            Loss::Dm => list.rows.iter().map(|rows| machine.rules.least_square(u64::from(*rows))).sum(),
             Loss::Cm => 0.0,
         }
     }
