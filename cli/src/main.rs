@@ -2,7 +2,6 @@
 
 mod args;
 mod bench;
-mod bench_cuts;
 mod interrupts;
 mod progress;
 mod run;

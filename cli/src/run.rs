@@ -1,7 +1,7 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, bench_cuts, interrupts, progress, show};
+use crate::{bench, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
@@ -127,7 +127,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
         Command::Bench { name: BenchArg::LPlus, adult, .. } => {
-            let tables = bench_cuts::l_plus(adult.as_deref())?;
+            let tables = bench::l_plus(adult.as_deref())?;
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
             done(tables.iter().map(bench::Measured::to_json).collect(), text.join("\n"))
         }

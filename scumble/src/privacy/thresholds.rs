@@ -23,21 +23,27 @@ impl Caps {
         &self.0
     }
 
-    /// How much a value occurs too often, times the denominator of its cap: above zero where the cap is broken.
+    /// Both sides of the comparison of a value's confidence with its cap.
     #[inline]
-    pub fn excess(&self, value: usize, count: u64, rows: u64) -> i128 {
+    fn sides(&self, value: usize, count: u64, rows: u64) -> (u128, u128) {
         let cap = self.0[value];
-        i128::from(count) * i128::from(cap.denominator()) - i128::from(rows) * i128::from(cap.numerator())
+        (u128::from(count) * u128::from(cap.denominator()), u128::from(rows) * u128::from(cap.numerator()))
+    }
+
+    /// By how many rows a value is too frequent, times the denominator of its cap, where it breaks the cap. Rounded only
+    /// past 2^53.
+    #[inline]
+    pub fn excess(&self, value: usize, count: u64, rows: u64) -> Option<f64> {
+        let (count, rows) = self.sides(value, count, rows);
+        let excess = count.checked_sub(rows).filter(|excess| *excess > 0)?;
+        Some(u64::try_from(excess).map_or(excess as f64, |excess| excess as f64))
     }
 
     /// Whether a value occurs too often.
     #[inline]
     pub fn is_broken(&self, value: usize, count: u64, rows: u64) -> bool {
-        let cap = self.0[value];
-        match (count.checked_mul(cap.denominator()), rows.checked_mul(cap.numerator())) {
-            (Some(count), Some(rows)) => count > rows,
-            _ => self.excess(value, count, rows) > 0,
-        }
+        let (count, rows) = self.sides(value, count, rows);
+        count > rows
     }
 
     /// How many rows of a value may stay in a class of `rows` rows.

@@ -278,6 +278,7 @@ fn the_best_cut_is_the_best_of_all() {
             first_solution: random.below(2) == 0,
             descending: random.below(2) == 0,
             update: random.below(2) == 0,
+            members: random.below(2) == 0,
         };
         let (_, outcome) = case.search(1, techniques);
         let all = case.all_costs();

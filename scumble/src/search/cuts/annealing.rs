@@ -21,7 +21,7 @@ pub fn search(machine: &Machine, steps: u64, seed: u64, go_on: &mut dyn FnMut(&P
     let mut random = Random::new(seed);
     let mut scratch = Scratch::default();
     let last = machine.widest();
-    let bound = Subtree::root(machine, last).assess(machine, last, false, &mut scratch).bound;
+    let bound = Subtree::root(machine, last).assess(machine, last, false, None, &mut scratch).bound;
     // The roots are feasible if anything is that suppresses nothing.
     let mut cuts: Cuts = machine.trees.iter().map(|tree| vec![tree.root()]).collect();
     let mut cost = machine.cost_with(&cuts, &mut scratch);

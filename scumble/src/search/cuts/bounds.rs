@@ -87,12 +87,23 @@ pub struct Rules {
     pub suppressed: f64,
     /// Whether all caps are the same.
     pub uniform: bool,
+    /// Whether bounds know that whole members go.
+    pub members: bool,
 }
 
 /// Just below a sum of floats that may be rounded up.
 const BELOW: f64 = 1.0 - 1e-12;
 
 impl Rules {
+    /// Whether every partition can be made releasable, so that all costs are finite.
+    pub fn are_always_met(&self) -> bool {
+        match self.scheme {
+            Suppression::None => false,
+            Suppression::AllValues | Suppression::ViolatingValues => self.k <= 1,
+            Suppression::AllRecords | Suppression::ViolatingRecords => true,
+        }
+    }
+
     fn of_value(&self, counts: &[u32], value: usize) -> u64 {
         counts[value * self.labels..][..self.labels].iter().map(|count| u64::from(*count)).sum()
     }
@@ -176,7 +187,12 @@ impl Rules {
 
     /// The values that break their caps, with their counts.
     fn broken<'a>(&'a self, rows: u64, counts: &'a [u32]) -> impl Iterator<Item = (usize, u64)> + 'a {
-        self.tally(counts).filter(move |(value, count)| self.caps.is_broken(*value, *count, rows))
+        // A cap that all share allows each value the same number of rows.
+        let most = if self.uniform { self.caps.most(0, u64::MAX, rows) } else { 0 };
+        let is_broken = move |(value, count): &(usize, u64)| {
+            *count > most && (self.uniform || self.caps.is_broken(*value, *count, rows))
+        };
+        self.tally(counts).filter(is_broken)
     }
 
     /// The least that a partition can cost at any cut of the subtree, which splits it into unions of its members.
@@ -205,7 +221,10 @@ impl Rules {
                 general + lost.max(self.members_to_lose(rows, counts, members, whole))
             }
             Suppression::ViolatingValues => {
-                let least = |(value, _): (usize, u64)| {
+                let least = |(value, count): (usize, u64)| {
+                    if !self.members {
+                        return self.suppressed * self.least_to_lose(value, count, rows) as f64;
+                    }
                     let cost = |member: &Member<'_>| self.suppressed * self.of_value(member.counts, value) as f64;
                     self.lose_for(value, rows, counts, members, cost)
                 };
@@ -216,6 +235,15 @@ impl Rules {
                 _ => general + self.rows_to_lose(rows, counts, general, members),
             },
         }
+    }
+
+    /// Lemma 3: at least so many rows with a value go until it meets its cap, if nothing else goes.
+    fn least_to_lose(&self, value: usize, count: u64, rows: u64) -> u64 {
+        let cap = self.caps.of_values()[value];
+        let (above, below) = (u128::from(cap.numerator()), u128::from(cap.denominator()));
+        let excess = (u128::from(count) * below).saturating_sub(u128::from(rows) * above);
+        // A value whose cap is the whole never breaks it.
+        u64::try_from(excess.div_ceil((below - above).max(1))).unwrap_or(count)
     }
 
     /// What suppression adds at least if the fewest rows go, and of those the ones that cost most to keep.
@@ -248,6 +276,9 @@ impl Rules {
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64 + Copy,
     ) -> f64 {
+        if !self.members {
+            return 0.0;
+        }
         let least = |(value, _): (usize, u64)| self.lose_for(value, rows, counts, members, cost);
         self.broken(rows, counts).map(least).fold(0.0, f64::max)
     }
@@ -261,12 +292,11 @@ impl Rules {
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64,
     ) -> f64 {
-        let mut left = self.caps.excess(value, self.of_value(counts, value), rows) as f64;
-        let mut items: Vec<(f64, f64, f64)> = Vec::new();
+        let Some(mut left) = self.caps.excess(value, self.of_value(counts, value), rows) else { return 0.0 };
+        let mut items: Vec<(f64, f64, f64)> = Vec::with_capacity(members.len());
         for member in members {
             let count = self.of_value(member.counts, value);
-            if self.caps.is_broken(value, count, member.rows) {
-                let excess = self.caps.excess(value, count, member.rows) as f64;
+            if let Some(excess) = self.caps.excess(value, count, member.rows) {
                 let cost = cost(member);
                 items.push((cost / excess, cost, excess));
             }

@@ -16,7 +16,7 @@ pub(super) fn descend(
     // The widest column first: it has most to choose.
     let mut column = machine.widest();
     while settled < columns {
-        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, scratch);
+        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, None, scratch);
         if let Some((cost, cut)) = machine.trees[column].best_cuts(&assessment.costs, 1).pop() {
             settled = if cost < best { 0 } else { settled };
             best = cost;

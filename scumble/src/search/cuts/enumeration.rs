@@ -37,6 +37,15 @@ pub(super) struct Subtree {
     pub(super) share: f64,
     /// None of its cuts costs less.
     pub(super) bound: f64,
+    /// What the partitions with each node of the last tree cost, where that was of interest.
+    sums: Arc<Vec<Option<Costs>>>,
+}
+
+/// What some partitions cost: at least, at any cut of the subtree, and at the most general one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Costs {
+    bound: f64,
+    cost: f64,
 }
 
 /// What a subtree's partitions cost.
@@ -100,6 +109,7 @@ impl Subtree {
             locked,
             share: 1.0,
             bound: 0.0,
+            sums: Arc::default(),
         }
     }
 
@@ -115,6 +125,7 @@ impl Subtree {
             locked: machine.values(last, cuts),
             share: 0.0,
             bound: 0.0,
+            sums: Arc::default(),
         }
     }
 
@@ -136,6 +147,7 @@ impl Subtree {
             locked,
             share: self.share / machine.trees[column].branch(value.node).cuts,
             bound: self.bound,
+            sums: Arc::default(),
         }
     }
 
@@ -181,6 +193,7 @@ impl Subtree {
             locked,
             share: self.share * (1.0 - 1.0 / branch.cuts),
             bound: self.bound,
+            sums: Arc::default(),
         }
     }
 
@@ -195,25 +208,58 @@ impl Subtree {
     }
 
     /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless `all` are asked for,
-    /// nodes of that tree where the rest is cheaper in any case have no cost.
-    pub(super) fn assess(&self, machine: &Machine, last: usize, all: bool, scratch: &mut Scratch) -> Assessment {
+    /// nodes of that tree where the rest is cheaper in any case have no cost. `change` is the subtree this one came from
+    /// and the value that was locked or specialized: what does not have that value costs what it cost there.
+    pub(super) fn assess(
+        &mut self,
+        machine: &Machine,
+        last: usize,
+        all: bool,
+        change: Option<(&Subtree, Value)>,
+        scratch: &mut Scratch,
+    ) -> Assessment {
         let tree = &machine.trees[last];
         let nodes = tree.branches().len();
         let (mut bounds, mut least, mut costs) = (vec![0.0; nodes], vec![0.0; nodes], vec![f64::INFINITY; nodes]);
+        let mut sums = vec![None; nodes];
+        // Where most rows have the value, or where costs may be infinite, everything is counted afresh.
+        let change = change.filter(|(_, value)| {
+            let tree = &machine.trees[machine.column(last, value.place)];
+            let most = 2 * tree.branch(value.node).rows < tree.branch(tree.root()).rows;
+            most && machine.rules.are_always_met()
+        });
+        let touched =
+            change.map(|(from, value)| (from, from.having(machine, last, value), self.having(machine, last, value)));
         for (number, branch) in tree.branches().iter().enumerate() {
             let below = |of: &[f64]| match branch.is_leaf() {
                 true => f64::INFINITY,
                 false => branch.children.iter().map(|child| of[*child as usize]).sum(),
             };
             (bounds[number], least[number]) = (below(&bounds), below(&least));
-            if all || self.floor(machine, last, number as u32) < least[number] {
-                let (bound, cost) = self.partitions(machine, last, number as u32, scratch);
-                costs[number] = cost;
-                bounds[number] = bounds[number].min(bound);
-                least[number] = least[number].min(cost);
+            let node = number as u32;
+            if all || self.floor(machine, last, node) < least[number] {
+                let known = touched.as_ref().and_then(|(from, before, after)| {
+                    let Costs { bound, cost } = (*from.sums.get(number)?)?;
+                    let gone = from.partitions(machine, last, node, Some(before), scratch);
+                    let come = self.partitions(machine, last, node, Some(after), scratch);
+                    Some(Costs { bound: bound - gone.bound + come.bound, cost: cost - gone.cost + come.cost })
+                });
+                let here = known.unwrap_or_else(|| self.partitions(machine, last, node, None, scratch));
+                sums[number] = Some(here);
+                costs[number] = here.cost;
+                bounds[number] = bounds[number].min(here.bound);
+                least[number] = least[number].min(here.cost);
             }
         }
+        self.sums = Arc::new(sums);
         Assessment { bound: bounds[nodes - 1], cost: least[nodes - 1], costs }
+    }
+
+    /// Which tuples have a value, or something below it.
+    fn having(&self, machine: &Machine, last: usize, value: Value) -> Vec<bool> {
+        let tree = &machine.trees[machine.column(last, value.place)];
+        let codes = &tree.branch(value.node).codes;
+        self.groups.nodes_of(value.place).map(|node| codes.contains(&tree.branch(node).codes.start)).collect()
     }
 
     /// What the partitions with one node of the last tree cost at least, known without their tallies.
@@ -230,8 +276,15 @@ impl Subtree {
         }
     }
 
-    /// The partitions with one node of the last tree: the sum of their bounds and of their costs.
-    fn partitions(&self, machine: &Machine, last: usize, node: u32, scratch: &mut Scratch) -> (f64, f64) {
+    /// The partitions with one node of the last tree, all or those of some tuples: the sums of their bounds and costs.
+    fn partitions(
+        &self,
+        machine: &Machine,
+        last: usize,
+        node: u32,
+        of: Option<&Vec<bool>>,
+        scratch: &mut Scratch,
+    ) -> Costs {
         let Machine { rules, width, .. } = machine;
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
@@ -241,7 +294,8 @@ impl Subtree {
             counts: &list.counts[at * width..][..*width],
             loss: self.groups.loss[list.tuples[at] as usize] + here,
         };
-        for (at, tuple) in list.tuples.iter().enumerate() {
+        let wanted = |tuple: &u32| of.is_none_or(|of| of[*tuple as usize]);
+        for (at, tuple) in list.tuples.iter().enumerate().filter(|(_, tuple)| wanted(tuple)) {
             let member = member(at);
             scratch.add(self.class[*tuple as usize], at as u32, &member, rules.general(&member));
         }
@@ -266,7 +320,7 @@ impl Subtree {
             }
             bound += rules.broken_bound(rows, counts, general, &members);
         }
-        (bound, cost)
+        Costs { bound, cost }
     }
 
     /// The most general cut, with a cut of the last column.

@@ -14,11 +14,13 @@ pub struct Techniques {
     pub descending: bool,
     /// Bounds are computed again when a value is locked.
     pub update: bool,
+    /// Suppression is bounded by whole members of a partition; otherwise by rows, as lemma 3 and theorems 4 to 6 do.
+    pub members: bool,
 }
 
 impl Default for Techniques {
     fn default() -> Techniques {
-        Techniques { first_solution: true, descending: true, update: true }
+        Techniques { first_solution: true, descending: true, update: true, members: true }
     }
 }
 
@@ -56,6 +58,14 @@ pub fn search(
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Outcome {
     let last = machine.widest();
+    let by_rows;
+    let machine = match techniques.members {
+        true => machine,
+        false => {
+            by_rows = machine.bounded_by_rows();
+            &by_rows
+        }
+    };
     let mut search = Search {
         machine,
         last,
@@ -122,7 +132,7 @@ impl Search<'_> {
 
     fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> (f64, bool) {
         let mut root = Subtree::root(self.machine, self.last);
-        let assessment = root.assess(self.machine, self.last, self.top > 1, &mut self.scratch[0]);
+        let assessment = root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0]);
         self.learn(&root, &assessment);
         root.bound = assessment.bound;
         let mut stack = vec![root];
@@ -136,10 +146,12 @@ impl Search<'_> {
             let mut special = node.specialize(self.machine, self.last, value);
             let mut locked = node.lock(self.machine, self.last, value);
             let [first, second] = &mut self.scratch;
-            let (machine, last, all, update) = (self.machine, self.last, self.top > 1, self.techniques.update);
+            let (machine, last, all) = (self.machine, self.last, self.top > 1);
+            let update = self.techniques.update;
+            let change = Some((&node, value));
             let (of_special, of_locked) = rayon::join(
-                || special.assess(machine, last, all, first),
-                || update.then(|| locked.assess(machine, last, false, second)),
+                || special.assess(machine, last, all, change, first),
+                || update.then(|| locked.assess(machine, last, false, change, second)),
             );
             self.learn(&special, &of_special);
             special.bound = node.bound.max(of_special.bound);

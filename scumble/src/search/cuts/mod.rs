@@ -46,7 +46,7 @@ pub struct Problem {
 pub type Cuts = Vec<Vec<u32>>;
 
 /// Rows with the same leaves.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Cell {
     leaves: Vec<u32>,
     rows: u32,
@@ -54,7 +54,7 @@ struct Cell {
 }
 
 /// Knows the rows and what they cost.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     trees: Vec<Tree>,
     taxonomies: Vec<Arc<Taxonomy>>,
@@ -119,6 +119,7 @@ impl Machine {
                 k: problem.k,
                 labels: problem.labels,
                 suppressed,
+                members: true,
                 uniform: problem.caps.of_values().windows(2).all(|pair| pair[0] == pair[1]),
             },
             taxonomies: problem.taxonomies.clone(),
@@ -152,6 +153,11 @@ impl Machine {
     fn widest(&self) -> usize {
         let cuts = |column: &usize| self.trees[*column].branch(self.trees[*column].root()).cuts;
         (0..self.trees.len()).max_by(|a, b| cuts(a).total_cmp(&cuts(b))).unwrap_or(0)
+    }
+
+    /// The same machine with the paper's bounds on suppression.
+    fn bounded_by_rows(&self) -> Machine {
+        Machine { rules: Rules { members: false, ..self.rules.clone() }, ..self.clone() }
     }
 
     /// The trees that cuts go through.

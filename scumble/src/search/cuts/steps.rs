@@ -12,7 +12,7 @@ impl Machine {
 
     pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut Scratch) -> f64 {
         let last = self.widest();
-        let costs = Subtree::only(self, last, cuts).assess(self, last, true, scratch).costs;
+        let costs = Subtree::only(self, last, cuts).assess(self, last, true, None, scratch).costs;
         cuts[last].iter().map(|node| costs[*node as usize]).sum()
     }
 
