@@ -3,6 +3,7 @@
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use scumble::search::lattice::incognito::Strategy;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Anonymizes tables about people: the release keeps as much detail as can be proven safe.
 #[derive(Debug, Parser)]
@@ -56,6 +57,8 @@ pub enum Command {
         /// Fix the level of every quasi-identifier by hand, without a search: age=2,sex=0,…
         #[arg(long, value_name = "NAME=LEVEL,…", value_delimiter = ',', value_parser = level)]
         levels: Option<Vec<(String, usize)>>,
+        #[command(flatten)]
+        cuts: CutArgs,
         /// Save the recoding, to be applied to other rows later
         #[arg(long, value_name = "FILE")]
         save_recoding: Option<PathBuf>,
@@ -76,6 +79,9 @@ pub enum Command {
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
+        /// The table that was released: caps that follow from frequencies follow from its
+        #[arg(long, value_name = "FILE")]
+        original: Option<PathBuf>,
     },
     /// Measure the re-identification risk of a table or a release
     Risk {
@@ -122,6 +128,19 @@ pub enum Command {
 }
 
 #[derive(Debug, ClapArgs)]
+pub struct CutArgs {
+    /// End the search for cuts after this time with the best so far: 10s, 500ms or 2m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub time_limit: Option<Duration>,
+    /// Draw the release at random from the N best cuts, against minimality attacks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub top: Option<u16>,
+    /// Release a cut one random step more general than the one found, against minimality attacks
+    #[arg(long)]
+    pub extra_generalization: bool,
+}
+
+#[derive(Debug, ClapArgs)]
 pub struct PolicyArgs {
     /// The policy
     #[arg(short, long)]
@@ -132,9 +151,14 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s
+    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize or
+    /// annealing
     #[arg(long)]
     pub algorithm: Option<String>,
+    /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or
+    /// violating-values
+    #[arg(long, value_name = "NAME")]
+    pub scheme: Option<String>,
     /// Allow another share of rows to be suppressed than the policy does: 0.05, 5% or 1/20
     #[arg(long, value_name = "SHARE")]
     pub suppression: Option<String>,
@@ -148,7 +172,8 @@ pub struct OutputArgs {
     /// Leave the rows in the order of the input, which an outsider may know
     #[arg(long)]
     pub keep_order: bool,
-    /// For whatever is drawn at random: samples of rothko-s. Other releases follow from input and policy alone
+    /// For whatever is drawn at random: samples of rothko-s, annealing, records that violate, --top and
+    /// --extra-generalization. Other releases follow from input and policy alone
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -206,6 +231,8 @@ pub enum BenchArg {
     FullDomain,
     /// Mondrian in memory: the search alone, and on the Adult table the whole command against Python's
     Mondrian,
+    /// The best cuts: the experiments of l+-Optimize, on the Adult table
+    LPlus,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {
@@ -232,6 +259,20 @@ fn size(text: &str) -> Result<u64, String> {
 
 fn probability(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|number| (0.0..=1.0).contains(number)).ok_or("a number from 0 to 1".into())
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let expected = || "a time such as 10s, 500ms or 2m".to_string();
+    let digits = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "ms" => 1e-3,
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(expected()),
+    };
+    let number: f64 = text[..digits].parse().map_err(|_| expected())?;
+    Duration::try_from_secs_f64(number * unit).map_err(|_| expected())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

@@ -1,12 +1,13 @@
 //! From arguments to jobs, and from their results to an exit status.
 
-use crate::args::{Args, BenchArg, Command, Common, KindArg, OutputArgs, PolicyArgs};
+use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
 use crate::{bench, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
-use scumble::jobs::{self, DiskOptions, Failure, Options};
+use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
+use scumble::search::cuts::Suppression;
 use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -58,6 +59,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
         delimiter: common.delimiter,
         keep_order: output.keep_order,
         disk: DiskOptions { memory: common.memory, seed: output.seed.unwrap_or(0), ..DiskOptions::default() },
+        seed: output.seed,
         watch: watch.clone(),
         ..Options::default()
     };
@@ -76,8 +78,9 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, save_recoding, disk } => {
+        Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk } => {
             let policy = read_policy(&policy)?;
+            let cuts = cut_options(&cuts, &policy)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,
@@ -88,7 +91,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, ..given };
+            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, ..given };
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
@@ -97,9 +100,13 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let report = jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
-        Command::Verify { release, policy } => {
+        Command::Verify { release, policy, original } => {
+            let mut policy = read_policy(&policy)?;
+            if let Some(original) = original {
+                policy = policy.with_caps(&jobs::caps_of(&original, &policy, common.delimiter)?);
+            }
             let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
-            let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter, Some(memory), watch)?;
+            let verification = jobs::verify(&release, &policy, common.delimiter, Some(memory), watch)?;
             let failed = verification
                 .failure()
                 .map(|reason| Failure { error: Error::CheckFailed { file: release.clone(), reason }, report: None });
@@ -119,8 +126,14 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
+        Command::Bench { name: BenchArg::LPlus, adult, .. } => {
+            let tables = bench::l_plus(adult.as_deref())?;
+            let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
+            done(tables.iter().map(bench::Measured::to_json).collect(), text.join("\n"))
+        }
         Command::Bench { name, adult, python, runs } => {
             let table = match name {
+                BenchArg::LPlus => return Err(Error::Defect.into()),
                 BenchArg::FullDomain => bench::full_domain(adult.as_deref(), runs),
                 BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), runs),
             }?;
@@ -129,15 +142,30 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
     }
 }
 
+fn wrong(key: &str, value: &str, expected: String) -> Error {
+    Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
+}
+
+/// What concerns searches for cuts; given with another algorithm it would be silently without effect.
+fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
+    let given = [
+        ("--time-limit", args.time_limit.is_some()),
+        ("--top", args.top.is_some()),
+        ("--extra-generalization", args.extra_generalization),
+    ];
+    match given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_on_cuts()) {
+        Some((flag, _)) => Err(wrong(flag, "given", "the algorithm l-plus-optimize or annealing".into())),
+        None => Ok(CutOptions {
+            time_limit: args.time_limit,
+            top: args.top.map_or(1, usize::from),
+            extra_generalization: args.extra_generalization,
+        }),
+    }
+}
+
 /// A policy with what the flags say instead.
 fn read_policy(args: &PolicyArgs) -> Result<Policy> {
     let mut policy = Policy::read(Path::new(&args.policy))?;
-    let wrong = |key: &str, value: &str, expected: String| Error::BadParameter {
-        place: None,
-        key: key.into(),
-        value: value.into(),
-        expected,
-    };
     if let Some(k) = args.k {
         if k < 1 {
             return Err(wrong("-k", &k.to_string(), "a whole number from 1".into()));
@@ -152,6 +180,17 @@ fn read_policy(args: &PolicyArgs) -> Result<Policy> {
         let found = Algorithm::NAMES.iter().find(|(known, ..)| known == name);
         let expected = || names(Algorithm::NAMES.iter().map(|n| n.0));
         policy.search.algorithm = found.ok_or_else(|| wrong("--algorithm", name, expected()))?.1;
+    }
+    if let Some(name) = &args.scheme {
+        let found = Suppression::NAMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme);
+        let all = ["records"].into_iter().chain(Suppression::NAMES.iter().map(|(name, _)| *name));
+        if found.is_none() && name != "records" {
+            return Err(wrong("--scheme", name, names(all)));
+        }
+        policy.search.scheme = found;
+        if found.is_some() {
+            policy.search.suppression = scumble::ratio::Ratio::ZERO;
+        }
     }
     if let Some(share) = &args.suppression {
         let expected = || wrong("--suppression", share, "a share from 0 to 1".into());

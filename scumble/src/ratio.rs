@@ -51,6 +51,9 @@ impl Ratio {
 
     /// The largest whole number that is at most `self * count`.
     pub fn floor_of(self, count: u64) -> u64 {
+        if let Some(product) = self.numerator.checked_mul(count) {
+            return product / self.denominator;
+        }
         let product = u128::from(self.numerator) * u128::from(count) / u128::from(self.denominator);
         u64::try_from(product).unwrap_or(u64::MAX)
     }

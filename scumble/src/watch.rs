@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 /// How far a phase has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// The phase, as a report names it: "read", "search", "write", "verify".
     pub phase: &'static str,
@@ -16,6 +16,19 @@ pub struct Progress {
     pub done: u64,
     /// What there is to do, as far as can be told.
     pub total: Option<u64>,
+    /// What a search has to show so far, where it closes in on its answer from both sides.
+    pub closing: Option<Closing>,
+}
+
+/// What is known of the best recoding before it is found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Closing {
+    /// The cost of the best so far.
+    pub best: f64,
+    /// Nothing costs less, proven.
+    pub bound: f64,
+    /// The share of all recodings that is decided.
+    pub decided: f64,
 }
 
 /// Goes with a job, and says nothing unless somebody made it listen. A copy is the same watch.
@@ -40,7 +53,14 @@ impl Watch {
     /// Tells how far a phase has come.
     pub fn progress(&self, phase: &'static str, done: u64, total: Option<u64>) {
         if let Some(shared) = &self.shared {
-            (shared.listener)(Progress { phase, done, total });
+            (shared.listener)(Progress { phase, done, total, closing: None });
+        }
+    }
+
+    /// Tells how a search closes in on its answer after so many recodings.
+    pub fn closing(&self, done: u64, closing: Closing) {
+        if let Some(shared) = &self.shared {
+            (shared.listener)(Progress { phase: "search", done, total: None, closing: Some(closing) });
         }
     }
 
@@ -96,7 +116,7 @@ mod tests {
         watch.progress("read", 1, None);
         let watch = Watch::new(move |progress| listening.lock().unwrap().push(progress));
         watch.clone().progress("read", 1, Some(2));
-        assert_eq!(*heard.lock().unwrap(), [Progress { phase: "read", done: 1, total: Some(2) }]);
+        assert_eq!(*heard.lock().unwrap(), [Progress { phase: "read", done: 1, total: Some(2), closing: None }]);
     }
 
     #[test]

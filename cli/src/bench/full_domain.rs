@@ -1,6 +1,6 @@
 //! The full-domain search: on Adult against the published times of ARX, or on synthetic census data by itself.
 
-use super::{Measured, Scratch, fastest};
+use super::{Measured, SEVEN, Scratch, fastest};
 use scumble::error::Result;
 use scumble::generate::Kind;
 use scumble::jobs;
@@ -37,8 +37,6 @@ const CASES: [Case; 4] = [
 
 /// The most cells on which the textbook orders are timed.
 const MOST_TEXTBOOK_CELLS: usize = 20_000;
-
-const SEVEN: [&str; 7] = ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
 /// The policy of a case over the Adult table.
 fn adult_policy(case: &Case, folder: &Path) -> Result<Policy> {

@@ -1,9 +1,11 @@
 //! Published experiments, re-run: one file each.
 
 mod full_domain;
+mod l_plus;
 mod mondrian;
 
 pub use full_domain::full_domain;
+pub use l_plus::l_plus;
 pub use mondrian::mondrian;
 
 use scumble::error::{Error, Result};
@@ -11,6 +13,9 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Instant;
+
+/// The quasi-identifiers of the Adult table, in the order of the papers.
+const SEVEN: [&str; 7] = ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
 /// A table of measurements.
 pub struct Measured {

@@ -1,7 +1,7 @@
 //! The main job: search, recode, verify, write.
 
 use super::rothko::rothko;
-use super::{DiskOptions, Failure, Work};
+use super::{CutOptions, DiskOptions, Failure, Work, cuts};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::recoding::Mapping;
@@ -11,6 +11,7 @@ use crate::search::regions::mondrian;
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// What a caller may choose besides the policy.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,10 @@ pub struct Options {
     pub disk: DiskOptions,
     /// Is told how far the job has come, and may ask a search to end with the best it has.
     pub watch: Watch,
+    /// For whatever is drawn at random.
+    pub seed: Option<u64>,
+    /// What concerns searches for cuts only.
+    pub cuts: CutOptions,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
@@ -36,6 +41,7 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     if options.levels.is_none() && is_on_disk(input, policy, options)? {
         return rothko(input, policy, output, options);
     }
+    let start = Instant::now();
     let mut work = Work::read(input, policy, output, options)?;
     if let Some(given) = &options.levels {
         let levels = levels_by_hand(given, &work.prepared)?;
@@ -49,6 +55,10 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
         // On disk where nothing was fixed by hand; that was seen to above.
         Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS => {
             ("mondrian", mondrian::search(task, policy.search.partitioning))
+        }
+        algorithm @ (Algorithm::LPlusOptimize | Algorithm::Annealing) => {
+            let name = if algorithm == Algorithm::Annealing { "annealing" } else { "l-plus-optimize" };
+            (name, Ok(cuts::search(&work.prepared, algorithm, options, start)?))
         }
     };
     let found = found.map_err(|error| {

@@ -5,6 +5,7 @@
 
 mod anonymize;
 mod apply;
+mod cuts;
 mod generate;
 mod init;
 mod risk;
@@ -13,17 +14,19 @@ mod verify;
 
 pub use anonymize::{Options, anonymize};
 pub use apply::apply;
+pub use cuts::CutOptions;
 pub use generate::generate;
 pub use init::init;
 pub use risk::risk;
 pub use rothko::DiskOptions;
-pub use verify::{Verification, verify};
+pub use verify::{Verification, caps_of, verify};
 
 use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Decided, Draft, Io, Losses, Phase, Recoded, Report, Rows, Searched, Sink, is_releasable, publish, schema,
+    Decided, Draft, Io, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token, is_releasable, publish,
+    schema,
 };
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
@@ -92,6 +95,7 @@ struct Begun {
 /// would overwrite the input.
 fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
     let clock = Clock::start();
+    policy.scheme()?;
     let asked = Format::of(output)?;
     let report = report_of(output);
     let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
@@ -167,6 +171,28 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// What stands for suppressed sensitive values, where some may be.
+    fn token(&self) -> Option<Token<'_>> {
+        let column = self.prepared.cuts.as_ref()?.sensitive.as_deref()?;
+        self.policy.token().map(|text| Token { column, text })
+    }
+
+    /// The classes of a mapping and what is suppressed of them.
+    fn recode(&self, mapping: &Mapping, options: &Options) -> Result<Recoded> {
+        let task = &self.prepared.task;
+        let Some(cuts) = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_))) else {
+            return Recoded::new(task, mapping);
+        };
+        let cells: Vec<u32> = self.cells_of_rows().collect();
+        let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
+        Recoded::by_scheme(task, mapping, &cuts.problem, records, options.seed.unwrap_or(0))
+    }
+
+    /// The cell of each row.
+    fn cells_of_rows(&self) -> impl Iterator<Item = u32> {
+        self.table.row_cells.iter().map(|cell| self.prepared.leaf_cell[*cell as usize])
+    }
+
     /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report beside it.
     fn release(
         mut self,
@@ -175,14 +201,13 @@ impl<'a> Work<'a> {
         searched: Option<Searched>,
         options: &Options,
     ) -> Result<Report, Failure> {
-        let task = &self.prepared.task;
-        let recoded = Recoded::new(task, &mapping);
+        let recoded = self.recode(&mapping, options);
         let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
         let losses = losses(&self.table, &self.prepared, &recoded);
         self.clock.phase("recode");
         let draft = Draft::new(self.output)?;
-        let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table))?;
-        let rows = Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, options.keep_order)?;
+        let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
+        let rows = Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, self.token(), options.keep_order)?;
         let released = rows.len() as u64;
         let mut sent = 0;
         for batch in rows {
@@ -195,7 +220,8 @@ impl<'a> Work<'a> {
         self.clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let memory = Some(options.disk.memory());
-        let verification = verify::verify_file(draft.path(), self.format, self.policy, memory, &options.watch)?;
+        let policy = self.policy.with_caps(&self.prepared.caps);
+        let verification = verify::verify_file(draft.path(), self.format, &policy, memory, &options.watch)?;
         let found = verification.verified.rows;
         let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
         if let Some(reason) = lost.or_else(|| verification.failure()) {
@@ -220,8 +246,10 @@ impl<'a> Work<'a> {
             algorithm,
             rows: self.table.rows(),
             suppressed: recoded.suppressed,
+            suppressed_values: self.token().and(recoded.within.as_ref()).map(|within| within.hidden_values()),
             verified: verification.verified,
             counted: verification.counted,
+            caps: if self.policy.derives_caps() { self.prepared.caps } else { Vec::new() },
             losses,
             decided,
             searched,
@@ -268,10 +296,20 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
     let task = &prepared.task;
     let target = table.with_role(Role::Target).next().and_then(|column| match &column.data {
         Data::Coded { dictionary, codes, .. } => {
-            let cells: Vec<u32> = table.row_cells.iter().map(|cell| prepared.leaf_cell[*cell as usize]).collect();
-            let values = Tallies::count(task.cells.len(), &cells, codes);
+            let cell_of = |row: usize| prepared.leaf_cell[table.row_cells[row] as usize];
+            let count = |rows: &[usize]| {
+                let (cells, codes): (Vec<u32>, Vec<u32>) = rows.iter().map(|row| (cell_of(*row), codes[*row])).unzip();
+                Tallies::count(task.cells.len(), &cells, &codes)
+            };
+            let mut rows: Vec<usize> = (0..table.row_cells.len()).collect();
+            let whole = count(&rows);
+            let released = recoded.within.as_ref().map(|within| {
+                rows.retain(|row| !within.rows[*row]);
+                count(&rows)
+            });
             let numbers: Option<Vec<f64>> = dictionary.values().map(|value| Type::Real.number(value)).collect();
-            Some(recoded.of_target(task, &values, dictionary.len(), numbers.as_deref()))
+            let released = released.as_ref().unwrap_or(&whole);
+            Some(recoded.of_target(task, &whole, released, dictionary.len(), numbers.as_deref()))
         }
         _ => None,
     });

@@ -221,6 +221,7 @@ fn required(
             surveyed.push(Surveyed { name: fields[column].name(), dictionary, rows });
         }
     }
+    policy.check_named_values(surveyed.iter().map(|column| (column.name, column.dictionary)))?;
     policy.required(&surveyed, file)
 }
 
@@ -387,8 +388,11 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         algorithm: if by_sample { "rothko-s" } else { "rothko-t" },
         rows,
         suppressed: 0,
+        suppressed_values: None,
         verified: verification.verified,
         counted: verification.counted,
+        // Nothing is suppressed, so the release has the input's frequencies.
+        caps: Vec::new(),
         losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: None, entropy: None },
         decided: Decided::Regions(totals.regions, policy.search.partitioning.style),
         searched: Some(Searched {

@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{Attribute, Policy, Surveyed};
-use crate::release::{Part, Recount, Unknown, Verified, verify as judge};
-use crate::source::{Format, Source, ahead};
+use crate::ratio::Ratio;
+use crate::release::{Part, Recount, Unknown, Verified, caps_of_report, verify as judge};
+use crate::source::{Format, Source, ahead, encode};
 use crate::table::{Role, Tallies};
 use crate::watch::Watch;
 use serde_json::{Value, json};
@@ -58,7 +59,8 @@ impl Verification {
 }
 
 /// Re-checks a release against a policy, in `memory` bytes of working memory (`None`: as many as it takes). What is broken
-/// is in the result; an error means that the file could not be judged.
+/// is in the result; an error means that the file could not be judged. Where the policy derives caps from frequencies,
+/// those of the input are taken from the report beside the release; without one they are the release's own.
 pub fn verify(
     release: &Path,
     policy: &Policy,
@@ -66,7 +68,17 @@ pub fn verify(
     memory: Option<u64>,
     watch: &Watch,
 ) -> Result<Verification> {
+    let report = || std::fs::read(super::report_of(release)).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let caps = policy.derives_caps().then(report).flatten().as_ref().and_then(caps_of_report);
+    let policy = &caps.map_or_else(|| policy.clone(), |caps| policy.with_caps(&caps));
     recount(&|| super::open(release, delimiter), policy, memory, watch)
+}
+
+/// The caps that a policy derives from the frequencies of a table's sensitive values.
+pub fn caps_of(original: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Vec<(String, String, Ratio)>> {
+    let source = super::open(original, delimiter)?;
+    let roles = policy.roles(&source, false)?;
+    policy.caps_of(&encode(source, &roles)?)
 }
 
 /// The same for a file whose name does not tell its format.

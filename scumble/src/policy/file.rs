@@ -2,13 +2,15 @@
 
 use super::keys::{self, nearest};
 use super::{
-    Algorithm, Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, VarianceAsked,
+    Algorithm, Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, ThresholdsAsked,
+    VarianceAsked,
 };
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::Diversity;
 use crate::ratio::Ratio;
 use crate::recoding::Style;
+use crate::search::cuts::Suppression;
 use crate::search::regions::{Criterion, Partitioning};
 use crate::source::read_records;
 use crate::table::{Day, Role, Type};
@@ -280,6 +282,7 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         diversity: several("l-diversity")?.iter().map(diversity).collect::<Result<_>>()?,
         closeness: several("t-closeness")?.iter().map(closeness).collect::<Result<_>>()?,
         variance: several("variance")?.iter().map(variance).collect::<Result<_>>()?,
+        thresholds: section.get("thresholds").map(thresholds).transpose()?,
     })
 }
 
@@ -344,11 +347,47 @@ fn variance(entry: &Entry<'_>) -> Result<VarianceAsked> {
     Ok(VarianceAsked { at_least: checked(section.required("at-least")?)?, sensitive: sensitive(&section)? })
 }
 
+fn thresholds(entry: &Entry<'_>) -> Result<ThresholdsAsked> {
+    let section = entry.table(None)?;
+    let cap = |entry: &Entry<'_>| {
+        let expected = "a fraction from 0 to 1";
+        let cap = entry.ratio(expected)?;
+        if cap <= Ratio::ONE { Ok(cap) } else { Err(entry.wrong(expected)) }
+    };
+    let mut asked = ThresholdsAsked {
+        default: None,
+        from_frequency: None,
+        values: Vec::new(),
+        fixed: Vec::new(),
+        sensitive: sensitive(&section)?,
+    };
+    for (name, entry) in &section.entries {
+        let place = |entry: &Entry<'_>| entry.text.place(entry.at);
+        match (*name, entry.value) {
+            ("default", _) => asked.default = Some(cap(entry)?),
+            ("from-frequency", _) => asked.from_frequency = Some(cap(entry)?),
+            ("sensitive", _) => {}
+            ("values", DeValue::Table(_)) => {
+                for (name, entry) in &entry.table(None)?.entries {
+                    asked.values.push((name.to_string(), cap(entry)?, place(entry)));
+                }
+            }
+            (value, _) => asked.values.push((value.to_string(), cap(entry)?, place(entry))),
+        }
+    }
+    if asked.default.is_none() && asked.from_frequency.is_none() && asked.values.is_empty() {
+        return Err(entry.wrong("a cap for some value, a `default` or `from-frequency`"));
+    }
+    Ok(asked)
+}
+
 fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     let mut search = Search {
         algorithm: Algorithm::Auto,
         loss: Loss::Lm,
         suppression: Ratio::ZERO,
+        scheme: None,
+        token: "*".into(),
         partitioning: Partitioning::default(),
     };
     let Some(entry) = entry else { return Ok(search) };
@@ -374,16 +413,26 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     }
     if let Some(entry) = section.get("suppression") {
         let section = entry.table(Some("search.suppression"))?;
-        let schemes = [("records", true), ("none", false)];
-        let records = section.get("scheme").map_or(Ok(true), |entry| entry.choice(schemes.into_iter()))?;
+        let schemes = Suppression::NAMES.into_iter().map(|(name, scheme)| (name, Some(scheme)));
+        let schemes = [("records", None)].into_iter().chain(schemes);
+        search.scheme = section.get("scheme").map_or(Ok(None), |entry| entry.choice(schemes))?;
+        if let Some(token) = section.get("token") {
+            search.token = token.str()?.to_string();
+            if search.token.is_empty() {
+                return Err(token.wrong("some text: an empty field is a missing value"));
+            }
+        }
         if let Some(limit) = section.get("limit") {
+            if search.scheme.is_some_and(|scheme| scheme != Suppression::None) {
+                return Err(limit.wrong("nothing: it goes with the scheme `records`"));
+            }
             let expected = "a share from 0 to 1";
             search.suppression = limit.ratio(expected)?;
             if search.suppression > Ratio::ONE {
                 return Err(limit.wrong(expected));
             }
         }
-        if !records {
+        if search.scheme == Some(Suppression::None) {
             search.suppression = Ratio::ZERO;
         }
     }

@@ -54,14 +54,20 @@ pub const KEYS: &[Key] = &[
     key("privacy.t-closeness", "sensitive", "the sensitive attribute it is about; all where absent"),
     key("privacy.variance", "at-least", "the least variance of a class, above 0"),
     key("privacy.variance", "sensitive", "the sensitive attribute it is about; all numeric ones where absent"),
-    key("search", "algorithm", "auto, incognito, mondrian, rothko-t or rothko-s"),
+    key("privacy", "thresholds", "l+-diversity: the largest share of a class that each sensitive value may have"),
+    key("privacy.thresholds", "default", "the cap of values that have none of their own"),
+    key("privacy.thresholds", "from-frequency", "the cap of values rarer than average; others in proportion to theirs"),
+    key("privacy.thresholds", "values", "a table of caps by value; they may also stand beside these keys"),
+    key("privacy.thresholds", "sensitive", "the sensitive attribute it is about; all where absent"),
+    key("search", "algorithm", "auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize or annealing"),
     key("search", "loss", "lm, dm or cm: what is minimised"),
     key("search", "split", "median, info-gain or regression: how partitioning algorithms choose a split"),
     key("search", "least-gain", "below this gain a partitioning algorithm goes on with the median; 0.01 where absent"),
     key("search", "regions", "tight or cover: what the regions of a partitioning algorithm are called"),
     key("search", "suppression", "a table with `scheme` and `limit`"),
-    key("search.suppression", "scheme", "records: rows of classes that fail are left out; none: nothing is"),
-    key("search.suppression", "limit", "the largest share of rows that may be left out"),
+    key("search.suppression", "scheme", "records or none; on cuts none or all-, violating- -records or -values"),
+    key("search.suppression", "limit", "the largest share of rows that may be left out; with `records`"),
+    key("search.suppression", "token", "what stands for a suppressed sensitive value; `*` where absent"),
 ];
 
 /// The keys of a section.

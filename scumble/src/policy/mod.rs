@@ -3,12 +3,15 @@
 //! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns, requirements, and how to search.
 //! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
 
+mod caps;
 mod file;
 mod keys;
+mod on_cuts;
 mod prepare;
 mod require;
 
 pub use keys::{KEYS, Key, nearest};
+pub use on_cuts::OnCuts;
 pub use prepare::Prepared;
 pub(crate) use require::{Required, Surveyed};
 
@@ -16,6 +19,7 @@ use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
 use crate::privacy::Diversity;
 use crate::ratio::Ratio;
+use crate::search::cuts::Suppression;
 use crate::search::regions::Partitioning;
 use crate::source::Source;
 use crate::table::{Role, Type};
@@ -89,6 +93,21 @@ pub struct VarianceAsked {
     pub sensitive: Option<String>,
 }
 
+/// Caps on the confidence in sensitive values that are asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdsAsked {
+    /// The cap of values that have none of their own.
+    pub default: Option<Ratio>,
+    /// The base from which caps follow by frequency.
+    pub from_frequency: Option<Ratio>,
+    /// Caps of values, each with the place where it stands.
+    pub values: Vec<(String, Ratio, Place)>,
+    /// Caps by column and value that are known from another table: a release has the caps of its input.
+    pub fixed: Vec<(String, String, Ratio)>,
+    /// The sensitive attribute; all of them where not said.
+    pub sensitive: Option<String>,
+}
+
 /// Everything that must hold, together.
 #[derive(Clone, Debug, Default)]
 pub struct Privacy {
@@ -100,6 +119,8 @@ pub struct Privacy {
     pub closeness: Vec<ClosenessAsked>,
     /// Variances.
     pub variance: Vec<VarianceAsked>,
+    /// Caps on the confidence in sensitive values.
+    pub thresholds: Option<ThresholdsAsked>,
 }
 
 /// A search algorithm.
@@ -115,26 +136,37 @@ pub enum Algorithm {
     RothkoT,
     /// Greedy partitioning on disk, by samples.
     RothkoS,
+    /// The optimal full-subtree recoding.
+    LPlusOptimize,
+    /// Simulated annealing over full-subtree recodings.
+    Annealing,
 }
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 5] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 7] = [
         ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
         ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),
         ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
+        ("l-plus-optimize", Algorithm::LPlusOptimize, "the provably best full-subtree recoding: one cut per attribute"),
+        ("annealing", Algorithm::Annealing, "simulated annealing over the same cuts, for comparison"),
     ];
 
     /// Whether it partitions the space into regions.
     pub fn is_partitioning(self) -> bool {
         matches!(self, Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS)
     }
+
+    /// Whether it looks for cuts.
+    pub fn is_on_cuts(self) -> bool {
+        matches!(self, Algorithm::LPlusOptimize | Algorithm::Annealing)
+    }
 }
 
 /// How to search.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Search {
     /// The algorithm.
     pub algorithm: Algorithm,
@@ -142,6 +174,10 @@ pub struct Search {
     pub loss: Loss,
     /// The share of rows that may be left out.
     pub suppression: Ratio,
+    /// What happens to classes that fail, where cuts are searched; `None` for whole classes up to the share.
+    pub scheme: Option<Suppression>,
+    /// What stands for a suppressed sensitive value.
+    pub token: String,
     /// How partitioning algorithms split.
     pub partitioning: Partitioning,
 }
@@ -180,6 +216,29 @@ impl Policy {
     /// Reads a policy from text; `file` is what errors call it and where its hierarchies are looked for.
     pub fn parse(text: &str, file: &Path) -> Result<Policy> {
         file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
+    }
+
+    /// The same policy with the caps of a table that it was bound to, by column and value, where it derives caps from
+    /// frequencies: those of a release are others.
+    pub fn with_caps(&self, caps: &[(String, String, Ratio)]) -> Policy {
+        let mut policy = self.clone();
+        if let Some(asked) = &mut policy.privacy.thresholds
+            && asked.from_frequency.is_some()
+        {
+            asked.fixed = caps.to_vec();
+        }
+        policy
+    }
+
+    /// Whether caps follow from the frequencies of a table's sensitive values.
+    pub fn derives_caps(&self) -> bool {
+        self.privacy.thresholds.as_ref().is_some_and(|asked| asked.from_frequency.is_some() && asked.fixed.is_empty())
+    }
+
+    /// What stands for a suppressed sensitive value, where values are suppressed.
+    pub fn token(&self) -> Option<&str> {
+        let of_values = self.search.algorithm.is_on_cuts() && self.search.scheme.is_some_and(Suppression::is_of_values);
+        of_values.then_some(self.search.token.as_str())
     }
 
     /// The policy's file and the hierarchy files that it names.

@@ -1,8 +1,9 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values that are counted.
 
-use super::{Policy, Required, Surveyed};
+use super::{OnCuts, Policy, Required, Surveyed};
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
+use crate::ratio::Ratio;
 use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
@@ -21,13 +22,17 @@ pub struct Prepared {
     pub names: Vec<String>,
     /// The counted columns, as requirements number them.
     pub counted: Vec<String>,
+    /// The caps of all sensitive values, by column and value, where thresholds are asked for.
+    pub caps: Vec<(String, String, Ratio)>,
+    /// What a search for cuts needs besides.
+    pub cuts: Option<OnCuts>,
 }
 
 /// The requirements on a table, and what they count.
-struct Counted {
-    required: Required,
+pub(super) struct Counted {
+    pub(super) required: Required,
     /// The value of each row, coded by the leaves of the column's tree.
-    codes: Vec<Vec<u32>>,
+    pub(super) codes: Vec<Vec<u32>>,
 }
 
 impl Counted {
@@ -69,6 +74,10 @@ impl Policy {
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
         let cell_of_row: Vec<u32> = table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
+        self.check_token(table)?;
+        let sensitive = table.with_role(Role::Sensitive);
+        self.check_named_values(sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))))?;
+        let cuts = self.on_cuts(&taxonomies, &cells, &cell_of_row, &counted, target)?;
         let task = Task {
             taxonomies,
             axes,
@@ -82,8 +91,8 @@ impl Policy {
             suppressible: self.search.suppression.floor_of(table.rows()),
         };
         let names = keys.iter().map(|(column, _)| column.name.clone()).collect();
-        let counted = counted.required.names;
-        Ok(Prepared { task, leaf_cell, names, counted })
+        let Required { names: counted, caps, .. } = counted.required;
+        Ok(Prepared { task, leaf_cell, names, counted, caps, cuts })
     }
 
     /// The only target, for whatever wants one.
@@ -125,6 +134,11 @@ impl Policy {
         counted.required.values.push(dictionary.len());
         counted.codes.push(codes.clone());
         Ok(Some((counted.codes.len() - 1, numbers)))
+    }
+
+    /// The caps that follow from the frequencies of a table's sensitive values.
+    pub fn caps_of(&self, table: &Table) -> Result<Vec<(String, String, Ratio)>> {
+        Ok(self.counted(table)?.required.caps)
     }
 
     /// The requirements on a table, with the rows of the sensitive columns they count.

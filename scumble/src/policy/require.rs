@@ -3,9 +3,13 @@
 //! Nothing here needs rows. The distinct values of a column and how often each occurs are enough, so a table in memory, one
 //! on disk and a release that is read once are all bound in this way.
 
-use super::{Attribute, ClosenessAsked, DistanceAsked, Policy, VarianceAsked};
+use super::caps::Values;
+use super::{Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked};
 use crate::error::{Error, Result, quoted};
-use crate::privacy::{Distance, KAnonymity, LDiversity, Requirement, TCloseness, VarianceDiversity};
+use crate::privacy::{
+    Caps, Distance, Diversity, KAnonymity, LDiversity, Requirement, TCloseness, Thresholds, VarianceDiversity,
+};
+use crate::ratio::Ratio;
 use crate::table::{Dictionary, Type};
 use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bits_of};
 use std::collections::HashMap;
@@ -32,6 +36,8 @@ pub(crate) struct Required {
     /// How many leaves there are.
     pub(crate) values: Vec<usize>,
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
+    /// The cap of each value where thresholds are asked for, by column and value.
+    pub(crate) caps: Vec<(String, String, Ratio)>,
 }
 
 /// What closeness and variance need to know of a counted column.
@@ -43,6 +49,8 @@ struct Sensitive {
     /// must be judged in the same way. Where in doubt all values are equally far apart, which no other distance exceeds.
     fitting: Fitting,
     numbers: Numbers,
+    /// The leaf that stands for suppressed values, behind those of the tree.
+    token: Option<usize>,
 }
 
 /// The distance that fits a column.
@@ -127,6 +135,7 @@ impl Policy {
         privacy.diversity.iter().any(|asked| about(&asked.sensitive))
             || privacy.closeness.iter().any(|asked| about(&asked.sensitive))
             || privacy.variance.iter().any(|asked| about(&asked.sensitive))
+            || privacy.thresholds.iter().any(|asked| about(&asked.sensitive))
     }
 
     /// The requirements on a table whose sensitive columns these are; of those that no requirement
@@ -140,7 +149,7 @@ impl Policy {
         }
         for asked in &privacy.diversity {
             for column in binder.columns_of(&asked.sensitive, "l-diversity")? {
-                binder.push(LDiversity::new(column, asked.form));
+                binder.diverse(column, asked.form);
             }
         }
         for asked in &privacy.closeness {
@@ -155,8 +164,14 @@ impl Policy {
                 binder.push(VarianceDiversity::new(column, asked.at_least, numbers));
             }
         }
+        if let Some(asked) = &privacy.thresholds {
+            for column in binder.columns_of(&asked.sensitive, "thresholds")? {
+                binder.capped(column, asked);
+            }
+        }
         if binder.required.requirements.is_empty() {
-            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness` or `variance` under [privacy]";
+            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness`, `variance` or `thresholds` under \
+                           [privacy]";
             return Err(self.incomplete(missing.into()));
         }
         Ok(binder.required)
@@ -175,6 +190,7 @@ impl Required {
             leaf_of: Vec::new(),
             values: Vec::new(),
             requirements: Vec::new(),
+            caps: Vec::new(),
         }
     }
 }
@@ -213,7 +229,7 @@ impl Binder<'_> {
             return Ok(position);
         }
         let Surveyed { name, dictionary, .. } = self.columns[column];
-        let mut binding = self.policy.bind(name, dictionary, self.file)?;
+        let (mut binding, token) = self.bind(name, dictionary)?;
         let attribute = self.policy.attribute(name);
         let declared = attribute.and_then(|attribute| attribute.kind);
         let order = ascending(&binding);
@@ -225,10 +241,60 @@ impl Binder<'_> {
         let required = &mut self.required;
         required.columns.push(column);
         required.names.push(name.to_string());
-        required.values.push(binding.taxonomy.codes() as usize);
+        required.values.push(binding.taxonomy.codes() as usize + usize::from(token.is_some()));
         required.leaf_of.push(binding.leaf_of);
-        self.bound.push(Sensitive { taxonomy: Arc::new(binding.taxonomy), order, fitting, numbers });
+        self.bound.push(Sensitive { taxonomy: Arc::new(binding.taxonomy), order, fitting, numbers, token });
         Ok(self.bound.len() - 1)
+    }
+
+    /// The tree of a sensitive column and the leaf of each value. The token for suppressed values is none of them and has
+    /// a leaf of its own, behind the others.
+    fn bind(&self, name: &str, dictionary: &Dictionary) -> Result<(Binding, Option<usize>)> {
+        let token = self.policy.token().and_then(|token| dictionary.find(token));
+        let Some(token) = token else { return Ok((self.policy.bind(name, dictionary, self.file)?, None)) };
+        let mut values = Dictionary::default();
+        let codes = (0..dictionary.len() as u32).map(|code| match code == token {
+            true => None,
+            false => Some(values.encode(dictionary.value(code), dictionary.line(code))),
+        });
+        let codes: Vec<Option<u32>> = codes.collect();
+        let mut binding = self.policy.bind(name, &values, self.file)?;
+        let last = binding.taxonomy.codes();
+        binding.leaf_of = codes.iter().map(|code| code.map_or(last, |code| binding.leaf_of[code as usize])).collect();
+        Ok((binding, Some(last as usize)))
+    }
+
+    /// A diversity. Suppressed values are nobody's: they make a class larger and are bounded by nothing.
+    fn diverse(&mut self, column: usize, form: Diversity) {
+        let Some(diversity) = LDiversity::new(column, form) else { return };
+        match (self.bound[column].token, diversity.caps(self.required.values[column])) {
+            (Some(token), Some((_, mut caps))) => {
+                caps[token] = Ratio::ONE;
+                self.push(Caps::new(caps).map(|caps| Thresholds::new(column, caps)));
+            }
+            _ => self.push(Some(diversity)),
+        }
+    }
+
+    /// Caps of a column's values. A suppressed value has none.
+    fn capped(&mut self, column: usize, asked: &ThresholdsAsked) {
+        let Surveyed { name, dictionary, .. } = self.columns[self.required.columns[column]];
+        let (leaf_of, token) = (&self.required.leaf_of[column], self.bound[column].token);
+        let mut counts = self.whole(column);
+        if let Some(token) = token {
+            counts[token] = 0;
+        }
+        let mut caps = asked.caps(&Values { name, dictionary, leaf_of, counts: &counts });
+        let leaves = leaf_of.iter().enumerate().filter(|(_, leaf)| Some(**leaf as usize) != token);
+        let by_value = |(code, leaf): (usize, &u32)| {
+            (name.to_string(), dictionary.value(code as u32).to_string(), caps[*leaf as usize])
+        };
+        let of_values: Vec<(String, String, Ratio)> = leaves.map(by_value).collect();
+        self.required.caps.extend(of_values);
+        if let Some(token) = token {
+            caps[token] = Ratio::ONE;
+        }
+        self.push(Caps::new(caps).map(|caps| Thresholds::new(column, caps)));
     }
 
     fn distance(&self, asked: &ClosenessAsked, column: usize) -> Result<Distance> {

@@ -167,6 +167,13 @@ impl Requirement for LDiversity {
         }
     }
 
+    fn caps(&self, values: usize) -> Option<(usize, Vec<Ratio>)> {
+        match self.form {
+            Diversity::Frequency(l) => Some((self.column, vec![Ratio::new(l.denominator(), l.numerator())?; values])),
+            _ => None,
+        }
+    }
+
     fn least_rows(&self) -> u64 {
         match self.form {
             Diversity::Frequency(l) | Diversity::Entropy(l) => l.numerator().div_ceil(l.denominator()),

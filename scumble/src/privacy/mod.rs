@@ -7,14 +7,17 @@ mod k_anonymity;
 mod l_diversity;
 mod sample;
 mod t_closeness;
+mod thresholds;
 mod variance;
 
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
 pub use sample::Sample;
 pub use t_closeness::{Distance, TCloseness};
+pub use thresholds::{Caps, Thresholds};
 pub use variance::VarianceDiversity;
 
+use crate::ratio::Ratio;
 use crate::table::Tallies;
 use std::fmt::Debug;
 
@@ -101,6 +104,11 @@ pub trait Requirement: Debug + Send + Sync {
     /// Where there is no test, a group that meets it stands for a part that does.
     fn likely_holds(&self, group: &Group<'_>, _sample: &Sample) -> bool {
         self.holds(group)
+    }
+
+    /// The column it is about and the cap of each of its `values` values, where such caps are all it asks.
+    fn caps(&self, _values: usize) -> Option<(usize, Vec<Ratio>)> {
+        None
     }
 
     /// The least number of rows of a group that meets it.

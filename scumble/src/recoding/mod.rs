@@ -3,12 +3,14 @@
 //! A [`Mapping`] is all that passes from a search to a release: a decision in the codes of one table. A [`Recoding`] is
 //! the same decision by names, numbers and labels: it can be saved and applied later to other rows of the same shape.
 
+mod cuts;
 mod regions;
 
 pub use regions::{Place, RegionNode, Regions, Style};
 
 use crate::error::{Error, Result, quoted};
 use crate::taxonomy::{Axis, Cut, Taxonomy};
+use cuts::AttributeCut;
 use regions::SavedNode;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -46,6 +48,11 @@ pub enum Recoding {
     FullDomain {
         /// A level for each quasi-identifier, in the table's order.
         attributes: Vec<AttributeLevel>,
+    },
+    /// A cut through the taxonomy of each column.
+    Cuts {
+        /// A cut for each quasi-identifier, in the table's order.
+        attributes: Vec<AttributeCut>,
     },
     /// A tree of splits whose leaves are regions.
     Regions {
@@ -102,7 +109,13 @@ impl Recoding {
             Mapping::Regions(regions) if regions.style == Style::Cover => {
                 Some(Recoding::Regions { attributes: columns.names.to_vec(), nodes: regions.saved(columns) })
             }
-            Mapping::Regions(_) | Mapping::Cuts(_) => None,
+            Mapping::Cuts(cuts) => {
+                let attribute =
+                    |((name, taxonomy), cut): ((&String, &Arc<Taxonomy>), &Cut)| AttributeCut::new(name, taxonomy, cut);
+                let attributes = columns.names.iter().zip(columns.taxonomies).zip(cuts).map(attribute).collect();
+                Some(Recoding::Cuts { attributes })
+            }
+            Mapping::Regions(_) => None,
         }
     }
 
@@ -123,6 +136,19 @@ impl Recoding {
                     return Err(mismatch("it has levels for columns that are not quasi-identifiers here".into()));
                 }
                 Ok(Mapping::Levels(levels))
+            }
+            Recoding::Cuts { attributes } => {
+                let mut cuts = Vec::new();
+                for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
+                    let saved = attributes.iter().find(|attribute| attribute.name == *name);
+                    let saved =
+                        saved.ok_or_else(|| mismatch(format!("no cut for the quasi-identifier {}", quoted(name))))?;
+                    cuts.push(saved.bind(taxonomy).map_err(mismatch)?);
+                }
+                if cuts.len() != attributes.len() {
+                    return Err(mismatch("it has cuts for columns that are not quasi-identifiers here".into()));
+                }
+                Ok(Mapping::Cuts(cuts))
             }
             Recoding::Regions { attributes, nodes } => {
                 let mut here = columns.names.to_vec();

@@ -1,5 +1,6 @@
 //! A recoding applied to the cells of a table: classes, and which of them may be released.
 
+use super::suppress::Within;
 use super::values::{self, Lost, Values};
 use crate::error::{Error, Result};
 use crate::loss::{Lm, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
@@ -54,6 +55,8 @@ pub struct Recoded {
     pub kept: Vec<bool>,
     /// Rows that are not.
     pub suppressed: u64,
+    /// What goes of classes that are released, where not only whole classes go.
+    pub within: Option<Within>,
 }
 
 impl Recoded {
@@ -99,12 +102,27 @@ impl Recoded {
                 return Err(Error::CannotBeMet { reason });
             }
         }
-        Ok(Recoded { values, classes, class_of, kept, suppressed })
+        Ok(Recoded { values, classes, class_of, kept, suppressed, within: None })
+    }
+
+    /// Rows of a class that are left out.
+    fn lost(&self, class: usize) -> u32 {
+        match (&self.within, self.kept[class]) {
+            (Some(within), _) => within.of_class[class],
+            (None, true) => 0,
+            (None, false) => self.classes.counts()[class],
+        }
+    }
+
+    /// Whether a row of a class is released.
+    pub fn is_released(&self, row: usize, class: u32) -> bool {
+        self.kept[class as usize] && self.within.as_ref().is_none_or(|within| !within.rows[row])
     }
 
     /// The sizes of the released classes.
     fn sizes(&self) -> impl Iterator<Item = u64> {
-        self.classes.counts().iter().zip(&self.kept).filter(|(_, kept)| **kept).map(|(count, _)| u64::from(*count))
+        let size = |class: usize| u64::from(self.classes.counts()[class] - self.lost(class));
+        (0..self.classes.len()).filter(|class| self.kept[*class]).map(size)
     }
 
     /// LM of the release, a mean over all quasi-identifier cells of all input rows.
@@ -113,10 +131,11 @@ impl Recoded {
         let mut sum = lm.nothing();
         let mut shares = 0.0;
         for class in 0..self.classes.len() {
-            let rows = u128::from(self.classes.counts()[class]);
+            let lost = u128::from(self.lost(class));
+            let rows = u128::from(self.classes.counts()[class]) - lost;
             for (column, value) in self.classes.codes(class as u32).iter().enumerate() {
+                sum.0[column] += lost * u128::from(lm.whole()[column]);
                 match self.values[column].lost(*value) {
-                    _ if !self.kept[class] => sum.0[column] += rows * u128::from(lm.whole()[column]),
                     Lost::Leaves(leaves) => sum.0[column] += rows * u128::from(leaves),
                     Lost::Share(share) => shares += rows as f64 * share,
                 }
@@ -131,11 +150,19 @@ impl Recoded {
         dm(self.sizes(), task.rows(), self.suppressed)
     }
 
-    /// What the release says of a target whose tallies by cell are given. Its values are below `values`, and
-    /// `numbers` are what they are where all of them are numbers.
-    pub fn of_target(&self, task: &Task, target: &Tallies, values: usize, numbers: Option<&[f64]>) -> OfTarget {
+    /// What the release says of a target whose tallies by cell are given, of all rows and of those that stay where not
+    /// only whole classes go. Its values are below `values`, and `numbers` are what they are where all of them are
+    /// numbers.
+    pub fn of_target(
+        &self,
+        task: &Task,
+        target: &Tallies,
+        released: &Tallies,
+        values: usize,
+        numbers: Option<&[f64]>,
+    ) -> OfTarget {
         let whole = target.totals(values);
-        let merged = target.merge(self.classes.len(), &self.class_of, values);
+        let merged = released.merge(self.classes.len(), &self.class_of, values);
         let kept = || (0..self.classes.len()).filter(|class| self.kept[*class]).map(|class| merged.group(class));
         OfTarget {
             cm: cm(kept().map(minority).sum(), self.suppressed, task.rows()),
@@ -153,12 +180,14 @@ impl Recoded {
             let rows = |cell: usize| u64::from(task.cells.counts()[cell]);
             (0..task.cells.len()).for_each(|cell| counts[leaf(cell)] += rows(cell));
             // What a leaf became, in each class that it is in; a suppressed one became the whole column.
-            let said = (0..task.cells.len()).map(|cell| {
+            let said = (0..task.cells.len()).flat_map(|cell| {
                 let class = self.class_of[cell];
                 let value = self.classes.codes(class)[column];
                 let codes = self.kept[class as usize].then(|| self.values[column].codes(value));
-                (leaf(cell), rows(cell), codes)
+                let lost = self.within.as_ref().map_or(0, |within| u64::from(within.of_cell[cell]));
+                [(leaf(cell), rows(cell) - lost, codes), (leaf(cell), lost, None)]
             });
+            let said = said.filter(|(_, rows, _)| *rows > 0);
             non_uniform_entropy(&counts, said)
         });
         if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }

@@ -1,6 +1,7 @@
 //! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people script against.
 
 use super::{OfTarget, Verified};
+use crate::ratio::Ratio;
 use crate::recoding::Style;
 use crate::search::{Found, Warrant};
 use serde_json::{Map, Value, json};
@@ -135,10 +136,14 @@ pub struct Report {
     pub rows: u64,
     /// Rows that were left out.
     pub suppressed: u64,
+    /// Sensitive values that were left out of rows that were not, where that is a way.
+    pub suppressed_values: Option<u64>,
     /// What was counted in the written release.
     pub verified: Verified,
     /// The names of the counted columns, as judgements number them.
     pub counted: Vec<String>,
+    /// Caps that followed from the input's frequencies, by column and value: a release alone does not tell them.
+    pub caps: Vec<(String, String, Ratio)>,
     /// What was lost.
     pub losses: Losses,
     /// What was decided.
@@ -157,6 +162,27 @@ fn whole(number: u128) -> Value {
         Ok(number) if number <= 1 << 53 => json!(number),
         _ => json!(number.to_string()),
     }
+}
+
+fn caps_json(caps: &[(String, String, Ratio)]) -> Value {
+    let mut columns = Map::new();
+    for (column, value, cap) in caps {
+        let of_column = columns.entry(column.clone()).or_insert_with(|| json!({}));
+        of_column[value] = json!(cap.to_string());
+    }
+    Value::Object(columns)
+}
+
+/// The caps that a report has, or `None` where it has none that can be read.
+pub fn caps_of_report(report: &Value) -> Option<Vec<(String, String, Ratio)>> {
+    let mut caps = Vec::new();
+    for (column, values) in report.get("thresholds")?.as_object()? {
+        for (value, cap) in values.as_object()? {
+            let cap: Ratio = cap.as_str()?.parse().ok()?;
+            caps.push((column.clone(), value.clone(), cap));
+        }
+    }
+    caps.iter().all(|(.., cap)| *cap <= Ratio::ONE).then_some(caps)
 }
 
 /// A figure; whole numbers without a fraction, and null for what is no number (a ratio to nothing).
@@ -252,10 +278,16 @@ impl Report {
         put("rows", json!(self.rows));
         put("released", json!(self.verified.rows));
         put("suppressed", json!(self.suppressed));
+        if let Some(values) = self.suppressed_values {
+            put("suppressed-values", json!(values));
+        }
         put("classes", json!(self.verified.classes));
         put("smallest-class", json!(self.verified.smallest));
         put("average-class", json!(self.verified.average()));
         put("privacy", self.verified.privacy_json(&self.counted));
+        if !self.caps.is_empty() {
+            put("thresholds", caps_json(&self.caps));
+        }
         put("loss", self.losses.to_json());
         put("recoding", self.decided.to_json());
         if let Some(searched) = &self.searched {

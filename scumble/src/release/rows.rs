@@ -17,9 +17,25 @@ use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+/// What stands for suppressed values of a sensitive column, which is text then.
+#[derive(Clone, Copy, Debug)]
+pub struct Token<'a> {
+    /// The column.
+    pub column: &'a str,
+    /// The text; no value of the column is written so.
+    pub text: &'a str,
+}
+
+impl Token<'_> {
+    fn is_in(token: Option<Token<'_>>, column: &Column) -> bool {
+        token.is_some_and(|token| token.column == column.name)
+    }
+}
+
 /// The columns of a release of this table: those of the input without the identifiers; recoded columns are text.
-pub fn schema(table: &Table) -> SchemaRef {
+pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
     let kind = |column: &Column| match &column.data {
+        _ if Token::is_in(token, column) => DataType::Utf8,
         Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
             arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
         }
@@ -65,17 +81,51 @@ pub struct Rows<'a> {
     schema: SchemaRef,
     /// For each column that is passed on as it came, all its values.
     arrays: Vec<Option<ArrayRef>>,
+    /// The codes of the column with suppressed values; the first code that its dictionary does not have is the token.
+    hidden: Option<Hidden<'a>>,
     rows: Vec<u32>,
     /// The class of each row of the table.
     class_of_row: Vec<u32>,
     next: usize,
 }
 
+/// A column some of whose values are suppressed.
+struct Hidden<'a> {
+    token: Token<'a>,
+    codes: Vec<u32>,
+}
+
+impl<'a> Hidden<'a> {
+    fn new(table: &Table, recoded: &Recoded, token: Token<'a>) -> Option<Hidden<'a>> {
+        let within = recoded.within.as_ref()?;
+        let column = table.columns.iter().find(|column| Token::is_in(Some(token), column))?;
+        let Data::Coded { dictionary, codes, .. } = &column.data else { return None };
+        let last = dictionary.len() as u32;
+        let code = |(code, hidden): (&u32, &bool)| if *hidden { last } else { *code };
+        Some(Hidden { token, codes: codes.iter().zip(&within.hidden).map(code).collect() })
+    }
+
+    fn decode(&self, dictionary: &Dictionary, rows: &[u32]) -> StringArray {
+        let text = |row: &u32| match self.codes[*row as usize] {
+            code if code as usize == dictionary.len() => Some(self.token.text),
+            code => Some(dictionary.value(code)).filter(|text| !text.is_empty()),
+        };
+        rows.iter().map(text).collect()
+    }
+}
+
 impl<'a> Rows<'a> {
     /// Prepares the rows. `leaf_cell` is the recoded cell that each cell of `table` went to.
-    pub fn new(table: &'a Table, leaf_cell: &[u32], recoded: &'a Recoded, keep_order: bool) -> Result<Rows<'a>> {
+    pub fn new(
+        table: &'a Table,
+        leaf_cell: &[u32],
+        recoded: &'a Recoded,
+        token: Option<Token<'a>>,
+        keep_order: bool,
+    ) -> Result<Rows<'a>> {
         let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
         let whole = |column: &Column| match &column.data {
+            _ if Token::is_in(token, column) => Ok(None),
             Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
                 let widened: Vec<ArrayRef> = arrays
                     .iter()
@@ -90,12 +140,13 @@ impl<'a> Rows<'a> {
             table.columns.iter().map(whole).collect::<Result<_, ArrowError>>().map_err(broken)?;
         let class_of_row: Vec<u32> =
             table.row_cells.iter().map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize]).collect();
-        let released = |row: &u32| recoded.kept[class_of_row[*row as usize] as usize];
+        let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
+        let released = |row: &u32| recoded.is_released(*row as usize, class_of_row[*row as usize]);
         let mut rows: Vec<u32> = (0..table.rows() as u32).filter(released).collect();
         if !keep_order {
-            sort(&mut rows, table, &arrays, &class_of_row, &class_ranks(recoded)).map_err(broken)?;
+            sort(&mut rows, table, &arrays, hidden.as_ref(), &class_of_row, &class_ranks(recoded)).map_err(broken)?;
         }
-        Ok(Rows { table, recoded, schema: schema(table), arrays, rows, class_of_row, next: 0 })
+        Ok(Rows { table, recoded, schema: schema(table, token), arrays, hidden, rows, class_of_row, next: 0 })
     }
 
     /// How many rows are released.
@@ -113,9 +164,11 @@ impl<'a> Rows<'a> {
         let mut key = 0;
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.table.columns.len());
         for (column, array) in self.table.columns.iter().zip(&self.arrays) {
-            columns.push(match (&column.data, array) {
-                (_, Some(array)) => cleared(take(array, &indices, None)?)?,
-                (Data::Coded { dictionary, codes, .. }, None) => Arc::new(decode(dictionary, codes, rows)),
+            let hidden = self.hidden.as_ref().filter(|hidden| Token::is_in(Some(hidden.token), column));
+            columns.push(match (&column.data, array, hidden) {
+                (_, Some(array), _) => cleared(take(array, &indices, None)?)?,
+                (Data::Coded { dictionary, .. }, None, Some(hidden)) => Arc::new(hidden.decode(dictionary, rows)),
+                (Data::Coded { dictionary, codes, .. }, None, None) => Arc::new(decode(dictionary, codes, rows)),
                 _ => {
                     let array = self.labels(key, rows);
                     key += 1;
@@ -192,6 +245,7 @@ fn sort(
     rows: &mut Vec<u32>,
     table: &Table,
     arrays: &[Option<ArrayRef>],
+    hidden: Option<&Hidden<'_>>,
     class_of_row: &[u32],
     class_ranks: &[u32],
 ) -> Result<(), ArrowError> {
@@ -204,7 +258,11 @@ fn sort(
             (Data::Coded { dictionary, codes, .. }, _) => {
                 let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
                 order.sort_unstable_by_key(|code| dictionary.value(*code));
-                let ranks = inverse(&order);
+                let mut ranks = inverse(&order);
+                // Suppressed values come last and are equal, whatever they were.
+                ranks.push(order.len() as u32);
+                let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
+                let codes = hidden.map_or(codes, |hidden| &hidden.codes);
                 let bits = usize::BITS - dictionary.len().leading_zeros();
                 if bits <= room && compared.is_empty() {
                     room -= bits;

@@ -10,6 +10,7 @@
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `cuts` | is the best cut the best of all? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
@@ -20,6 +21,7 @@
 mod adult;
 mod brute;
 mod buffers;
+mod cuts;
 mod docs;
 mod exact;
 mod fixture;

@@ -1,0 +1,136 @@
+//! What a search for cuts asks of a policy: one sensitive attribute with caps, a scheme, a loss that knows its cost.
+
+use super::prepare::Counted;
+use super::{Policy, Required};
+use crate::error::{Error, Place, Result};
+use crate::privacy::{Caps, Requirement};
+use crate::ratio::Ratio;
+use crate::search::cuts::{Problem, Suppression};
+use crate::table::{Cells, Role, Table, Tallies};
+use crate::taxonomy::Taxonomy;
+use std::sync::Arc;
+
+/// What a search for cuts and its release need: the problem, and the rows.
+#[derive(Debug)]
+pub struct OnCuts {
+    /// What is searched.
+    pub problem: Problem,
+    /// The sensitive column that has caps.
+    pub sensitive: Option<String>,
+    /// The sensitive value of each row; empty where nothing is sensitive.
+    pub values: Vec<u32>,
+    /// The class label of each row; empty unless the loss is CM.
+    pub labels: Vec<u32>,
+}
+
+/// What the requirements come to: the least number of rows, and the caps of one column.
+struct Asked {
+    k: u64,
+    column: Option<usize>,
+    caps: Vec<Ratio>,
+}
+
+impl Policy {
+    /// What a search for cuts needs, or why it cannot be had; `None` where none is asked for.
+    pub(super) fn on_cuts(
+        &self,
+        taxonomies: &[Arc<Taxonomy>],
+        cells: &Cells,
+        cell_of_row: &[u32],
+        counted: &Counted,
+        target: Option<usize>,
+    ) -> Result<Option<OnCuts>> {
+        let scheme = self.scheme()?;
+        if !self.search.algorithm.is_on_cuts() {
+            return Ok(None);
+        }
+        let loss = self.search.loss;
+        if !scheme.is_defined_for(loss) {
+            return Err(self.incomplete("suppressed values have a cost in the loss `lm` only".into()));
+        }
+        let Counted { required, codes } = counted;
+        let Asked { k, column, caps } = self.asked_on_cuts(required)?;
+        let values: Vec<u32> = column.map_or(Vec::new(), |column| codes[column].clone());
+        let labels: Vec<u32> = target.map_or(Vec::new(), |target| codes[target].clone());
+        let many = target.map_or(1, |target| required.values[target].max(1));
+        let of = |codes: &[u32], row: usize| codes.get(row).copied().unwrap_or(0);
+        let both = |row: usize| of(&values, row) * many as u32 + of(&labels, row);
+        let joint: Vec<u32> = (0..cell_of_row.len()).map(both).collect();
+        let problem = Problem {
+            taxonomies: taxonomies.to_vec(),
+            tallies: Tallies::count(cells.len(), cell_of_row, &joint),
+            labels: many,
+            caps: Caps::new(caps).ok_or(Error::Defect)?,
+            k,
+            scheme,
+            loss,
+        };
+        Ok(Some(OnCuts { problem, sensitive: column.map(|column| required.names[column].clone()), values, labels }))
+    }
+
+    /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is refused.
+    pub(crate) fn scheme(&self) -> Result<Suppression> {
+        match (self.search.scheme, self.search.algorithm.is_on_cuts()) {
+            (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
+            (Some(scheme), true) => Ok(scheme),
+            (None, true) if self.search.suppression == Ratio::ZERO => Ok(Suppression::None),
+            (None, true) => Err(self.incomplete(
+                "a search for cuts weighs suppression against generalization and knows no limit; give a suppression \
+                 scheme of none, all-records, violating-records, all-values or violating-values"
+                    .into(),
+            )),
+            (Some(scheme), false) => {
+                let name = Suppression::NAMES.iter().find(|(_, known)| *known == scheme).map_or("", |(name, _)| name);
+                Err(self.incomplete(format!(
+                    "the suppression scheme `{name}` needs the algorithm l-plus-optimize or annealing; the others know \
+                     `records` and `none`"
+                )))
+            }
+        }
+    }
+
+    fn asked_on_cuts(&self, required: &Required) -> Result<Asked> {
+        let mut asked = Asked { k: 1, column: None, caps: vec![Ratio::ONE] };
+        for requirement in &required.requirements {
+            let about = requirement.statement().column;
+            match about.and_then(|about| requirement.caps(required.values[about])) {
+                None if requirement.rows_decide() => asked.k = asked.k.max(requirement.least_rows()),
+                Some((about, caps)) if asked.column.is_none_or(|known| known == about) => {
+                    let lower = |(a, b): (&Ratio, &Ratio)| *a.min(b);
+                    let both = || asked.caps.iter().zip(&caps).map(lower).collect();
+                    asked.caps = if asked.column.is_some() { both() } else { caps };
+                    asked.column = Some(about);
+                }
+                Some(_) => return Err(self.incomplete("a search for cuts has caps on one sensitive attribute".into())),
+                None => return Err(self.unknown_on_cuts(requirement.as_ref())),
+            }
+        }
+        Ok(asked)
+    }
+
+    fn unknown_on_cuts(&self, requirement: &dyn Requirement) -> Error {
+        let statement = requirement.statement();
+        let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
+        self.incomplete(format!(
+            "a search for cuts knows k, thresholds and the l-diversity of frequencies, not {kind}{}",
+            statement.requirement
+        ))
+    }
+
+    /// A sensitive column in which the token is a value would be released with two meanings of it.
+    pub(super) fn check_token(&self, table: &Table) -> Result<()> {
+        let Some(token) = self.token() else { return Ok(()) };
+        for column in table.with_role(Role::Sensitive) {
+            let found = column.dictionary().and_then(|dictionary| Some((dictionary, dictionary.find(token)?)));
+            if let Some((dictionary, code)) = found {
+                return Err(Error::BadParameter {
+                    place: Some(Place::file(&table.file).line(dictionary.line(code)).column(&column.name)),
+                    key: "search.suppression.token".into(),
+                    value: token.to_string(),
+                    expected: "a text that no sensitive value is written as".into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}

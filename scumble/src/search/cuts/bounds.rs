@@ -1,0 +1,356 @@
+//! What does a partition cost, and what is the least that it can cost however it is split?
+//!
+//! Section V of the paper, with the symbols
+//!
+//! | here | paper | meaning |
+//! |---|---|---|
+//! | partition | Part | rows that a cut makes indistinguishable |
+//! | member | | rows of a partition that even the most specific cut of the subtree leaves together |
+//! | general, `loss` of a member | cost_g(t, Cut_spec) | what the row costs if it is only generalized |
+//! | `Caps::largest_part` | n - #MinRm | lemma 3, for all values at once |
+//!
+//! Three bounds are tighter than the paper's:
+//!
+//! - Lemma 3 is applied to all values together: whatever is kept of a partition at a finer cut is a union of parts that
+//!   meet every cap, so it meets every cap itself and has at most `largest_part` rows.
+//! - Under `all-records`, `all-values` and `violating-values` a finer cut loses whole members, never single rows. What
+//!   has to go so that one value meets its cap is a knapsack over members; its fractional solution is a bound, and is
+//!   exact for a partition of one member (a homogeneous one). Lemma 3 is the case where all members are single rows.
+//! - A suppressed row costs the suppression instead of its own generalization, row by row (theorem 6), not the sum's
+//!   least terms only.
+
+use crate::loss::Loss;
+use crate::privacy::Caps;
+
+/// What happens to a partition that breaks a cap (section III-C).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Suppression {
+    /// There must be none.
+    None,
+    /// All its records go.
+    AllRecords,
+    /// The fewest records go that let every value meet its cap.
+    ViolatingRecords,
+    /// All its sensitive values go.
+    AllValues,
+    /// The sensitive values that break their cap go.
+    ViolatingValues,
+}
+
+impl Suppression {
+    /// Every scheme with its name in a policy.
+    pub const NAMES: [(&'static str, Suppression); 5] = [
+        ("none", Suppression::None),
+        ("all-records", Suppression::AllRecords),
+        ("violating-records", Suppression::ViolatingRecords),
+        ("all-values", Suppression::AllValues),
+        ("violating-values", Suppression::ViolatingValues),
+    ];
+
+    /// Whether sensitive values go and all records stay.
+    pub fn is_of_values(self) -> bool {
+        matches!(self, Suppression::AllValues | Suppression::ViolatingValues)
+    }
+
+    /// Whether a loss says what this scheme costs (section VII): DM and CM know suppressed records only.
+    pub fn is_defined_for(self, loss: Loss) -> bool {
+        loss == Loss::Lm || !self.is_of_values()
+    }
+}
+
+/// Rows that stay together: how often each value occurs in them (with each class label, where labels count), and what
+/// generalizing one of them costs.
+#[derive(Clone, Copy, Debug)]
+pub struct Member<'a> {
+    /// How many rows.
+    pub rows: u64,
+    /// `counts[value * labels + label]`.
+    pub counts: &'a [u32],
+    /// The loss of one row, for LM.
+    pub loss: f64,
+}
+
+/// What is asked of a partition and how its cost is counted.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// What is minimised.
+    pub loss: Loss,
+    /// What happens to partitions that fail.
+    pub scheme: Suppression,
+    /// The cap of each sensitive value.
+    pub caps: Caps,
+    /// The least number of rows.
+    pub k: u64,
+    /// Class labels that are told apart: 1 unless the loss is CM.
+    pub labels: usize,
+    /// What a suppressed record (or value) costs.
+    pub suppressed: f64,
+    /// Whether all caps are the same.
+    pub uniform: bool,
+    /// Whether bounds know that whole members go.
+    pub members: bool,
+}
+
+/// Just below a sum of floats that may be rounded up.
+const BELOW: f64 = 1.0 - 1e-12;
+
+impl Rules {
+    /// Whether every partition can be made releasable, so that all costs are finite.
+    pub fn are_always_met(&self) -> bool {
+        match self.scheme {
+            Suppression::None => false,
+            Suppression::AllValues | Suppression::ViolatingValues => self.k <= 1,
+            Suppression::AllRecords | Suppression::ViolatingRecords => true,
+        }
+    }
+
+    fn of_value(&self, counts: &[u32], value: usize) -> u64 {
+        counts[value * self.labels..][..self.labels].iter().map(|count| u64::from(*count)).sum()
+    }
+
+    /// The values with their counts.
+    fn tally<'a>(&'a self, counts: &'a [u32]) -> impl Iterator<Item = (usize, u64)> + Clone + 'a {
+        (0..self.caps.of_values().len()).map(|value| (value, self.of_value(counts, value)))
+    }
+
+    /// Whether a partition may be released as it is.
+    pub fn meets(&self, rows: u64, counts: &[u32]) -> bool {
+        if rows < self.k {
+            return false;
+        }
+        match self.uniform {
+            // The commonest value decides.
+            true if self.labels == 1 => {
+                let largest = counts.iter().copied().max().unwrap_or(0);
+                !self.caps.is_broken(0, u64::from(largest), rows)
+            }
+            _ => self.tally(counts).all(|(value, count)| !self.caps.is_broken(value, count, rows)),
+        }
+    }
+
+    /// Rows that stay of a partition under `violating-records`.
+    pub fn kept(&self, counts: &[u32]) -> u64 {
+        let part = self.caps.largest_part(self.tally(counts));
+        if part < self.k { 0 } else { part }
+    }
+
+    /// The cost of rows that are generalized together and not suppressed.
+    pub fn general(&self, member: &Member<'_>) -> f64 {
+        match self.loss {
+            Loss::Lm => member.loss * member.rows as f64,
+            Loss::Dm => (member.rows * member.rows) as f64,
+            Loss::Cm => (member.rows - self.majority(member.counts, u64::MAX)) as f64,
+        }
+    }
+
+    /// The most rows with one label that can be among `kept` rows of a partition that keeps as many of each value as
+    /// its cap allows.
+    fn majority(&self, counts: &[u32], kept: u64) -> u64 {
+        let mut of_label = vec![0; self.labels];
+        for (value, of_value) in counts.chunks_exact(self.labels).enumerate() {
+            let all = of_value.iter().map(|count| u64::from(*count)).sum();
+            let most = if kept == u64::MAX { all } else { self.caps.most(value, all, kept) };
+            of_label.iter_mut().zip(of_value).for_each(|(sum, count)| *sum += most.min(u64::from(*count)));
+        }
+        of_label.into_iter().max().unwrap_or(0).min(kept)
+    }
+
+    /// What a partition costs: infinite where the scheme cannot make it releasable.
+    pub fn cost(&self, part: &Member<'_>) -> f64 {
+        if self.meets(part.rows, part.counts) { self.general(part) } else { self.broken_cost(part) }
+    }
+
+    /// What a partition costs that does not meet what is asked.
+    pub fn broken_cost(&self, part: &Member<'_>) -> f64 {
+        let Member { rows, counts, loss } = *part;
+        let all = self.suppressed * rows as f64;
+        match self.scheme {
+            Suppression::None => f64::INFINITY,
+            Suppression::AllRecords => all,
+            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
+            Suppression::AllValues => self.general(part) + all,
+            Suppression::ViolatingValues => {
+                let broken = self.broken(rows, counts).map(|(_, count)| count).sum::<u64>();
+                self.general(part) + self.suppressed * broken as f64
+            }
+            Suppression::ViolatingRecords => {
+                let kept = self.kept(counts);
+                let lost = self.suppressed * (rows - kept) as f64;
+                match self.loss {
+                    Loss::Lm => lost + loss * kept as f64,
+                    Loss::Dm => lost + (kept * kept) as f64,
+                    Loss::Cm => (rows - self.majority(counts, kept)) as f64,
+                }
+            }
+        }
+    }
+
+    /// The values that break their caps, with their counts.
+    fn broken<'a>(&'a self, rows: u64, counts: &'a [u32]) -> impl Iterator<Item = (usize, u64)> + 'a {
+        // A cap that all share allows each value the same number of rows.
+        let most = if self.uniform { self.caps.most(0, u64::MAX, rows) } else { 0 };
+        let is_broken = move |(value, count): &(usize, u64)| {
+            *count > most && (self.uniform || self.caps.is_broken(*value, *count, rows))
+        };
+        self.tally(counts).filter(is_broken)
+    }
+
+    /// The least that a partition can cost at any cut of the subtree, which splits it into unions of its members.
+    /// `rows` and `counts` are the sums over members, `general` that of their costs without suppression.
+    pub fn bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+        if self.meets(rows, counts) { general } else { self.broken_bound(rows, counts, general, members) }
+    }
+
+    /// The same of a partition that does not meet what is asked.
+    pub fn broken_bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+        if let [only] = members {
+            return self.broken_cost(only);
+        }
+        match self.scheme {
+            Suppression::None => f64::INFINITY,
+            Suppression::AllRecords if rows < self.k => self.suppressed * rows as f64,
+            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
+            Suppression::AllRecords => {
+                let whole = |member: &Member<'_>| self.suppressed * member.rows as f64 - self.general(member);
+                let of_members = self.members_to_lose(rows, counts, members, whole);
+                general + of_members.max(self.rows_to_lose(rows, counts, general, members))
+            }
+            Suppression::AllValues => {
+                let lost = self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
+                let whole = |member: &Member<'_>| self.suppressed * member.rows as f64;
+                general + lost.max(self.members_to_lose(rows, counts, members, whole))
+            }
+            Suppression::ViolatingValues => {
+                let least = |(value, count): (usize, u64)| {
+                    if !self.members {
+                        return self.suppressed * self.least_to_lose(value, count, rows) as f64;
+                    }
+                    let cost = |member: &Member<'_>| self.suppressed * self.of_value(member.counts, value) as f64;
+                    self.lose_for(value, rows, counts, members, cost)
+                };
+                general + self.broken(rows, counts).map(least).sum::<f64>()
+            }
+            Suppression::ViolatingRecords => match self.loss {
+                Loss::Dm => self.squares_after_loss(rows - self.kept(counts), members),
+                _ => general + self.rows_to_lose(rows, counts, general, members),
+            },
+        }
+    }
+
+    /// Lemma 3: at least so many rows with a value go until it meets its cap, if nothing else goes.
+    fn least_to_lose(&self, value: usize, count: u64, rows: u64) -> u64 {
+        let cap = self.caps.of_values()[value];
+        let (above, below) = (u128::from(cap.numerator()), u128::from(cap.denominator()));
+        let excess = (u128::from(count) * below).saturating_sub(u128::from(rows) * above);
+        // A value whose cap is the whole never breaks it.
+        u64::try_from(excess.div_ceil((below - above).max(1))).unwrap_or(count)
+    }
+
+    /// What suppression adds at least if the fewest rows go, and of those the ones that cost most to keep.
+    fn rows_to_lose(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+        let mut lost = rows - self.kept(counts);
+        if self.loss == Loss::Cm {
+            // A row costs 0 or 1, and those that cost 1 go first, whatever member they are of.
+            return (lost as f64 - general).max(0.0);
+        }
+        let each = |member: &Member<'_>| match self.loss {
+            Loss::Lm => self.suppressed - member.loss,
+            _ => self.suppressed - member.rows as f64,
+        };
+        let mut gains: Vec<(f64, u64)> = members.iter().map(|member| (each(member), member.rows)).collect();
+        gains.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut added = 0.0;
+        for (each, rows) in gains {
+            let taken = rows.min(lost);
+            added += each * taken as f64;
+            lost -= taken;
+        }
+        added
+    }
+
+    /// What losing whole members adds at least: the dearest of the values that break their cap.
+    fn members_to_lose(
+        &self,
+        rows: u64,
+        counts: &[u32],
+        members: &[Member<'_>],
+        cost: impl Fn(&Member<'_>) -> f64 + Copy,
+    ) -> f64 {
+        if !self.members {
+            return 0.0;
+        }
+        let least = |(value, _): (usize, u64)| self.lose_for(value, rows, counts, members, cost);
+        self.broken(rows, counts).map(least).fold(0.0, f64::max)
+    }
+
+    /// The least cost of losing parts of members until a value meets its cap in the rest.
+    fn lose_for(
+        &self,
+        value: usize,
+        rows: u64,
+        counts: &[u32],
+        members: &[Member<'_>],
+        cost: impl Fn(&Member<'_>) -> f64,
+    ) -> f64 {
+        let Some(mut left) = self.caps.excess(value, self.of_value(counts, value), rows) else { return 0.0 };
+        let mut items: Vec<(f64, f64, f64)> = Vec::with_capacity(members.len());
+        for member in members {
+            let count = self.of_value(member.counts, value);
+            if let Some(excess) = self.caps.excess(value, count, member.rows) {
+                let cost = cost(member);
+                items.push((cost / excess, cost, excess));
+            }
+        }
+        items.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut added = 0.0;
+        for (each, cost, excess) in items {
+            if excess >= left {
+                added += each * left;
+                break;
+            }
+            added += cost;
+            left -= excess;
+        }
+        added * BELOW
+    }
+
+    /// The least that DM counts for rows that stay together. Of more than half the table it may be less than their
+    /// square if some of them go: N r + (n - r)^2 is least where half of the table stays.
+    pub fn least_square(&self, rows: u64) -> f64 {
+        let (rows, half) = (rows as f64, self.suppressed / 2.0);
+        if rows <= half { rows * rows } else { self.suppressed * rows - half * half }
+    }
+
+    /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are least if they go from
+    /// the largest members. A row of a member larger than half the table gains more than its suppression costs, so
+    /// such a member shrinks to the half in any case.
+    fn squares_after_loss(&self, lost: u64, members: &[Member<'_>]) -> f64 {
+        let mut sizes: Vec<u64> = members.iter().map(|member| member.rows).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let half = (self.suppressed as u64).div_ceil(2);
+        let lost = lost.max(sizes[0].saturating_sub(half));
+        // Level the largest members down together.
+        let mut left = lost;
+        let mut levelled = 1;
+        let mut level = sizes[0];
+        loop {
+            let next = sizes.get(levelled).copied().unwrap_or(0);
+            let room = (level - next) * levelled as u64;
+            if room >= left {
+                break;
+            }
+            left -= room;
+            level = next;
+            levelled += 1;
+            if levelled > sizes.len() {
+                break;
+            }
+        }
+        let many = levelled.min(sizes.len()) as u64;
+        let (each, more) = (left / many, left % many);
+        let low = level.saturating_sub(each);
+        let squares = (many - more) * low * low + more * low.saturating_sub(1).pow(2);
+        let rest: u64 = sizes[many as usize..].iter().map(|size| size * size).sum();
+        self.suppressed * lost as f64 + (squares + rest) as f64
+    }
+}

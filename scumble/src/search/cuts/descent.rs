@@ -1,0 +1,43 @@
+//! A good first solution: columns take turns, each with the best cut there is for the cuts of the others.
+
+use super::enumeration::{Scratch, Subtree};
+use super::{Cuts, Machine, Tree};
+
+/// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut that is the best for
+/// some column on the way, with its cost, and says whether to go on.
+pub(super) fn descend(
+    machine: &Machine,
+    mut cuts: Cuts,
+    scratch: &mut Scratch,
+    seen: &mut dyn FnMut(f64, &Cuts) -> bool,
+) {
+    let columns = machine.trees.len();
+    let (mut best, mut settled) = (f64::INFINITY, 0);
+    // The widest column first: it has most to choose.
+    let mut column = machine.widest();
+    while settled < columns {
+        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, None, scratch);
+        if let Some((cost, cut)) = machine.trees[column].best_cuts(&assessment.costs, 1).pop() {
+            settled = if cost < best { 0 } else { settled };
+            best = cost;
+            cuts[column] = cut;
+        }
+        if !seen(assessment.cost, &cuts) {
+            return;
+        }
+        settled += 1;
+        column = (column + 1) % columns;
+    }
+}
+
+/// The cut that goes so far down every tree: 0 at the roots, 1 at the leaves.
+pub(super) fn at_depth(machine: &Machine, share: f64) -> Cuts {
+    let cut = |tree: &Tree| {
+        let numbers = 0..tree.branches().len() as u32;
+        let deepest = numbers.clone().map(|node| tree.depth(node)).max().unwrap_or(0);
+        let wanted = (deepest as f64 * share).round() as usize;
+        let stops: Vec<bool> = numbers.map(|node| tree.depth(node) >= wanted).collect();
+        tree.cut_of_stops(&stops)
+    };
+    machine.trees.iter().map(cut).collect()
+}

@@ -1,0 +1,202 @@
+//! One cut per attribute: full-subtree recodings.
+//!
+//! A cut takes from each taxonomy a set of nodes that covers every leaf once; rows that it says alike are a partition.
+//! The [`Machine`] knows the rows by cells, the trees with what matters of them, and what a subtree of the cut
+//! enumeration tree costs at least. The algorithms of this folder decide where to go.
+
+pub mod annealing;
+mod bounds;
+mod descent;
+mod enumeration;
+mod groups;
+pub mod l_plus_optimize;
+mod steps;
+mod tree;
+
+pub use bounds::{Member, Rules, Suppression};
+pub use tree::{Branch, Tree};
+
+use crate::loss::Loss;
+use crate::privacy::Caps;
+use crate::table::{Cells, Tallies};
+use crate::taxonomy::{Cut, Taxonomy};
+use enumeration::Value;
+use std::sync::Arc;
+
+/// What is searched: data that is bound and counted, and what is asked of a release.
+#[derive(Debug)]
+pub struct Problem {
+    /// The tree of each quasi-identifier.
+    pub taxonomies: Vec<Arc<Taxonomy>>,
+    /// How often each sensitive value occurs in each cell; with labels, value x labels + label.
+    pub tallies: Tallies,
+    /// How many class labels there are; 1 unless the loss is CM.
+    pub labels: usize,
+    /// The cap of each sensitive value; a single value with the cap 1 where nothing is sensitive.
+    pub caps: Caps,
+    /// The least number of rows of a class.
+    pub k: u64,
+    /// What happens to classes that fail.
+    pub scheme: Suppression,
+    /// What is minimised.
+    pub loss: Loss,
+}
+
+/// A cut through each tree, as nodes in ascending order.
+pub type Cuts = Vec<Vec<u32>>;
+
+/// Rows with the same leaves.
+#[derive(Clone, Debug)]
+struct Cell {
+    leaves: Vec<u32>,
+    rows: u32,
+    counts: Vec<u32>,
+}
+
+/// Knows the rows and what they cost.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    trees: Vec<Tree>,
+    taxonomies: Vec<Arc<Taxonomy>>,
+    cells: Vec<Cell>,
+    /// Cells by their leaf, for each column.
+    by_leaf: Vec<Vec<u32>>,
+    rules: Rules,
+    /// Numbers that are counted of a group.
+    width: usize,
+    /// What LM counts for a row that is said by a node: `losses[column][node]`.
+    losses: Vec<Vec<f64>>,
+    /// Costs are this many times what the paper counts: LM's fractions become whole numbers where these are small
+    /// enough to be exact.
+    scale: f64,
+}
+
+impl Machine {
+    /// Prepares a search.
+    pub fn new(problem: &Problem, cells: &Cells) -> Machine {
+        let columns = problem.taxonomies.len();
+        let mut rows_of: Vec<Vec<u64>> = problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
+        for (tuple, count) in cells.tuples().zip(cells.counts()) {
+            for (rows, code) in rows_of.iter_mut().zip(tuple) {
+                rows[*code as usize] += u64::from(*count);
+            }
+        }
+        let trees: Vec<Tree> =
+            problem.taxonomies.iter().zip(&rows_of).map(|(taxonomy, rows)| Tree::new(taxonomy, rows)).collect();
+        let rows: u64 = cells.counts().iter().map(|count| u64::from(*count)).sum();
+        let width = problem.caps.of_values().len() * problem.labels;
+        let cell = |(number, (tuple, rows)): (usize, (&[u32], &u32))| {
+            let mut counts = vec![0; width];
+            for (value, count) in problem.tallies.group(number) {
+                counts[*value as usize] += count;
+            }
+            Cell { leaves: trees.iter().zip(tuple).map(|(tree, code)| tree.leaf(*code)).collect(), rows: *rows, counts }
+        };
+        let cells: Vec<Cell> = cells.tuples().zip(cells.counts()).enumerate().map(cell).collect();
+        let by_leaf = (0..columns).map(|column| {
+            let mut order: Vec<u32> = (0..cells.len() as u32).collect();
+            order.sort_by_key(|cell| cells[*cell as usize].leaves[column]);
+            order
+        });
+        let wholes: Vec<u64> = problem.taxonomies.iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect();
+        let scale = if problem.loss == Loss::Lm { exact_scale(&wholes, rows) } else { 1.0 };
+        let loss = |(tree, whole): (&Tree, &u64)| {
+            tree.branches().iter().map(|branch| branch.lost as f64 * scale / *whole as f64).collect()
+        };
+        let suppressed = match (problem.loss, problem.scheme.is_of_values()) {
+            (Loss::Lm, true) => scale * columns as f64,
+            (Loss::Lm, false) => scale * 2.0 * columns as f64,
+            (Loss::Dm, _) => rows as f64,
+            (Loss::Cm, _) => 1.0,
+        };
+        Machine {
+            by_leaf: by_leaf.collect(),
+            losses: trees.iter().zip(&wholes).map(loss).collect(),
+            rules: Rules {
+                loss: problem.loss,
+                scheme: problem.scheme,
+                caps: problem.caps.clone(),
+                k: problem.k,
+                labels: problem.labels,
+                suppressed,
+                members: true,
+                uniform: problem.caps.of_values().windows(2).all(|pair| pair[0] == pair[1]),
+            },
+            taxonomies: problem.taxonomies.clone(),
+            trees,
+            cells,
+            width,
+            scale,
+        }
+    }
+
+    /// What LM counts for a row said by a node.
+    fn loss(&self, column: usize, node: u32) -> f64 {
+        self.losses[column][node as usize]
+    }
+
+    /// The column at a place among those that are branched on, which are all but the last.
+    fn column(&self, last: usize, place: usize) -> usize {
+        if place < last { place } else { place + 1 }
+    }
+
+    /// The nodes of a cut in the columns that are branched on.
+    fn values(&self, last: usize, cuts: &Cuts) -> Vec<Value> {
+        let columns = cuts.iter().enumerate().filter(|(column, _)| *column != last);
+        let values = |(place, (_, cut)): (usize, (usize, &Vec<u32>))| {
+            cut.iter().map(|node| Value { place, node: *node }).collect::<Vec<_>>()
+        };
+        columns.enumerate().flat_map(values).collect()
+    }
+
+    /// The column with the most cuts: the one whose best cut is computed instead of searched.
+    fn widest(&self) -> usize {
+        let cuts = |column: &usize| self.trees[*column].branch(self.trees[*column].root()).cuts;
+        (0..self.trees.len()).max_by(|a, b| cuts(a).total_cmp(&cuts(b))).unwrap_or(0)
+    }
+
+    /// The same machine with the paper's bounds on suppression.
+    fn bounded_by_rows(&self) -> Machine {
+        Machine { rules: Rules { members: false, ..self.rules.clone() }, ..self.clone() }
+    }
+
+    /// The trees that cuts go through.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// A cost in the paper's unit.
+    pub fn reported(&self, cost: f64) -> f64 {
+        cost / self.scale
+    }
+
+    /// The cuts of all columns as cuts of their taxonomies.
+    pub fn taxonomy_cuts(&self, cuts: &Cuts) -> Option<Vec<Cut>> {
+        let each = |((tree, taxonomy), cut): ((&Tree, &Arc<Taxonomy>), &Vec<u32>)| tree.cut(taxonomy, cut);
+        self.trees.iter().zip(&self.taxonomies).zip(cuts).map(each).collect()
+    }
+
+    /// How many cuts the taxonomies have together, by the formula of section III-B; `None` past 2^128.
+    pub fn space(&self) -> Option<u128> {
+        let counts = self.taxonomies.iter().map(|taxonomy| Cut::count(taxonomy));
+        counts.into_iter().try_fold(1u128, |product, count| product.checked_mul(count?))
+    }
+}
+
+/// The least common multiple of the denominators, where every sum of losses stays a whole number that a float holds
+/// exactly; otherwise 1.
+fn exact_scale(wholes: &[u64], rows: u64) -> f64 {
+    let limit = (1u128 << 52) / (u128::from(rows.max(1)) * 2 * wholes.len().max(1) as u128);
+    let mut multiple = 1u128;
+    for whole in wholes {
+        let (mut a, mut b) = (multiple, u128::from(*whole));
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        multiple = multiple / a * u128::from(*whole);
+        if multiple > limit {
+            return 1.0;
+        }
+    }
+    multiple as f64
+}

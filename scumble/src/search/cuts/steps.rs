@@ -1,0 +1,58 @@
+//! Single cuts: what one costs, and the cuts one step away.
+
+use super::enumeration::{Scratch, Subtree};
+use super::{Cuts, Machine};
+use crate::random::Random;
+
+impl Machine {
+    /// What a cut costs, in the paper's unit; infinite where it cannot be released.
+    pub fn cost(&self, cuts: &Cuts) -> f64 {
+        self.reported(self.cost_with(cuts, &mut Scratch::default()))
+    }
+
+    pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut Scratch) -> f64 {
+        let last = self.widest();
+        let costs = Subtree::only(self, last, cuts).assess(self, last, true, None, scratch).costs;
+        cuts[last].iter().map(|node| costs[*node as usize]).sum()
+    }
+
+    /// A cut one random step more general: a value is said by its parent, and so are all that lie below that. `None`
+    /// where nothing is left to generalize.
+    pub fn generalized(&self, cuts: &Cuts, random: &mut Random) -> Option<Cuts> {
+        let mut parents: Vec<(usize, u32)> = Vec::new();
+        for (column, cut) in cuts.iter().enumerate() {
+            let of_column = cut.iter().filter_map(|node| self.trees[column].branch(*node).parent);
+            parents.extend(of_column.map(|parent| (column, parent)));
+        }
+        parents.sort_unstable();
+        parents.dedup();
+        let (column, parent) = *parents.get(random.below(parents.len().max(1) as u64) as usize)?;
+        let tree = &self.trees[column];
+        let mut next = cuts.clone();
+        next[column].retain(|node| !tree.branch(parent).codes.contains(&tree.branch(*node).codes.start));
+        next[column].push(parent);
+        next[column].sort_unstable();
+        Some(next)
+    }
+
+    /// A cut one random step away, more general or more specific.
+    pub(super) fn neighbour(&self, cuts: &Cuts, random: &mut Random) -> Option<Cuts> {
+        let mut open: Vec<(usize, u32)> = Vec::new();
+        for (column, cut) in cuts.iter().enumerate() {
+            open.extend(
+                cut.iter().filter(|node| !self.trees[column].branch(**node).is_leaf()).map(|node| (column, *node)),
+            );
+        }
+        if (open.is_empty() || random.below(2) == 0)
+            && let Some(next) = self.generalized(cuts, random)
+        {
+            return Some(next);
+        }
+        let (column, node) = *open.get(random.below(open.len().max(1) as u64) as usize)?;
+        let mut next = cuts.clone();
+        next[column].retain(|other| *other != node);
+        next[column].extend(&self.trees[column].branch(node).children);
+        next[column].sort_unstable();
+        Some(next)
+    }
+}

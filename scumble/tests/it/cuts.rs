@@ -1,0 +1,310 @@
+//! Is the best cut the best? Every cut of small random trees, one by one, by the definitions of the paper, with none of
+//! the library's code: rows instead of cells, every subset of records instead of a formula.
+
+use scumble::loss::Loss;
+use scumble::privacy::Caps;
+use scumble::random::Random;
+use scumble::ratio::Ratio;
+use scumble::search::cuts::l_plus_optimize::{self, Outcome, Techniques};
+use scumble::search::cuts::{Cuts, Machine, Problem, Suppression};
+use scumble::table::{Cells, Dictionary, Tallies};
+use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A tree over leaves 0, 1, …: for each level, from the leaves to the root, the node of each leaf.
+type Levels = Vec<Vec<usize>>;
+
+fn random_tree(random: &mut Random) -> Levels {
+    let leaves = 2 + random.below(4) as usize;
+    let mut levels: Levels = vec![(0..leaves).collect()];
+    for _ in 0..random.below(3) {
+        // Neighbours join or do not; sometimes none does, and the level is a chain.
+        let below = levels.last().unwrap();
+        let nodes = below[leaves - 1] + 1;
+        let mut joined = vec![0];
+        for _ in 1..nodes {
+            let last = *joined.last().unwrap();
+            joined.push(last + usize::from(random.below(2) == 0));
+        }
+        let next = below.iter().map(|node| joined[*node]).collect();
+        levels.push(next);
+    }
+    levels.push(vec![0; leaves]);
+    levels
+}
+
+/// A person: leaves, sensitive value, label.
+struct Row {
+    leaves: Vec<usize>,
+    value: usize,
+    label: usize,
+}
+
+struct Case {
+    trees: Vec<Levels>,
+    rows: Vec<Row>,
+    values: usize,
+    labels: usize,
+    caps: Vec<(u64, u64)>,
+    k: u64,
+    scheme: Suppression,
+    loss: Loss,
+}
+
+impl Case {
+    fn random(random: &mut Random, scheme: Suppression, loss: Loss) -> Case {
+        let trees: Vec<Levels> = (0..1 + random.below(3)).map(|_| random_tree(random)).collect();
+        let (values, labels) = (1 + random.below(4) as usize, if loss == Loss::Cm { 2 } else { 1 });
+        let skew = 1 + random.below(3);
+        let row = |random: &mut Random| Row {
+            leaves: trees.iter().map(|tree| random.below(tree[0].len() as u64) as usize).collect(),
+            value: (0..skew).map(|_| random.below(values as u64)).min().unwrap() as usize,
+            label: random.below(labels as u64) as usize,
+        };
+        let rows = (0..3 + random.below(14)).map(|_| row(random)).collect();
+        let uniform = (1, 1 + random.below(4));
+        let mixed = random.below(2) == 0;
+        let caps = (0..values).map(|_| match (mixed, random.below(4)) {
+            (true, 0) => (1, 1),
+            (true, 1) => (2, 3),
+            (true, 2) => (1, 2 + random.below(3)),
+            _ => uniform,
+        });
+        let caps = caps.collect();
+        let k = if random.below(2) == 0 { 1 } else { 1 + random.below(4) };
+        Case { trees, rows, values, labels, caps, k, scheme, loss }
+    }
+
+    fn search(&self, top: usize, techniques: Techniques) -> (Machine, Outcome) {
+        let bound: Vec<_> = self
+            .trees
+            .iter()
+            .map(|tree| {
+                let path = |leaf: usize| -> Vec<String> {
+                    tree.iter().enumerate().map(|(level, nodes)| format!("{level}.{}", nodes[leaf])).collect()
+                };
+                let rows = (0..tree[0].len()).map(|leaf| (1, path(leaf))).collect();
+                let file = HierarchyFile::new(Path::new("h"), rows).unwrap();
+                let mut dictionary = Dictionary::default();
+                (0..tree[0].len()).for_each(|leaf| {
+                    dictionary.encode(&format!("0.{leaf}"), 1);
+                });
+                bind(&Hierarchy::File(file), None, &[], &dictionary, "c", Path::new("t")).unwrap()
+            })
+            .collect();
+        let mut cells = Cells::new(self.trees.len());
+        let cell = |row: &Row| {
+            let tuple: Vec<u32> = row.leaves.iter().zip(&bound).map(|(leaf, binding)| binding.leaf_of[*leaf]).collect();
+            cells.add(&tuple, 1)
+        };
+        let of_row: Vec<u32> = self.rows.iter().map(cell).collect();
+        let codes: Vec<u32> = self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
+        let problem = Problem {
+            taxonomies: bound.into_iter().map(|binding| Arc::new(binding.taxonomy)).collect(),
+            tallies: Tallies::count(cells.len(), &of_row, &codes),
+            labels: self.labels,
+            caps: Caps::new(self.caps.iter().map(|(a, b)| Ratio::new(*a, *b).unwrap()).collect()).unwrap(),
+            k: self.k,
+            scheme: self.scheme,
+            loss: self.loss,
+        };
+        let machine = Machine::new(&problem, &cells);
+        let outcome = l_plus_optimize::search(&machine, techniques, top, &mut |_| true);
+        (machine, outcome)
+    }
+
+    /// All cuts of a tree: for each leaf the level at which it is said. A node that covers the same leaves as one below
+    /// it is left out, since it says the same.
+    fn cuts_of(tree: &Levels) -> Vec<Vec<usize>> {
+        fn below(tree: &Levels, level: usize, leaves: &[usize]) -> Vec<Vec<usize>> {
+            if level == 0 {
+                return vec![vec![0]];
+            }
+            let mut children: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+            for leaf in leaves {
+                children.entry(tree[level - 1][*leaf]).or_default().push(*leaf);
+            }
+            if children.len() == 1 {
+                return below(tree, level - 1, leaves);
+            }
+            let mut cuts = vec![vec![]];
+            for leaves in children.values() {
+                let of_child = below(tree, level - 1, leaves);
+                cuts = cuts.iter().flat_map(|cut| of_child.iter().map(move |more| [&cut[..], more].concat())).collect();
+            }
+            cuts.push(vec![level; leaves.len()]);
+            cuts
+        }
+        below(tree, tree.len() - 1, &(0..tree[0].len()).collect::<Vec<_>>())
+    }
+
+    /// What a node costs in a tree.
+    fn lm(tree: &Levels, leaf: usize, level: usize) -> f64 {
+        let leaves = tree[level].iter().filter(|node| **node == tree[level][leaf]).count();
+        (leaves - 1) as f64 / (tree[0].len() - 1) as f64
+    }
+
+    fn is_fine(&self, rows: &[&Row]) -> bool {
+        (0..self.values).all(|value| {
+            let count = rows.iter().filter(|row| row.value == value).count() as u64;
+            count * self.caps[value].1 <= rows.len() as u64 * self.caps[value].0
+        })
+    }
+
+    fn minority(&self, rows: &[&Row]) -> f64 {
+        let of = |label: usize| rows.iter().filter(|row| row.label == label).count();
+        (rows.len() - (0..self.labels).map(of).max().unwrap()) as f64
+    }
+
+    /// The cost of one partition; `each` is what LM says of a record that stays.
+    fn cost(&self, rows: &[&Row], each: f64) -> f64 {
+        let (n, all, columns) = (rows.len() as f64, self.rows.len() as f64, self.trees.len() as f64);
+        let general = |rows: &[&Row]| match self.loss {
+            Loss::Lm => each * rows.len() as f64,
+            Loss::Dm => (rows.len() * rows.len()) as f64,
+            Loss::Cm => self.minority(rows),
+        };
+        let suppressed = match self.loss {
+            Loss::Lm => 2.0 * columns,
+            Loss::Dm => all,
+            Loss::Cm => 1.0,
+        };
+        let large = rows.len() as u64 >= self.k;
+        if large && self.is_fine(rows) {
+            return general(rows);
+        }
+        match self.scheme {
+            Suppression::None => f64::INFINITY,
+            Suppression::AllRecords => suppressed * n,
+            Suppression::AllValues | Suppression::ViolatingValues if !large => f64::INFINITY,
+            Suppression::AllValues => general(rows) + columns * n,
+            Suppression::ViolatingValues => {
+                let broken = |value: &usize| {
+                    let count = rows.iter().filter(|row| row.value == *value).count() as u64;
+                    count * self.caps[*value].1 > rows.len() as u64 * self.caps[*value].0
+                };
+                general(rows) + columns * rows.iter().filter(|row| broken(&row.value)).count() as f64
+            }
+            Suppression::ViolatingRecords => {
+                // Every subset of the records; the largest that is fine, and of those the cheapest.
+                let subsets = (0u32..1 << rows.len()).map(|set| {
+                    let kept: Vec<&Row> =
+                        rows.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, row)| *row).collect();
+                    kept
+                });
+                let fine = subsets.filter(|kept| kept.is_empty() || self.is_fine(kept) && kept.len() as u64 >= self.k);
+                let cost = |kept: &Vec<&Row>| general(kept) + suppressed * (rows.len() - kept.len()) as f64;
+                let best = fine.map(|kept| (kept.len(), cost(&kept)));
+                best.max_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))).unwrap().1
+            }
+        }
+    }
+
+    /// The costs of all recodings of these rows, each partitioning with its cheapest labels once.
+    fn all_costs(&self) -> Vec<f64> {
+        let cuts: Vec<Vec<Vec<usize>>> = self.trees.iter().map(Case::cuts_of).collect();
+        let mut chosen: Vec<Vec<&Vec<usize>>> = vec![vec![]];
+        for column in &cuts {
+            chosen = chosen.iter().flat_map(|c| column.iter().map(move |cut| [&c[..], &[cut]].concat())).collect();
+        }
+        let mut by_partition: BTreeMap<Vec<Vec<usize>>, f64> = BTreeMap::new();
+        for cut in chosen {
+            let mut parts: BTreeMap<Vec<(usize, usize)>, Vec<&Row>> = BTreeMap::new();
+            let name = |row: &Row, column: usize| {
+                let leaf = row.leaves[column];
+                let level = cut[column][leaf];
+                (level, self.trees[column][level][leaf])
+            };
+            for row in &self.rows {
+                parts.entry((0..cut.len()).map(|column| name(row, column)).collect()).or_default().push(row);
+            }
+            let each = |row: &Row| -> f64 {
+                (0..cut.len())
+                    .map(|column| {
+                        let leaf = row.leaves[column];
+                        Case::lm(&self.trees[column], leaf, cut[column][leaf])
+                    })
+                    .sum()
+            };
+            let cost = parts.values().map(|rows| self.cost(rows, each(rows[0]))).sum::<f64>();
+            // Cuts that tell apart the same values of every column are one recoding of this table.
+            let groups = |column: usize| -> Vec<usize> {
+                let mut names: Vec<(usize, usize)> = self.rows.iter().map(|row| name(row, column)).collect();
+                let all = names.clone();
+                names.sort_unstable();
+                names.dedup();
+                all.iter().map(|one| all.iter().position(|other| other == one).unwrap()).collect()
+            };
+            let key: Vec<Vec<usize>> = (0..cut.len()).map(groups).collect();
+            let least = by_partition.entry(key).or_insert(cost);
+            *least = least.min(cost);
+        }
+        let mut costs: Vec<f64> = by_partition.into_values().filter(|cost| cost.is_finite()).collect();
+        costs.sort_by(f64::total_cmp);
+        costs
+    }
+
+    fn describe(&self) -> String {
+        let rows: Vec<_> = self.rows.iter().map(|row| (&row.leaves, row.value, row.label)).collect();
+        format!("{:?} {:?} k={} caps={:?}\n{:?}\n{rows:?}", self.loss, self.scheme, self.k, self.caps, self.trees)
+    }
+}
+
+fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(1.0)
+}
+
+fn cases(per: u64, mut judge: impl FnMut(&mut Random, Case)) {
+    for (number, (_, scheme)) in Suppression::NAMES.into_iter().enumerate() {
+        for (_, loss, _) in Loss::NAMES {
+            for seed in 0..per {
+                let mut random = Random::stream(seed, number as u64 * 3 + loss as u64);
+                if scheme.is_defined_for(loss) {
+                    let case = Case::random(&mut random, scheme, loss);
+                    judge(&mut random, case);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_best_cut_is_the_best_of_all() {
+    let (mut impossible, mut possible) = (0, 0);
+    cases(300, |random, case| {
+        let techniques = Techniques {
+            first_solution: random.below(2) == 0,
+            descending: random.below(2) == 0,
+            update: random.below(2) == 0,
+            members: random.below(2) == 0,
+        };
+        let (_, outcome) = case.search(1, techniques);
+        let all = case.all_costs();
+        assert!(outcome.optimal);
+        assert_eq!(outcome.best.is_empty(), all.is_empty(), "{}", case.describe());
+        if let (Some((cost, _)), Some(least)) = (outcome.best.first(), all.first()) {
+            assert!(close(*cost, *least), "{cost} instead of {least}: {}", case.describe());
+            assert!(close(outcome.bound, *least));
+            possible += 1;
+        } else {
+            impossible += 1;
+        }
+    });
+    assert!(possible > 2500 && impossible > 40, "{possible} {impossible}");
+}
+
+#[test]
+fn the_best_five_are_the_best_five() {
+    cases(60, |_, case| {
+        let (_, outcome) = case.search(5, Techniques::default());
+        let all = case.all_costs();
+        let costs: Vec<f64> = outcome.best.iter().map(|(cost, _)| *cost).collect();
+        let expected = &all[..all.len().min(5)];
+        let same = costs.len() == expected.len() && costs.iter().zip(expected).all(|(a, b)| close(*a, *b));
+        assert!(same, "{costs:?} instead of {expected:?}: {}", case.describe());
+        let distinct: std::collections::BTreeSet<&Cuts> = outcome.best.iter().map(|(_, cuts)| cuts).collect();
+        assert_eq!(distinct.len(), costs.len());
+    });
+}
