@@ -10,6 +10,8 @@
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `buckets` | do subdomains and fakes follow the target at the least cost? |
+//! | `worlds` | do bounds of queries hold in every world, and is each reached? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
@@ -19,6 +21,7 @@
 
 mod adult;
 mod brute;
+mod buckets;
 mod buffers;
 mod docs;
 mod exact;
@@ -35,3 +38,4 @@ mod said;
 mod suppressed;
 mod tables;
 mod transport;
+mod worlds;
