@@ -76,6 +76,16 @@ pub enum Command {
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
+        /// The table that a distribution release came from, to compare it with
+        #[arg(long, value_name = "FILE")]
+        original: Option<PathBuf>,
+    },
+    /// Answer an aggregate query from a distribution release, with bounds that hold for certain
+    Query {
+        /// The folder of the release
+        release: PathBuf,
+        /// SELECT COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release [WHERE …] [GROUP BY …]
+        sql: String,
     },
     /// Measure the re-identification risk of a table or a release
     Risk {
@@ -132,7 +142,7 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s
+    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, sa-only, qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Allow another share of rows to be suppressed than the policy does: 0.05, 5% or 1/20
@@ -142,7 +152,7 @@ pub struct PolicyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// The release: .csv, .parquet or .arrow. Its report is written beside it
+    /// The release: .csv, .parquet or .arrow, its report beside it; a folder for a distribution
     #[arg(short, long)]
     pub output: PathBuf,
     /// Leave the rows in the order of the input, which an outsider may know

@@ -1,7 +1,7 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, interrupts, progress, show};
+use crate::{bench, distribution, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, DiskOptions, Failure, Options};
@@ -89,6 +89,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 ..given.disk
             };
             let options = Options { strategy: strategy.into(), levels, save_recoding, disk, ..given };
+            if policy.privacy.distribution.is_some() {
+                let report = jobs::distribute(&input, &policy, &output.output, &options)?;
+                return done(report.to_json(), distribution::report(&report, &input, &output.output));
+            }
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
@@ -97,7 +101,23 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let report = jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
-        Command::Verify { release, policy } => {
+        Command::Verify { release, policy, original } if release.is_dir() => {
+            let policy = read_policy(&policy)?;
+            let checked = jobs::verify_distribution(&release, &policy, original.as_deref(), common.delimiter)?;
+            let error = |reason| Error::CheckFailed { file: release.clone(), reason };
+            let failed = checked.failure().map(|reason| Failure { error: error(reason), report: None });
+            Ok(Output { json: checked.to_json(), text: distribution::verification(&checked, &release), failed })
+        }
+        Command::Verify { original: Some(original), .. } => {
+            let expected = "nothing: only the folder of a distribution release is compared with its table".into();
+            let value = original.display().to_string();
+            Err(Error::BadParameter { place: None, key: "--original".into(), value, expected }.into())
+        }
+        Command::Query { release, sql } => {
+            let answer = jobs::query(&release, &sql)?;
+            done(answer.to_json(), distribution::answer(&answer))
+        }
+        Command::Verify { release, policy, original: None } => {
             let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
             let verification = jobs::verify(&release, &read_policy(&policy)?, common.delimiter, Some(memory), watch)?;
             let failed = verification

@@ -3,14 +3,18 @@
 //! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns, requirements, and how to search.
 //! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
 
+mod distribution;
 mod file;
 mod keys;
 mod prepare;
 mod require;
+mod targets;
 
+pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
 pub use prepare::Prepared;
 pub(crate) use require::{Required, Surveyed};
+pub use targets::{Domain, ROUNDING, Weights, weights};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -100,6 +104,16 @@ pub struct Privacy {
     pub closeness: Vec<ClosenessAsked>,
     /// Variances.
     pub variance: Vec<VarianceAsked>,
+    /// A distribution that a sensitive attribute must seem to be drawn from.
+    pub distribution: Option<DistributionAsked>,
+}
+
+impl Privacy {
+    /// Whether anything is asked of classes of equal quasi-identifiers.
+    pub fn asks_for_classes(&self) -> bool {
+        let of_sensitive = self.diversity.len() + self.closeness.len() + self.variance.len();
+        self.k.is_some() || of_sensitive > 0
+    }
 }
 
 /// A search algorithm.
@@ -115,16 +129,22 @@ pub enum Algorithm {
     RothkoT,
     /// Greedy partitioning on disk, by samples.
     RothkoS,
+    /// A bucket for each group of a distribution.
+    SaOnly,
+    /// A bucket for each part of equal quasi-identifiers.
+    QiSa,
 }
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 5] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 7] = [
         ("auto", Algorithm::Auto, "the one that suits; at present always incognito"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
         ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),
         ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
+        ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
+        ("qi-sa", Algorithm::QiSa, "of a `distribution`: each group is cut by equal quasi-identifiers"),
     ];
 
     /// Whether it partitions the space into regions.
@@ -188,7 +208,8 @@ impl Policy {
             Hierarchy::File(file) => Some(file.file()),
             _ => None,
         });
-        std::iter::once(self.file.as_path()).chain(hierarchies)
+        let targets = self.privacy.distribution.iter().flat_map(DistributionAsked::files);
+        std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets)
     }
 
     /// What the policy says of a column.

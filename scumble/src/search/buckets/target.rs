@@ -60,38 +60,40 @@ impl Annotated {
     }
 }
 
-/// The whole weights with the smallest sum whose shares are within `tolerance` of `shares`; each at least 1.
+/// The whole weights with the smallest sum whose shares are within `tolerance` of `shares`; each at least 1. Large sums are
+/// tried in steps of a sixty-fourth.
 fn simplest(shares: &[f64], tolerance: f64) -> Vec<u64> {
     let least = shares.len() as u64;
-    // With this sum largest remainders are within tolerance of every share; only the 1 of tiny shares is in the way.
-    let most = least + (1.0 / tolerance).ceil() as u64 * 2;
-    let mut weights = Vec::new();
-    for sum in least..=most {
-        weights = largest_remainders(shares, sum);
+    // Rounding moves a share by less than 1 / sum, and the 1 of tiny shares takes at most `least` from the others.
+    let most = ((least + 2) as f64 / tolerance).ceil() as u64;
+    let mut sum = least;
+    loop {
+        let weights = largest_remainders(shares, sum);
         let close = |(share, weight): (&f64, &u64)| (*weight as f64 / sum as f64 - share).abs() <= tolerance;
-        if shares.iter().zip(&weights).all(close) {
+        if sum >= most || shares.iter().zip(&weights).all(close) {
             return weights;
         }
+        sum = (sum + 1 + sum / 64).min(most);
     }
-    weights
 }
 
 /// Whole weights of a given sum, at least one for each share, by largest remainders.
 fn largest_remainders(shares: &[f64], sum: u64) -> Vec<u64> {
     let ideal: Vec<f64> = shares.iter().map(|share| share * sum as f64).collect();
     let mut weights: Vec<u64> = ideal.iter().map(|ideal| (ideal.floor() as u64).max(1)).collect();
-    let off = |weights: &[u64], child: usize| weights[child] as f64 - ideal[child];
-    let mut given: u64 = weights.iter().sum();
-    while given != sum {
-        let children = 0..weights.len();
-        let by = |a: &usize, b: &usize| off(&weights, *a).total_cmp(&off(&weights, *b));
-        let chosen = match given < sum {
-            true => children.min_by(by),
-            false => children.filter(|child| weights[*child] > 1).max_by(by),
-        };
-        let Some(chosen) = chosen else { break };
-        weights[chosen] = if given < sum { weights[chosen] + 1 } else { weights[chosen] - 1 };
-        given = if given < sum { given + 1 } else { given - 1 };
+    let given: u64 = weights.iter().sum();
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    // Those that lack most come first; they get what is left, and those at the end give what is too much.
+    order.sort_by(|a, b| (ideal[*b] - weights[*b] as f64).total_cmp(&(ideal[*a] - weights[*a] as f64)).then(a.cmp(b)));
+    for child in order.iter().take(sum.saturating_sub(given) as usize) {
+        weights[*child] += 1;
+    }
+    let mut surplus = given.saturating_sub(sum);
+    order.sort_by_key(|child| std::cmp::Reverse(weights[*child]));
+    for child in order {
+        let taken = surplus.min(weights[child] - 1);
+        weights[child] -= taken;
+        surplus -= taken;
     }
     weights
 }
