@@ -62,7 +62,10 @@ impl Policy {
         for target in all_targets {
             if let TargetForm::File { weights, .. } = &target.form {
                 for (line, value, _) in weights {
-                    values.encode(value, *line);
+                    // A whole number may be written with a fraction of nothing: 39.0 for 39.
+                    let number = Type::Real.number(value).filter(|number| number.fract() == 0.0 && value.contains('.'));
+                    let whole = number.map(|number| (number as i64).to_string());
+                    values.encode(whole.as_ref().unwrap_or(value), *line);
                 }
             }
         }
@@ -75,7 +78,8 @@ impl Policy {
         let none = Hierarchy::None;
         let hierarchy = attribute.map_or(&none, |attribute| &attribute.hierarchy);
         let kind = attribute.and_then(|attribute| attribute.kind);
-        let bound = bind(hierarchy, kind, &[], &values, &column.name, &table.file)?;
+        let bound = bind(hierarchy, kind, &[], &values, &column.name, &table.file);
+        let bound = bound.map_err(|error| in_target(error, asked, dictionary))?;
         let leaves: Vec<&str> = (0..bound.taxonomy.codes()).map(|leaf| bound.taxonomy.level(0).label(leaf)).collect();
         let numeric = matches!(bound.kind, Type::Integer | Type::Real);
         if asked.domain.is_some() && bound.kind != Type::Integer {
@@ -273,6 +277,18 @@ pub fn weights(
         }
         TargetForm::File { file, weights } => Some(Weights::Exact(whole(file, weights, labels, numbers.is_some())?)),
     })
+}
+
+/// An error about a value that the column does not have is about the target that lists it.
+fn in_target(mut error: Error, asked: &DistributionAsked, dictionary: &Dictionary) -> Error {
+    if let Error::WrongType { place, value, .. } | Error::NotInHierarchy { place, value, .. } = &mut error
+        && !dictionary.values().any(|own| own == value)
+        && let Some(file) = asked.files().next()
+    {
+        place.file = file.to_path_buf();
+        place.column = None;
+    }
+    error
 }
 
 /// Mean and standard deviation of values with counts; never a deviation of 0.
