@@ -6,10 +6,10 @@
 //! utility, never privacy.
 
 mod apply;
-mod recount;
 mod columns;
 mod distributed;
 mod folder;
+mod recount;
 mod report;
 mod risk;
 mod rows;
@@ -22,18 +22,18 @@ mod write;
 
 pub(crate) use apply::Classes;
 pub use apply::{OfTarget, Recoded};
-pub use recount::{Part, Recount, Unknown};
 pub use columns::Released;
 pub use distributed::{Distributed, ReadGroup, Tree, read_coded};
 pub use folder::FolderDraft;
+pub use recount::{Part, Recount, Unknown};
 pub use report::{Decided, Io, Losses, Phase, Predicted, Report, Searched};
 pub use risk::{Risk, Risks};
 pub(crate) use rows::is_releasable;
 pub(crate) use rows::wide;
 pub use rows::{Rows, schema};
 pub use rules::Rules;
-pub use sink::{Background, Sink};
 pub(crate) use sink::push_field;
+pub use sink::{Background, Sink};
 pub use stream::{From, Stream, Totals};
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};

@@ -183,8 +183,7 @@ pub fn distribute(
         labels: &plan.domain.labels,
         records: &records,
     };
-    let types = generalized.as_ref().map(|generalized| generalized.prepared.types.clone());
-    let verification = verify::judge(draft.path(), &policy.with_types(&types.unwrap_or_default()), Some(&originals))?;
+    let verification = verify::judge(draft.path(), policy, Some(&originals))?;
     if let Some(reason) = verification.failure() {
         return Err(Error::CheckFailed { file: output.to_path_buf(), reason }.into());
     }

@@ -177,6 +177,7 @@ pub(super) fn judge(
                 &file,
                 Format::Csv(Some(b',')),
                 &records_policy(policy, asked),
+                None,
                 &Watch::default(),
             )?)
         }
