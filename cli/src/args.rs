@@ -79,9 +79,17 @@ pub enum Command {
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// The table that was released: caps that follow from frequencies follow from its
+        /// The table that was released: a distribution release is compared with it, and caps that follow from frequencies
+        /// follow from its
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
+    },
+    /// Answer an aggregate query from a distribution release, with bounds that hold for certain
+    Query {
+        /// The folder of the release
+        release: PathBuf,
+        /// SELECT COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release [WHERE …] [GROUP BY …]
+        sql: String,
     },
     /// Measure the re-identification risk of a table or a release
     Risk {
@@ -151,8 +159,8 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize or
-    /// annealing
+    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize,
+    /// annealing, sa-only or qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or
@@ -166,7 +174,7 @@ pub struct PolicyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// The release: .csv, .parquet or .arrow. Its report is written beside it
+    /// The release: .csv, .parquet or .arrow, its report beside it; a folder for a distribution
     #[arg(short, long)]
     pub output: PathBuf,
     /// Leave the rows in the order of the input, which an outsider may know

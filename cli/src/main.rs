@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod distribution;
 mod interrupts;
 mod progress;
 mod run;

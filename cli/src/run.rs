@@ -1,7 +1,7 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, interrupts, progress, show};
+use crate::{bench, distribution, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
@@ -92,6 +92,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 ..given.disk
             };
             let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, ..given };
+            if policy.privacy.distribution.is_some() {
+                let report = jobs::distribute(&input, &policy, &output.output, &options)?;
+                return done(report.to_json(), distribution::report(&report, &input, &output.output));
+            }
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
@@ -99,6 +103,17 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let policy = read_policy(&policy)?;
             let report = jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
             done(report.to_json(), show::report(&report, &input, &output.output))
+        }
+        Command::Verify { release, policy, original } if release.is_dir() => {
+            let policy = read_policy(&policy)?;
+            let checked = jobs::verify_distribution(&release, &policy, original.as_deref(), common.delimiter)?;
+            let error = |reason| Error::CheckFailed { file: release.clone(), reason };
+            let failed = checked.failure().map(|reason| Failure { error: error(reason), report: None });
+            Ok(Output { json: checked.to_json(), text: distribution::verification(&checked, &release), failed })
+        }
+        Command::Query { release, sql } => {
+            let answer = jobs::query(&release, &sql)?;
+            done(answer.to_json(), distribution::answer(&answer))
         }
         Command::Verify { release, policy, original } => {
             let mut policy = read_policy(&policy)?;

@@ -43,7 +43,7 @@ pub fn thousands(number: u128) -> String {
     shown
 }
 
-fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     match seconds {
         _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
         _ if seconds < 1.0 => format!("{:.1} ms", seconds * 1e3),
@@ -51,15 +51,15 @@ fn duration(seconds: f64) -> String {
     }
 }
 
-fn share(part: u64, whole: u64) -> String {
+pub fn share(part: u64, whole: u64) -> String {
     format!("{:.1} %", if whole == 0 { 0.0 } else { 100.0 * part as f64 / whole as f64 })
 }
 
-fn figure(number: f64) -> String {
+pub fn figure(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
 }
 
-fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
+pub fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
     let statement = &judgement.statement;
     let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
     let about =

@@ -173,6 +173,15 @@ pub enum Error {
         /// The hierarchy: a file, or a description.
         hierarchy: String,
     },
+    /// A value that a distribution cannot do anything with.
+    Unfit {
+        /// Where it stands first.
+        place: Place,
+        /// The value.
+        value: String,
+        /// What is wrong with it, and what to do.
+        problem: String,
+    },
     /// A column of a type that has no text form here.
     UnsupportedColumn {
         /// Where.
@@ -299,6 +308,13 @@ pub enum Error {
         file: PathBuf,
         /// What differs, and what to do.
         problem: String,
+    },
+    /// A query that cannot be answered.
+    BadQuery {
+        /// Why not.
+        problem: String,
+        /// What can be.
+        supported: &'static str,
     },
     /// A file that is not the JSON it should be.
     BadJson {
@@ -448,6 +464,7 @@ impl fmt::Display for Plain<'_> {
             Error::NotInHierarchy { place, value, hierarchy } => {
                 write!(f, "{place}: {} is not a leaf of {hierarchy}; add it there", quoted(value))
             }
+            Error::Unfit { place, value, problem } => write!(f, "{place}: {} {problem}", quoted(value)),
             Error::UnsupportedColumn { place, data_type } => {
                 write!(f, "{place}: values of type {data_type} are not supported; flatten the column, or drop it")
             }
@@ -515,6 +532,7 @@ impl fmt::Display for Plain<'_> {
                 file.display()
             ),
             Error::Mismatch { file, problem } => write!(f, "{}: {problem}", file.display()),
+            Error::BadQuery { problem, supported } => write!(f, "the query: {problem}; {supported}"),
             Error::BadJson { file, source } => write!(f, "{}: not the expected JSON: {source}", file.display()),
             Error::OutputIsInput { file } => {
                 write!(f, "{}: this would overwrite a file of the job itself; choose another name", file.display())

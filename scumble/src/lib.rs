@@ -63,6 +63,8 @@ pub mod search;
 pub mod generate;
 pub mod release;
 
+pub mod query;
+
 pub mod policy;
 
 pub mod jobs;

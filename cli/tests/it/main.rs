@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bed;
+mod distribution;
 mod formats;
 mod generate;
 mod killed;

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, verify};
+use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
 use crate::search::regions::mondrian;
 use crate::watch::Watch;
@@ -47,9 +48,22 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
         let levels = levels_by_hand(given, &work.prepared)?;
         return work.release("fixed-levels", Mapping::Levels(levels), None, options);
     }
-    let task = &work.prepared.task;
+    let (name, found) = search(policy, &work.prepared, options, start)?;
+    let seconds = work.clock.phase("search");
+    let mapping = found.mapping.clone();
+    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds }), options)
+}
+
+/// Searches in memory as the policy says, in a job that began at `start`: the algorithm's name, and what it found.
+pub(super) fn search(
+    policy: &Policy,
+    prepared: &Prepared,
+    options: &Options,
+    start: Instant,
+) -> Result<(&'static str, Found), Failure> {
+    let task = &prepared.task;
     let (name, found) = match policy.search.algorithm {
-        Algorithm::Auto | Algorithm::Incognito => {
+        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
         // On disk where nothing was fixed by hand; that was seen to above.
@@ -58,16 +72,14 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
         }
         algorithm @ (Algorithm::LPlusOptimize | Algorithm::Annealing) => {
             let name = if algorithm == Algorithm::Annealing { "annealing" } else { "l-plus-optimize" };
-            (name, Ok(cuts::search(&work.prepared, algorithm, options, start)?))
+            (name, Ok(cuts::search(prepared, algorithm, options, start)?))
         }
     };
     let found = found.map_err(|error| {
         let top = task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
-        with_report(error, &work.prepared, &Mapping::Levels(top))
+        with_report(error, prepared, &Mapping::Levels(top))
     })?;
-    let seconds = work.clock.phase("search");
-    let mapping = found.mapping.clone();
-    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds }), options)
+    Ok((name, found))
 }
 
 /// Whether rows are partitioned on disk: where that is asked for, and where the choice is open and the input exceeds the
@@ -89,7 +101,7 @@ fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> 
 }
 
 /// A level for each quasi-identifier, from those that were given by name.
-fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<usize>> {
+pub(super) fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<usize>> {
     let wrong =
         |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
     for (name, _) in given {

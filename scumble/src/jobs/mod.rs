@@ -6,8 +6,10 @@
 mod anonymize;
 mod apply;
 mod cuts;
+mod distribution;
 mod generate;
 mod init;
+mod query;
 mod risk;
 mod rothko;
 mod verify;
@@ -15,8 +17,10 @@ mod verify;
 pub use anonymize::{Options, anonymize};
 pub use apply::apply;
 pub use cuts::CutOptions;
+pub use distribution::{DistributionReport, DistributionVerification, distribute, verify_distribution};
 pub use generate::generate;
 pub use init::init;
+pub use query::{QueryAnswer, query};
 pub use risk::risk;
 pub use rothko::DiskOptions;
 pub use verify::{Verification, caps_of, verify};
@@ -96,6 +100,7 @@ struct Begun {
 fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
     let clock = Clock::start();
     policy.scheme()?;
+    refuse_distribution(policy)?;
     let asked = Format::of(output)?;
     let report = report_of(output);
     let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
@@ -267,6 +272,17 @@ fn conclude(draft: Draft, saved: Option<Draft>, mut report: Report, clock: Clock
     let beside = Draft::with(&report_of(draft.target()), &json)?;
     publish(saved.into_iter().chain([beside, draft]).collect())?;
     Ok(report)
+}
+
+/// Refuses a policy whose distribution a single table could not keep: its sensitive values would stand beside the records.
+fn refuse_distribution(policy: &Policy) -> Result<()> {
+    match policy.privacy.distribution {
+        None => Ok(()),
+        Some(_) => {
+            let missing = "`distribution` is for `anonymize` into a folder, and for `verify` of such a folder".into();
+            Err(Error::Incomplete { file: policy.file.clone(), missing })
+        }
+    }
 }
 
 /// The report's place, beside a release.

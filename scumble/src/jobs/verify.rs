@@ -99,6 +99,7 @@ fn recount(
     memory: Option<u64>,
     watch: &Watch,
 ) -> Result<Verification> {
+    super::refuse_distribution(policy)?;
     let source = open()?;
     let (file, roles) = (source.file().to_path_buf(), policy.roles(&source, true)?);
     let columns: Vec<(String, Role)> = source.names().map(str::to_string).zip(roles).collect();

@@ -20,9 +20,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// The text and its name: what turns a position into a line.
-struct Text<'a> {
+pub(super) struct Text<'a> {
     text: &'a str,
-    file: &'a Path,
+    pub(super) file: &'a Path,
 }
 
 impl Text<'_> {
@@ -33,19 +33,19 @@ impl Text<'_> {
 }
 
 /// A table of the policy: its entries, all of them known keys.
-struct Section<'a> {
+pub(super) struct Section<'a> {
     text: &'a Text<'a>,
     path: String,
-    entries: Vec<(&'a str, Entry<'a>)>,
+    pub(super) entries: Vec<(&'a str, Entry<'a>)>,
 }
 
 /// A value and where it stands.
 #[derive(Clone)]
-struct Entry<'a> {
-    text: &'a Text<'a>,
+pub(super) struct Entry<'a> {
+    pub(super) text: &'a Text<'a>,
     path: String,
     at: usize,
-    value: &'a DeValue<'a>,
+    pub(super) value: &'a DeValue<'a>,
 }
 
 impl<'a> Section<'a> {
@@ -69,11 +69,11 @@ impl<'a> Section<'a> {
         Ok(Section { text, path: path.to_string(), entries: entries.into_iter().map(|(_, entry)| entry).collect() })
     }
 
-    fn get(&self, name: &str) -> Option<&Entry<'a>> {
+    pub(super) fn get(&self, name: &str) -> Option<&Entry<'a>> {
         self.entries.iter().find(|(key, _)| *key == name).map(|(_, entry)| entry)
     }
 
-    fn required(&self, name: &str) -> Result<&Entry<'a>> {
+    pub(super) fn required(&self, name: &str) -> Result<&Entry<'a>> {
         self.get(name).ok_or_else(|| {
             let missing = format!("[{}] needs `{name}`", self.path);
             Error::Incomplete { file: self.text.file.to_path_buf(), missing }
@@ -93,19 +93,19 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn wrong(&self, expected: impl Into<String>) -> Error {
+    pub(super) fn wrong(&self, expected: impl Into<String>) -> Error {
         let place = Some(self.text.place(self.at));
         Error::BadParameter { place, key: self.path.clone(), value: self.shown(), expected: expected.into() }
     }
 
-    fn table(&self, known: Option<&str>) -> Result<Section<'a>> {
+    pub(super) fn table(&self, known: Option<&str>) -> Result<Section<'a>> {
         match self.value {
             DeValue::Table(table) => Section::open(self.text, &self.path, known, table),
             _ => Err(self.wrong("a table")),
         }
     }
 
-    fn items(&self) -> Result<Vec<Entry<'a>>> {
+    pub(super) fn items(&self) -> Result<Vec<Entry<'a>>> {
         let DeValue::Array(array) = self.value else { return Err(self.wrong("a list")) };
         let item =
             |value: &'a Spanned<DeValue<'a>>| Entry { at: value.span().start, value: value.get_ref(), ..self.clone() };
@@ -120,19 +120,19 @@ impl<'a> Entry<'a> {
         }
     }
 
-    fn str(&self) -> Result<&'a str> {
+    pub(super) fn str(&self) -> Result<&'a str> {
         match self.value {
             DeValue::String(text) => Ok(text),
             _ => Err(self.wrong("a text")),
         }
     }
 
-    fn texts(&self) -> Result<Vec<String>> {
+    pub(super) fn texts(&self) -> Result<Vec<String>> {
         self.items()?.iter().map(|item| item.str().map(str::to_string)).collect()
     }
 
     /// One of a list of names.
-    fn choice<T: Copy>(&self, names: impl Iterator<Item = (&'static str, T)>) -> Result<T> {
+    pub(super) fn choice<T: Copy>(&self, names: impl Iterator<Item = (&'static str, T)>) -> Result<T> {
         let names: Vec<(&str, T)> = names.collect();
         let typed = self.str()?;
         let found = names.iter().find(|(name, _)| *name == typed).map(|(_, value)| *value);
@@ -144,7 +144,7 @@ impl<'a> Entry<'a> {
     }
 
     /// A number as it was typed: exactly.
-    fn ratio(&self, expected: &str) -> Result<Ratio> {
+    pub(super) fn ratio(&self, expected: &str) -> Result<Ratio> {
         let typed = match self.value {
             DeValue::String(text) => text.to_string(),
             DeValue::Integer(number) if number.radix() == 10 => number.as_str().to_string(),
@@ -154,12 +154,12 @@ impl<'a> Entry<'a> {
         typed.parse().map_err(|_| self.wrong(expected))
     }
 
-    fn whole(&self, expected: &str) -> Result<u64> {
+    pub(super) fn whole(&self, expected: &str) -> Result<u64> {
         let ratio = self.ratio(expected)?;
         if ratio.denominator() == 1 { Ok(ratio.numerator()) } else { Err(self.wrong(expected)) }
     }
 
-    fn number(&self) -> Result<f64> {
+    pub(super) fn number(&self) -> Result<f64> {
         let typed = match self.value {
             DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
             DeValue::Float(number) => number.as_str(),
@@ -283,6 +283,7 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         closeness: several("t-closeness")?.iter().map(closeness).collect::<Result<_>>()?,
         variance: several("variance")?.iter().map(variance).collect::<Result<_>>()?,
         thresholds: section.get("thresholds").map(thresholds).transpose()?,
+        distribution: section.get("distribution").map(super::distribution::parse).transpose()?,
     })
 }
 

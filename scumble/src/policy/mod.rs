@@ -4,16 +4,20 @@
 //! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
 
 mod caps;
+mod distribution;
 mod file;
 mod keys;
 mod on_cuts;
 mod prepare;
 mod require;
+mod targets;
 
+pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
 pub use on_cuts::OnCuts;
 pub use prepare::Prepared;
 pub(crate) use require::{Required, Surveyed};
+pub use targets::{Domain, ROUNDING, Weights, weights};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -121,6 +125,16 @@ pub struct Privacy {
     pub variance: Vec<VarianceAsked>,
     /// Caps on the confidence in sensitive values.
     pub thresholds: Option<ThresholdsAsked>,
+    /// A distribution that a sensitive attribute must seem to be drawn from.
+    pub distribution: Option<DistributionAsked>,
+}
+
+impl Privacy {
+    /// Whether anything is asked of classes of equal quasi-identifiers.
+    pub fn asks_for_classes(&self) -> bool {
+        let of_sensitive = self.diversity.len() + self.closeness.len() + self.variance.len();
+        self.k.is_some() || of_sensitive > 0 || self.thresholds.is_some()
+    }
 }
 
 /// A search algorithm.
@@ -140,11 +154,15 @@ pub enum Algorithm {
     LPlusOptimize,
     /// Simulated annealing over full-subtree recodings.
     Annealing,
+    /// A bucket for each group of a distribution.
+    SaOnly,
+    /// A bucket for each part of equal quasi-identifiers.
+    QiSa,
 }
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 7] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 9] = [
         ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
@@ -152,6 +170,8 @@ impl Algorithm {
         ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
         ("l-plus-optimize", Algorithm::LPlusOptimize, "the provably best full-subtree recoding: one cut per attribute"),
         ("annealing", Algorithm::Annealing, "simulated annealing over the same cuts, for comparison"),
+        ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
+        ("qi-sa", Algorithm::QiSa, "of a `distribution`: each group is cut by equal quasi-identifiers"),
     ];
 
     /// Whether it partitions the space into regions.
@@ -247,7 +267,8 @@ impl Policy {
             Hierarchy::File(file) => Some(file.file()),
             _ => None,
         });
-        std::iter::once(self.file.as_path()).chain(hierarchies)
+        let targets = self.privacy.distribution.iter().flat_map(DistributionAsked::files);
+        std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets)
     }
 
     /// What the policy says of a column.

@@ -6,6 +6,9 @@
 //! utility, never privacy.
 
 mod apply;
+mod columns;
+mod distributed;
+mod folder;
 mod recount;
 mod report;
 mod risk;
@@ -20,6 +23,9 @@ mod write;
 
 pub(crate) use apply::Classes;
 pub use apply::{OfTarget, Recoded};
+pub use columns::Released;
+pub use distributed::{Distributed, ReadGroup, Tree, read_coded};
+pub use folder::FolderDraft;
 pub use recount::{Part, Recount, Unknown};
 pub use report::{Decided, Io, Losses, Phase, Predicted, Report, Searched, caps_of_report};
 pub use risk::{Risk, Risks};
@@ -27,6 +33,7 @@ pub(crate) use rows::is_releasable;
 pub(crate) use rows::wide;
 pub use rows::{Rows, Token, schema};
 pub use rules::Rules;
+pub(crate) use sink::push_field;
 pub use sink::{Background, Sink};
 pub use stream::{From, Stream, Totals};
 pub use suppress::{Records, Within};

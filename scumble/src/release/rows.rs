@@ -230,7 +230,8 @@ fn class_ranks(recoded: &Recoded) -> Vec<u32> {
     inverse(&order)
 }
 
-fn inverse(order: &[u32]) -> Vec<u32> {
+/// The place of each item in an order.
+pub(super) fn inverse(order: &[u32]) -> Vec<u32> {
     let mut ranks = vec![0; order.len()];
     for (rank, item) in order.iter().enumerate() {
         ranks[*item as usize] = rank as u32;

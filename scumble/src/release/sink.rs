@@ -148,7 +148,7 @@ fn failure(target: &Path, source: ArrowError) -> Error {
 }
 
 /// A field of a CSV line, behind a delimiter unless it is the first, quoted where it must be.
-fn push_field(line: &mut Vec<u8>, text: &str, position: usize, delimiter: u8) {
+pub(crate) fn push_field(line: &mut Vec<u8>, text: &str, position: usize, delimiter: u8) {
     if position > 0 {
         line.push(delimiter);
     }

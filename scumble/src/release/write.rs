@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// What the names of drafts end with.
-const ENDING: &str = ".scumble-draft";
+pub(super) const ENDING: &str = ".scumble-draft";
 
 /// A file on its way to its name.
 #[derive(Debug)]
@@ -29,25 +29,8 @@ impl Draft {
         if target.is_dir() {
             return Err(Error::io(target, "write")(std::io::ErrorKind::IsADirectory.into()));
         }
-        remove_abandoned(target);
-        let mut number = 0u32;
-        loop {
-            let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
-            match Temporary::make(&path, || create_private(&path)) {
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
-                Err(error) => return Err(Error::io(target, "write")(error)),
-                Ok((file, temporary)) if is_held(&file, &path) => {
-                    let target = target.to_path_buf();
-                    return Ok(Draft { target, path, file: Some(file), _temporary: temporary });
-                }
-                // Between its making and its lock another run took it for abandoned.
-                Ok(_) if number >= 1000 => {
-                    return Err(Error::io(target, "write")(std::io::ErrorKind::ResourceBusy.into()));
-                }
-                Ok(_) => {}
-            }
-            number += 1;
-        }
+        let Held { path, file, temporary } = claim(target, create_private)?;
+        Ok(Draft { target: target.to_path_buf(), path, file: Some(file), _temporary: temporary })
     }
 
     /// A draft with this content.
@@ -119,11 +102,39 @@ pub fn replace(target: &Path, content: &str) -> Result<()> {
     Draft::with(target, content)?.publish()
 }
 
-fn folder_of(target: &Path) -> &Path {
+/// A draft's path, the handle that holds its lock, and its place on the list of what must not outlive the process.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    pub(super) temporary: Temporary,
+}
+
+/// Makes a draft of `target` under a free name beside it, and locks it. `make` creates a file or a folder and opens it.
+pub(super) fn claim(target: &Path, make: impl Fn(&Path) -> std::io::Result<File>) -> Result<Held> {
+    remove_abandoned(target);
+    let mut number = 0u32;
+    loop {
+        let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
+        match Temporary::make(&path, || make(&path)) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
+            Err(error) => return Err(Error::io(target, "write")(error)),
+            Ok((file, temporary)) if is_held(&file, &path) => return Ok(Held { path, file, temporary }),
+            // Between its making and its lock another run took it for abandoned.
+            Ok(_) if number >= 1000 => {
+                return Err(Error::io(target, "write")(std::io::ErrorKind::ResourceBusy.into()));
+            }
+            Ok(_) => {}
+        }
+        number += 1;
+    }
+}
+
+pub(super) fn folder_of(target: &Path) -> &Path {
     target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-fn beside(target: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(target: &Path, ending: &str) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
     name.push(ending);
@@ -139,12 +150,17 @@ fn remove_abandoned(target: &Path) {
         let name = entry.file_name();
         let is_draft = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(ENDING));
         // Never through a link: somebody else's file may be behind it.
-        if is_draft
-            && entry.file_type().is_ok_and(|kind| kind.is_file())
-            && let Ok(file) = OpenOptions::new().write(true).open(entry.path())
-            && file.try_lock().is_ok()
-        {
-            let _ = std::fs::remove_file(entry.path());
+        let Ok(kind) = entry.file_type() else { continue };
+        let opened = match is_draft {
+            true if kind.is_file() => OpenOptions::new().write(true).open(entry.path()),
+            true if kind.is_dir() => File::open(entry.path()),
+            _ => continue,
+        };
+        if opened.is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = match kind.is_dir() {
+                true => std::fs::remove_dir_all(entry.path()),
+                false => std::fs::remove_file(entry.path()),
+            };
         }
     }
 }

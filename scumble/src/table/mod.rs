@@ -6,10 +6,12 @@
 //! here at all.
 
 mod cells;
+mod decimal;
 mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
+pub use decimal::{Decimals, push_decimal};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};
 

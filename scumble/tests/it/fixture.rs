@@ -126,7 +126,8 @@ impl<'a> Bound<'a> {
             let Data::Coded { dictionary, codes, .. } = &column.data else { panic!("a target is coded") };
             let cell_of = |cell: &u32| self.prepared.leaf_cell[*cell as usize];
             let cells: Vec<u32> = self.table.row_cells.iter().map(cell_of).collect();
-            recoded.of_target(task, &Tallies::count(task.cells.len(), &cells, codes), dictionary.len(), None).cm
+            let tallies = Tallies::count(task.cells.len(), &cells, codes);
+            recoded.of_target(task, &tallies, &tallies, dictionary.len(), None).cm
         });
         Some(Lost { suppressed: recoded.suppressed, lm: recoded.lm(task), dm: recoded.dm(task), cm })
     }

@@ -11,6 +11,9 @@
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `cuts` | is the best cut the best of all? |
+//! | `buckets` | do subdomains and fakes follow the target at the least cost? |
+//! | `distribution` | do releases that follow a target hold the truth, whatever the table and the policy? |
+//! | `worlds` | do bounds of queries hold in every world, and is each reached? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
@@ -20,8 +23,10 @@
 
 mod adult;
 mod brute;
+mod buckets;
 mod buffers;
 mod cuts;
+mod distribution;
 mod docs;
 mod exact;
 mod fixture;
@@ -37,3 +42,4 @@ mod said;
 mod suppressed;
 mod tables;
 mod transport;
+mod worlds;

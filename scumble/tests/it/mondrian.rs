@@ -201,7 +201,7 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
         made.table.row_cells.iter().map(|cell| made.bound.prepared.leaf_cell[*cell as usize]).collect();
     let tallies = Tallies::count(made.task().cells.len(), &cells, codes);
     let numbers: Vec<f64> = dictionary.values().map(|text| text.parse().unwrap()).collect();
-    let found = made.recoded.of_target(made.task(), &tallies, dictionary.len(), Some(&numbers));
+    let found = made.recoded.of_target(made.task(), &tallies, &tallies, dictionary.len(), Some(&numbers));
     let open: f64 = parts.iter().map(|part| space.entropy(part) * part.len() as f64).sum();
     near(found.conditional_entropy, open / rows, "conditional entropy");
     let error: f64 = parts.iter().map(|part| space.squared_error(part)).sum();

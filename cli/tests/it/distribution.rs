@@ -1,0 +1,368 @@
+//! Distribution releases from the command line: the paper's figures, what is refused, what tampering shows.
+
+use crate::bed::{Bed, Outcome};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// The employees of figure 1 and the policy of the example, with something else in the place of its last line.
+fn employees(groups: &str) -> Bed {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/salaries");
+    let bed = Bed::new();
+    bed.file("table.csv", std::fs::read(folder.join("employees.csv")).unwrap());
+    let policy = std::fs::read_to_string(folder.join("policy.toml")).unwrap();
+    assert!(policy.contains("groups = { zipcode = 2 }"));
+    bed.file("policy.toml", policy.replace("groups = { zipcode = 2 }", groups));
+    bed
+}
+
+fn anonymize(bed: &Bed) -> Outcome {
+    bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--json"])
+}
+
+fn verify(bed: &Bed) -> Outcome {
+    bed.run(&["verify", "out", "--policy", "policy.toml"])
+}
+
+fn verify_with_original(bed: &Bed) -> Outcome {
+    bed.run(&["verify", "out", "--policy", "policy.toml", "--original", "table.csv"])
+}
+
+/// A release, made and checked both ways.
+fn released(groups: &str) -> Bed {
+    let bed = employees(groups);
+    anonymize(&bed).ok();
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
+    bed
+}
+
+fn ask(bed: &Bed, sql: &str) -> Value {
+    bed.run(&["query", "out", sql, "--json"]).ok().json()
+}
+
+fn lines(bed: &Bed, name: &str) -> Vec<String> {
+    bed.read(name).lines().map(str::to_string).collect()
+}
+
+#[test]
+fn figure_2() {
+    let bed = employees("groups = { zipcode = 2 }");
+    let report = anonymize(&bed).ok().json();
+    assert_eq!(
+        lines(&bed, "out/sensitive.csv")[1..],
+        [
+            "911**,30000",
+            "911**,40000",
+            "911**,50000",
+            "911**,60000",
+            "912**,30000-60000",
+            "912**,30000-40000",
+            "912**,50000-60000",
+            "913**,30000-60000",
+            "913**,30000-60000",
+            "913**,30000-40000",
+            "913**,50000-60000",
+        ]
+    );
+    // Quasi-identifiers as they were, no name, no salary.
+    let records = lines(&bed, "out/records.csv");
+    assert_eq!((records[0].as_str(), records[1].as_str()), ("zipcode,gender,group", "91110,F,911**"));
+    assert_eq!(records.len(), 12);
+    assert_eq!(report["distribution"]["sum-of-ranges"], json!(130_000.0));
+    assert_eq!((&report["distribution"]["fakes"], &report["distribution"]["groups"]), (&json!(0), &json!(3)));
+    assert_eq!(report["privacy"][0]["satisfied"], json!(true));
+    assert_eq!(serde_json::from_str::<Value>(&bed.read("out/report.json")).unwrap()["released"], json!(11));
+    assert_eq!((bed.mode("out"), bed.mode("out/records.csv"), bed.mode("out/report.json")), (0o700, 0o600, 0o600));
+    // The queries of section 2.
+    let female = ask(&bed, "SELECT AVG(salary) FROM employees WHERE gender = 'F'");
+    assert_eq!(female, json!({"rows": 6, "lower": 35000, "upper": 55000}));
+    let area = ask(&bed, "SELECT AVG(salary) FROM employees WHERE zipcode LIKE '913%'");
+    assert_eq!(area, json!({"rows": 4, "lower": 35000, "upper": 55000}));
+    let area = ask(&bed, "select sum(SALARY) from employees where zipcode between '91200' and '91299'");
+    assert_eq!(area, json!({"rows": 3, "lower": 110_000, "upper": 160_000}));
+    let rounded = ask(&bed, "SELECT AVG(salary) FROM e WHERE \"group\" = '912**'");
+    assert_eq!((&rounded["lower"], &rounded["upper"]), (&json!(36666.6666666666), &json!(53333.3333333334)));
+}
+
+#[test]
+fn section_2_one_fake_completes_the_second_group() {
+    let bed = released("groups = { zipcode = 2 }\nfakes = 1");
+    let sensitive = lines(&bed, "out/sensitive.csv");
+    let second: Vec<&String> = sensitive.iter().filter(|line| line.starts_with("912**")).collect();
+    assert_eq!(second, ["912**,30000", "912**,40000", "912**,50000", "912**,60000"]);
+    // Three of the four salaries, so 40K to 50K on average.
+    let area = ask(&bed, "SELECT AVG(salary) FROM employees WHERE zipcode LIKE '912%'");
+    assert_eq!(area, json!({"rows": 3, "lower": 40000, "upper": 50000}));
+    // The first group follows the target already and takes none.
+    assert_eq!(sensitive.iter().filter(|line| line.starts_with("911**")).count(), 4);
+}
+
+/// Another generalization of the same values, as private and less precise.
+#[test]
+fn figure_4() {
+    let bed = released("groups = { zipcode = 2 }");
+    let root = "30000-60000";
+    let groups: [(&str, [&str; 4]); 3] = [
+        ("911**", ["30000-40000", "50000", "30000-40000", "60000"]),
+        ("912**", ["50000-60000", "30000-40000", root, ""]),
+        ("913**", [root, root, root, root]),
+    ];
+    let mut sensitive = String::from("group,value\n");
+    let mut bounds = lines(&bed, "out/bounds.csv")[0].clone() + "\n";
+    for (group, values) in groups {
+        let values: Vec<&str> = values.into_iter().filter(|value| !value.is_empty()).collect();
+        let ends = |end: usize| values.iter().map(move |value| value.split('-').cycle().nth(end).unwrap());
+        let mut lower: Vec<i64> = ends(0).map(|end| end.parse().unwrap()).collect();
+        let mut upper: Vec<i64> = ends(1).map(|end| end.parse().unwrap()).collect();
+        lower.sort();
+        upper.sort_by(|a, b| b.cmp(a));
+        for selected in 1..=values.len() {
+            let sum = |ends: &[i64]| ends[..selected].iter().sum::<i64>();
+            let (low, high) = (lower[selected - 1], upper[selected - 1]);
+            let (least, greatest) = (lower[0], upper[0]);
+            let (from, to) = (sum(&lower), sum(&upper));
+            bounds += &format!("{group},{selected},{from},{to},{least},{high},{low},{greatest}\n");
+        }
+        values.iter().for_each(|value| sensitive += &format!("{group},{value}\n"));
+    }
+    bed.file("out/sensitive.csv", sensitive).file("out/bounds.csv", bounds);
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
+    // "The bounds derived from the trivial generalization are much worse."
+    let area = ask(&bed, "SELECT AVG(salary) FROM employees WHERE zipcode LIKE '913%'");
+    assert_eq!(area, json!({"rows": 4, "lower": 30000, "upper": 60000}));
+}
+
+#[test]
+fn every_aggregate_and_group_by() {
+    let bed = released("groups = { zipcode = 2 }");
+    for (sql, rows, lower, upper) in [
+        ("SELECT COUNT(*) FROM e", 11, 11, 11),
+        ("SELECT COUNT(salary) FROM e WHERE gender <> 'F'", 5, 5, 5),
+        ("SELECT MIN(salary) FROM e WHERE zipcode IN ('91110', '91130')", 4, 30000, 30000),
+        ("SELECT MAX(salary) FROM e WHERE NOT (gender = 'F' OR zipcode < '91300')", 3, 30000, 60000),
+        ("SELECT MEDIAN(salary) FROM e WHERE \"group\" = '911**'", 4, 45000, 45000),
+        ("SELECT SUM(salary) FROM e WHERE gender IS NOT NULL AND 1 = 1", 11, 430_000, 560_000),
+    ] {
+        assert_eq!(ask(&bed, sql), json!({"rows": rows, "lower": lower, "upper": upper}), "{sql}");
+    }
+    assert_eq!(
+        ask(&bed, "SELECT SUM(salary) FROM e WHERE gender IS NULL"),
+        json!({"rows": 0, "lower": null, "upper": null})
+    );
+    let by = ask(&bed, "SELECT gender, AVG(salary) FROM e GROUP BY gender");
+    assert_eq!(by["answers"][0], json!({"by": {"gender": "F"}, "rows": 6, "lower": 35000, "upper": 55000}));
+    assert_eq!(by["answers"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_cannot_be_answered_is_refused_with_what_can() {
+    let bed = released("groups = { zipcode = 2 }");
+    for (sql, says) in [
+        ("DELETE FROM e", "not one SELECT"),
+        ("SELECT", "Expected"),
+        ("SELECT AVG(salary) FROM e; SELECT 1", "not one SELECT"),
+        ("SELECT AVG(salary) FROM e ORDER BY 1", "clause"),
+        ("SELECT AVG(salary) FROM e LIMIT 1", "clause"),
+        ("SELECT AVG(salary) FROM e GROUP BY gender HAVING COUNT(*) > 1", "clause"),
+        ("SELECT AVG(DISTINCT salary) FROM e", "plain argument"),
+        ("SELECT AVG(salary) OVER () FROM e", "plain argument"),
+        ("SELECT AVG(salary) FILTER (WHERE gender = 'F') FROM e", "plain argument"),
+        ("SELECT AVG(salary) FROM e, f", "one table"),
+        ("SELECT AVG(salary) FROM e JOIN f ON 1 = 1", "clause"),
+        ("SELECT AVG(salary) FROM (SELECT * FROM e)", "one table"),
+        ("SELECT AVG(salary), SUM(salary) FROM e", "several aggregates"),
+        ("SELECT gender FROM e", "not in GROUP BY"),
+        ("SELECT STDDEV(salary) FROM e", "no aggregate"),
+        ("SELECT AVG(zipcode) FROM e", "not the sensitive attribute"),
+        ("SELECT AVG(salary + 1) FROM e", "not the sensitive attribute"),
+        ("SELECT AVG(salary) FROM e WHERE salary > 3", "sensitive attribute"),
+        ("SELECT AVG(salary) FROM e WHERE name = 'Alice'", "no column `name`"),
+        ("SELECT AVG(salary) FROM e WHERE zipcode = gender", "not a constant"),
+        ("SELECT AVG(salary) FROM e WHERE zipcode = 91110", "write '91110'"),
+        ("SELECT AVG(salary) FROM e WHERE gender IN (SELECT 1)", "not a supported condition"),
+        ("SELECT AVG(salary) FROM e WHERE gender LIKE 'x!' ESCAPE '!'", "escape"),
+        ("SELECT AVG(salary) FROM e UNION SELECT 1", "plain SELECT"),
+    ] {
+        let outcome = bed.run(&["query", "out", sql]).fails_with(2, says);
+        outcome.says("supported is SELECT");
+    }
+    // As deep as it is long: a chain of conditions must not end the program.
+    let chain = vec!["gender = 'F'"; 5000].join(" OR ");
+    assert_eq!(ask(&bed, &format!("SELECT COUNT(*) FROM e WHERE {chain}"))["rows"], json!(6));
+    let nested = format!("{}1 = 1{}", "(".repeat(3000), ")".repeat(3000));
+    bed.run(&["query", "out", &format!("SELECT COUNT(*) FROM e WHERE {nested}")]).fails_with(2, "recursion");
+    bed.run(&["query", "table.csv", "SELECT COUNT(*) FROM e"]).fails_with(2, "table.csv");
+}
+
+#[test]
+fn tampering_is_seen() {
+    let caught = |name: &str, from: &str, to: &str, says: &str| {
+        let bed = released("groups = { zipcode = 2 }");
+        bed.edit(name, from, to);
+        verify(&bed).fails_with(1, says);
+        let json = bed.run(&["verify", "out", "--policy", "policy.toml", "--json"]).fails_with(1, says).json();
+        assert_eq!(json["satisfied"], json!(false));
+    };
+    caught("out/sensitive.csv", "911**,30000\n", "911**,40000\n", "definition 3.2");
+    caught("out/sensitive.csv", "912**,30000-40000\n", "912**,30000\n", "definition 3.2");
+    caught("out/sensitive.csv", "911**,30000\n", "", "only 3 subdomains");
+    caught("out/sensitive.csv", "911**,30000\n", "911**,35000\n", "no node");
+    caught("out/sensitive.csv", "911**,60000\n", "911**,60000\n911**,30000-60000\n", "more fakes");
+    caught("out/bounds.csv", "912**,3,110000", "912**,3,120000", "bounds.csv does not follow");
+    caught("out/records.csv", "91110,F,911**", "91110,F,912**", "records");
+    caught("out/records.csv", "91110,F,911**", "91210,F,911**", "has records of `912**`");
+    caught("out/groups.csv", "911**,911**,1,4,4", "911**,911**,1,5,4", "says 5 records");
+    caught("out/hierarchy.csv", "1,30000-40000,30000-60000,1", "1,30000-40000,30000-60000,2", "weights");
+    caught("out/hierarchy.csv", "1,30000-60000,,1,30000", "1,30000-60000,,1,20000", "ends");
+}
+
+#[test]
+fn the_original_shows_what_the_folder_cannot() {
+    let bed = released("groups = { zipcode = 2 }");
+    // Four times 60 in the third area were three: still a private release, and not of this table.
+    bed.edit("table.csv", "Jason,91310,M,40000", "Jason,91310,M,60000");
+    verify(&bed).ok();
+    verify_with_original(&bed).fails_with(1, "definition 3.1");
+    bed.edit("table.csv", "Jason,91310,M,60000", "Jason,91311,M,40000");
+    verify_with_original(&bed).fails_with(1, "not those of the table");
+}
+
+#[test]
+fn targets_of_every_kind() {
+    for target in [
+        "target = \"source\"",
+        "target = { kind = \"source\", of = \"group\" }",
+        "target = { kind = \"uniform\", of = \"group\" }",
+        "target = \"normal\"",
+        "target = { kind = \"normal\", mean = 50000, deviation = 10000 }",
+        "target = { kind = \"zipf\", s = 0.5 }",
+        "target = \"weights.csv\"",
+        "target = \"uniform\"\ntargets = { \"912**\" = \"weights.csv\", \"913**\" = { kind = \"zipf\" } }",
+        "target = \"uniform\"\ndomain = [29999, 60001]",
+        "target = \"source\"\nrounding = \"10%\"\nalgorithm = \"qi-sa\"",
+        "target = \"uniform\"\narity = 3\nfakes = \"50%\"\nalgorithm = \"qi-sa\"",
+    ] {
+        let bed = employees("groups = { zipcode = 2 }");
+        bed.file("weights.csv", "value,weight\n30000,1/4\n40000,0.25\n50000.0,1\n60000,2\n70000,0\n80000,1\n");
+        bed.edit("policy.toml", "target = \"uniform\"", target);
+        anonymize(&bed).ok();
+        verify(&bed).ok();
+        verify_with_original(&bed).ok();
+        // The true sums of each area lie inside.
+        for (area, truth) in [("911%", 180_000.0), ("912%", 120_000.0), ("913%", 220_000.0)] {
+            let answer = ask(&bed, &format!("SELECT SUM(salary) FROM e WHERE zipcode LIKE '{area}'"));
+            let (lower, upper) = (answer["lower"].as_f64().unwrap(), answer["upper"].as_f64().unwrap());
+            assert!(lower <= truth && truth <= upper, "{target} {area}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn categories_with_a_hierarchy() {
+    let bed = employees("");
+    bed.edit("policy.toml", "type = \"integer\"", "type = \"text\"\nhierarchy = \"levels.csv\"");
+    bed.file("levels.csv", "30000;low;any\n40000;low;any\n50000;high;any\n60000;high;any\n");
+    let report = anonymize(&bed).ok().json();
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
+    // 2, 3, 2 and 4 of eleven: two of each value, and what is left over in "high" and at the top.
+    let sensitive = lines(&bed, "out/sensitive.csv");
+    let count = |value: &str| sensitive.iter().filter(|line| line.ends_with(&format!(",{value}"))).count();
+    assert_eq!((count("30000"), count("60000"), count("low"), count("high"), count("any")), (2, 2, 1, 1, 1));
+    // The range of a subdomain is the number of its values (footnote 3).
+    assert_eq!(report["distribution"]["sum-of-ranges"], json!(8.0 + 2.0 + 2.0 + 4.0));
+    assert_eq!(ask(&bed, "SELECT COUNT(salary) FROM e")["rows"], json!(11));
+    bed.run(&["query", "out", "SELECT AVG(salary) FROM e"]).fails_with(2, "needs numbers");
+}
+
+/// "We may first use any basic k-anonymity algorithm, then for each group …" (section 1).
+#[test]
+fn quasi_identifiers_may_be_generalized_first() {
+    for algorithm in ["auto", "incognito", "mondrian"] {
+        let bed = employees("");
+        bed.edit("policy.toml", "[privacy.distribution]", "[privacy]\nk = 3\n\n[privacy.distribution]");
+        let search = format!("\n[search]\nalgorithm = \"{algorithm}\"\nregions = \"cover\"\n");
+        let search = if algorithm == "mondrian" { search } else { search.replace("regions = \"cover\"\n", "") };
+        bed.file("policy.toml", bed.read("policy.toml") + &search);
+        let report = anonymize(&bed).ok().json();
+        assert!(report["smallest-class"].as_u64().unwrap() >= 3, "{report}");
+        assert_eq!(report["groups"], report["classes"], "each class is a group");
+        assert_eq!(report["privacy"].as_array().unwrap().len(), 2);
+        verify(&bed).ok();
+        verify_with_original(&bed).ok();
+        assert_eq!(ask(&bed, "SELECT COUNT(*) FROM e")["rows"], report["released"]);
+        // The records do not keep k = 6 as well.
+        bed.run(&["verify", "out", "--policy", "policy.toml", "-k", "12"]).fails_with(1, "k-anonymity");
+    }
+}
+
+#[test]
+fn bad_policies_are_refused() {
+    let refused = |from: &str, to: &str, says: &str| {
+        let bed = employees("groups = { zipcode = 2 }");
+        bed.file("weights.csv", "30000,1\n40000,0\n50000,1\n60000,1\n").file("words.csv", "30000,1\nforty,2\n");
+        bed.edit("policy.toml", from, to);
+        anonymize(&bed).fails_with(2, says);
+        assert!(!bed.exists("out"));
+    };
+    let target = "target = \"uniform\"";
+    refused(target, "target = \"weights.csv\"", "table.csv:3: column `salary`: `40000` occurs in group");
+    refused(target, "target = \"words.csv\"", "words.csv:2: `forty` is not an integer");
+    refused(target, "target = \"unifrom\"", "uniform, source, normal, zipf");
+    refused(target, "target = { kind = \"zipf\", mean = 3 }", "does not go with `zipf`");
+    refused(target, "target = { kind = \"zipf\", s = 0 }", "a number above 0");
+    refused(target, "target = \"uniform\"\nfakes = \"-1\"", "fakes");
+    refused(target, "target = \"uniform\"\nfakes = 1.5e9", "fakes");
+    refused(target, "target = \"uniform\"\narity = 1", "arity");
+    refused(target, "target = \"uniform\"\nrounding = 0", "rounding");
+    refused(target, "target = \"uniform\"\ndomain = [5, 3]", "domain");
+    refused(target, "target = \"uniform\"\nfake = 3", "did you mean `fakes`?");
+    refused("groups = { zipcode = 2 }", "groups = { zipcode = 9 }", "a level from 0 to 5");
+    refused("groups = { zipcode = 2 }", "groups = [\"name\"]", "columns of the table that are released");
+    refused("groups = { zipcode = 2 }", "groups = [\"salary\"]", "columns of the table that are released");
+    refused("attribute = \"salary\"", "attribute = \"salry\"", "did you mean `salary`?");
+    refused("attribute = \"salary\"", "attribute = \"gender\"", "not `sensitive`");
+    refused("role = \"quasi-identifier\"\n\n", "role = \"sensitive\"\n\n", "gender` is sensitive too");
+    let bed = employees("groups = { zipcode = 2 }");
+    bed.edit("table.csv", "Bob,91110,M,40000", "Bob,91110,M,");
+    anonymize(&bed).fails_with(2, "table.csv:3: column `salary`: `` missing");
+    // Whatever is not a folder for it cannot keep a distribution.
+    let bed = employees("groups = { zipcode = 2 }");
+    bed.run(&["verify", "table.csv", "--policy", "policy.toml"]).fails_with(2, "folder");
+    bed.file("out/mine.txt", "keep");
+    anonymize(&bed).fails_with(2, "exists already");
+    assert_eq!(bed.read("out/mine.txt"), "keep");
+}
+
+#[test]
+fn a_column_of_group_names_may_be_called_group() {
+    let bed = employees("groups = [\"group\"]");
+    bed.file("table.csv", bed.read("table.csv").replace("zipcode", "group"));
+    bed.edit("policy.toml", "[attributes.zipcode]", "[attributes.group]");
+    anonymize(&bed).ok();
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
+    assert_eq!(lines(&bed, "out/records.csv")[0], "gender,group");
+    let bed = employees("groups = [\"gender\"]");
+    bed.file("table.csv", bed.read("table.csv").replace("zipcode", "group"));
+    bed.edit("policy.toml", "[attributes.zipcode]", "[attributes.group]");
+    anonymize(&bed).fails_with(2, "rename yours");
+}
+
+#[test]
+fn the_same_bytes_for_any_number_of_threads_and_order_of_rows() {
+    let bed = released("groups = { zipcode = 2 }\nfakes = 2\nalgorithm = \"qi-sa\"");
+    let files = ["records.csv", "sensitive.csv", "bounds.csv", "groups.csv", "hierarchy.csv", "queries.sql"];
+    let first: Vec<String> = files.iter().map(|name| bed.read(&format!("out/{name}"))).collect();
+    let table = bed.read("table.csv");
+    let (header, rows) = table.split_once('\n').unwrap();
+    let mut rows: Vec<&str> = rows.lines().collect();
+    rows.reverse();
+    bed.file("table.csv", format!("{header}\n{}\n", rows.join("\n")));
+    bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out/", "--threads", "1"]).ok();
+    for (name, first) in files.iter().zip(first) {
+        assert_eq!(bed.read(&format!("out/{name}")), first, "{name}");
+    }
+    assert!(bed.names().iter().all(|name| !name.contains("draft")), "{:?}", bed.names());
+}

@@ -1,0 +1,277 @@
+//! The key `distribution`: what was typed, read and checked.
+
+use super::Algorithm;
+use super::file::{Entry, Section};
+use crate::error::{Error, Place, Result};
+use crate::ratio::Ratio;
+use crate::search::buckets::Fakes;
+use crate::source::read_records;
+use std::path::{Path, PathBuf};
+use toml::de::DeValue;
+
+/// Whose values a target is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Of {
+    /// The whole table's.
+    Table,
+    /// The group's own.
+    Group,
+}
+
+/// A target distribution as it was asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TargetForm {
+    /// Every value of the domain alike.
+    Uniform,
+    /// As often as the values occur.
+    Source,
+    /// The normal distribution.
+    Normal {
+        /// Its mean; that of the values where absent.
+        mean: Option<f64>,
+        /// Its standard deviation; that of the values where absent.
+        deviation: Option<f64>,
+    },
+    /// The value of rank k has weight 1 / k^s.
+    Zipf {
+        /// How skewed it is.
+        s: f64,
+    },
+    /// Weights by value.
+    File {
+        /// Where they stand.
+        file: PathBuf,
+        /// Line, value and weight.
+        weights: Vec<(u64, String, Ratio)>,
+    },
+}
+
+/// A target and what it is about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetAsked {
+    /// The distribution.
+    pub form: TargetForm,
+    /// Whose values.
+    pub of: Of,
+}
+
+impl TargetAsked {
+    /// What it is called in a report.
+    pub fn name(&self) -> String {
+        match &self.form {
+            TargetForm::Uniform => "uniform".into(),
+            TargetForm::Source => "source".into(),
+            TargetForm::Normal { .. } => "normal".into(),
+            TargetForm::Zipf { .. } => "zipf".into(),
+            TargetForm::File { file, .. } => {
+                file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
+            }
+        }
+    }
+}
+
+/// A distribution that a sensitive attribute must seem to be drawn from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DistributionAsked {
+    /// The sensitive attribute.
+    pub attribute: String,
+    /// The target of groups that have none of their own.
+    pub target: TargetAsked,
+    /// Targets of groups by their names.
+    pub targets: Vec<(String, TargetAsked)>,
+    /// The columns whose values make the groups, each at a level of its hierarchy.
+    pub groups: Vec<(String, usize)>,
+    /// How many fakes a group may take.
+    pub fakes: Fakes,
+    /// SA-only or QI-SA, if it is said here.
+    pub algorithm: Option<Algorithm>,
+    /// Children of a node where the attribute has no hierarchy.
+    pub arity: u32,
+    /// The least and the greatest whole number of the domain.
+    pub domain: Option<(i64, i64)>,
+    /// How far the share of a node may be from the target's; `None`: exact, or 1 % for real weights.
+    pub rounding: Option<Ratio>,
+}
+
+impl DistributionAsked {
+    /// The files that it names.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        let all = std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target));
+        all.filter_map(|target| match &target.form {
+            TargetForm::File { file, .. } => Some(file.as_path()),
+            _ => None,
+        })
+    }
+
+    /// The target of a group.
+    pub fn target_of(&self, group: &str) -> &TargetAsked {
+        self.targets.iter().find(|(name, _)| name == group).map_or(&self.target, |(_, target)| target)
+    }
+}
+
+pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
+    let section = entry.table(Some("privacy.distribution"))?;
+    let target = target(section.required("target")?)?;
+    let mut targets = Vec::new();
+    if let Some(entry) = section.get("targets") {
+        for (name, entry) in entry.table(None)?.entries {
+            targets.push((name.to_string(), self::target(&entry)?));
+        }
+    }
+    let names = [("sa-only", Algorithm::SaOnly), ("qi-sa", Algorithm::QiSa)];
+    let arity = match section.get("arity") {
+        None => 2,
+        Some(entry) => {
+            let expected = "a whole number from 2 to 1000";
+            let arity = entry.whole(expected)?;
+            if (2..=1000).contains(&arity) { arity as u32 } else { return Err(entry.wrong(expected)) }
+        }
+    };
+    let rounding = match section.get("rounding") {
+        None => None,
+        Some(entry) => {
+            let expected = "a share above 0 and at most 0.5, such as \"1%\"";
+            let share = entry.ratio(expected)?;
+            // Smaller ones would ask for weights of millions, which no group can follow.
+            let fits = share.to_f64() >= 1e-6 && share.to_f64() <= 0.5;
+            if fits { Some(share) } else { return Err(entry.wrong(expected)) }
+        }
+    };
+    Ok(DistributionAsked {
+        attribute: section.required("attribute")?.str()?.to_string(),
+        target,
+        targets,
+        groups: section.get("groups").map_or(Ok(Vec::new()), groups)?,
+        fakes: section.get("fakes").map_or(Ok(Fakes::Number(0)), fakes)?,
+        algorithm: section.get("algorithm").map(|entry| entry.choice(names.into_iter())).transpose()?,
+        arity,
+        domain: section.get("domain").map(domain).transpose()?,
+        rounding,
+    })
+}
+
+fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
+    let found: Vec<(String, usize)> = match entry.value {
+        DeValue::Table(_) => {
+            let level = |(name, entry): (&str, Entry<'_>)| {
+                Ok((name.to_string(), entry.whole("a level: a whole number from 0")? as usize))
+            };
+            entry.table(None)?.entries.into_iter().map(level).collect::<Result<_>>()?
+        }
+        DeValue::String(name) => vec![(name.to_string(), 0)],
+        _ => entry.texts()?.into_iter().map(|name| (name, 0)).collect(),
+    };
+    let repeated = (1..found.len()).any(|at| found[..at].iter().any(|(name, _)| *name == found[at].0));
+    if repeated { Err(entry.wrong("each column once")) } else { Ok(found) }
+}
+
+fn fakes(entry: &Entry<'_>) -> Result<Fakes> {
+    let expected = "a whole number, or a share such as \"5%\"";
+    let number = entry.ratio(expected)?;
+    let is_share = match entry.value {
+        DeValue::String(text) => text.contains(['%', '/', '.']),
+        DeValue::Float(_) => true,
+        _ => false,
+    };
+    match is_share {
+        true if number <= Ratio::whole(10) => Ok(Fakes::Share(number)),
+        false if number.denominator() == 1 && number.numerator() <= 1_000_000 => {
+            Ok(Fakes::Number(number.numerator() as u32))
+        }
+        _ => Err(entry.wrong(expected)),
+    }
+}
+
+/// The most values that a stated domain may have: each is a leaf of a tree in memory.
+const MOST_VALUES: i64 = 1 << 24;
+
+fn domain(entry: &Entry<'_>) -> Result<(i64, i64)> {
+    let expected = "[from, to], two whole numbers at most 16,777,215 apart";
+    let ends = entry.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
+    match ends[..] {
+        [from, to] if from.fract() == 0.0 && to.fract() == 0.0 && from.abs().max(to.abs()) < 9e15 => {
+            let (from, to) = (from as i64, to as i64);
+            if from <= to && to - from < MOST_VALUES { Ok((from, to)) } else { Err(entry.wrong(expected)) }
+        }
+        _ => Err(entry.wrong(expected)),
+    }
+}
+
+fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
+    let kinds = ["uniform", "source", "normal", "zipf"];
+    let plain = |kind: &str| match kind {
+        "uniform" => Some(TargetForm::Uniform),
+        "source" => Some(TargetForm::Source),
+        "normal" => Some(TargetForm::Normal { mean: None, deviation: None }),
+        "zipf" => Some(TargetForm::Zipf { s: 1.0 }),
+        _ => None,
+    };
+    if let DeValue::String(text) = entry.value {
+        let form = plain(text).map_or_else(|| weights(entry, text), Ok)?;
+        return Ok(TargetAsked { form, of: Of::Table });
+    }
+    let section = entry.table(Some("privacy.distribution.target"))?;
+    let kind = section.required("kind")?.choice(kinds.into_iter().map(|kind| (kind, kind)))?;
+    let belongs = |key: &str| match key {
+        "mean" | "deviation" => kind == "normal",
+        "s" => kind == "zipf",
+        _ => true,
+    };
+    if let Some((_, stray)) = section.entries.iter().find(|(key, _)| !belongs(key)) {
+        return Err(stray.wrong(format!("nothing: it does not go with `{kind}`")));
+    }
+    let form = match kind {
+        "normal" => TargetForm::Normal {
+            mean: section.get("mean").map(Entry::number).transpose()?.filter(|mean| mean.is_finite()),
+            deviation: above_zero(&section, "deviation")?,
+        },
+        "zipf" => TargetForm::Zipf { s: above_zero(&section, "s")?.unwrap_or(1.0) },
+        kind => plain(kind).unwrap_or(TargetForm::Uniform),
+    };
+    let of = [("table", Of::Table), ("group", Of::Group)];
+    let of = section.get("of").map_or(Ok(Of::Table), |entry| entry.choice(of.into_iter()))?;
+    Ok(TargetAsked { form, of })
+}
+
+fn above_zero(section: &Section<'_>, name: &str) -> Result<Option<f64>> {
+    let Some(entry) = section.get(name) else { return Ok(None) };
+    let number = entry.number()?;
+    if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(entry.wrong("a number above 0")) }
+}
+
+/// A CSV `value,weight`, with or without a header.
+fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
+    let file = entry.text.file.parent().unwrap_or(Path::new("")).join(path);
+    let records = read_records(&file).map_err(|error| match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            entry.wrong("uniform, source, normal, zipf, or the path of a CSV `value,weight` that exists")
+        }
+        error => error,
+    })?;
+    let mut weights: Vec<(u64, String, Ratio)> = Vec::with_capacity(records.len());
+    for (at, (line, record)) in records.into_iter().enumerate() {
+        let place = || Place::file(&file).line(line);
+        let wrong = |value: String, expected: &'static str| Error::BadParameter {
+            place: Some(place()),
+            key: "weight".into(),
+            value,
+            expected: expected.into(),
+        };
+        let [value, weight] = <[String; 2]>::try_from(record).map_err(|record| Error::RaggedRow {
+            place: place(),
+            expected: 2,
+            found: record.len(),
+        })?;
+        match weight.parse::<Ratio>() {
+            Ok(weight) => weights.push((line, value, weight)),
+            // The first line may name the columns.
+            Err(_) if at == 0 => {}
+            Err(_) => return Err(wrong(weight, "a number from 0: 3, 0.25 or 1/4")),
+        }
+    }
+    if weights.iter().all(|(_, _, weight)| weight.numerator() == 0) {
+        let missing = format!("{}: no value has a weight above 0", file.display());
+        return Err(Error::Incomplete { file: entry.text.file.to_path_buf(), missing });
+    }
+    Ok(TargetForm::File { file, weights })
+}

@@ -1,0 +1,25 @@
+//! What can be answered from a release?
+//!
+//! A distribution release has records with exact quasi-identifiers and, apart from them, the subdomains of each group.
+//! Which records a query selects is known; which subdomains are theirs is not. [`bounds`] gives the least and the greatest
+//! answer of all worlds that fit the release (Koudas et al. 2009, section 3.3); [`sql`] reads what is asked,
+//! [`condition`] selects.
+
+pub mod bounds;
+pub mod condition;
+pub mod sql;
+
+pub use bounds::{Aggregate, Answer, Ends, Exact};
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    /// Of the sensitive attribute.
+    pub aggregate: Aggregate,
+    /// Of which records; its columns are positions in `used`.
+    pub condition: condition::Condition,
+    /// Apart for each value of these columns, positions in `used`.
+    pub by: Vec<usize>,
+    /// The columns that are named, as the records number them.
+    pub used: Vec<usize>,
+}

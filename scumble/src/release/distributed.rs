@@ -1,0 +1,331 @@
+//! A distribution release as it lies in its folder: targets, groups, subdomains.
+//!
+//! | file | columns |
+//! |---|---|
+//! | `records.csv` | what is released of each record, and its `group` |
+//! | `sensitive.csv` | `group,value`: the subdomains, in an order that says nothing about the records |
+//! | `bounds.csv` | `group,selected,…`: the auxiliary table of section 3.3 |
+//! | `groups.csv` | `group,part_of,target,records,subdomains` |
+//! | `hierarchy.csv` | `target,value,parent,weight,lower,upper`: the privacy-annotated hierarchies, parents first |
+//!
+//! What is read here is judged here too, with nothing of the search.
+
+use crate::error::{Error, Result, quoted};
+use crate::source::{Format, Source, encode};
+use crate::table::{Data, Decimals, Dictionary, Role, Table, Tallies};
+use std::collections::{BinaryHeap, HashMap};
+use std::path::Path;
+
+/// A privacy-annotated hierarchy as it was read.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    /// The nodes by their labels.
+    pub index: HashMap<String, u32>,
+    /// What each node is called; parents stand before their children.
+    pub labels: Vec<String>,
+    /// The node above; the root's is itself.
+    pub parents: Vec<u32>,
+    /// The weight of the edge above.
+    pub weights: Vec<u64>,
+    /// The least and the greatest value of each node as numbers; empty for categories.
+    pub ends: Vec<(i64, i64)>,
+    /// The leaves below each node, counted in order.
+    pub leaves: Vec<(u32, u32)>,
+}
+
+/// A group as it was read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadGroup {
+    /// Its name.
+    pub name: String,
+    /// The owner's group that it is a part of.
+    pub part_of: String,
+    /// The number of its target's tree.
+    pub tree: usize,
+    /// How many records it has.
+    pub records: u64,
+    /// Nodes of its tree with copies.
+    pub subdomains: Vec<(u32, u32)>,
+}
+
+impl ReadGroup {
+    /// How many subdomains there are.
+    pub fn len(&self) -> u64 {
+        self.subdomains.iter().map(|(_, copies)| u64::from(*copies)).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.subdomains.is_empty()
+    }
+}
+
+/// A distribution release, all but its records.
+#[derive(Clone, Debug, Default)]
+pub struct Distributed {
+    /// The targets' trees.
+    pub trees: Vec<Tree>,
+    /// The groups, in the order of `groups.csv`.
+    pub groups: Vec<ReadGroup>,
+    /// The number of decimals of all ends; `None` for categories.
+    pub scale: Option<u32>,
+}
+
+/// Reads a file of the folder, every column coded. What is not as it should be is a mismatch of the release.
+pub fn read_coded(folder: &Path, name: &str, columns: &[&str]) -> Result<Table> {
+    let file = folder.join(name);
+    let source = Source::open(&file, Format::Csv(Some(b',')))?;
+    let names: Vec<&str> = source.names().collect();
+    if !columns.is_empty() && names != columns {
+        let problem = format!("its columns are not {}", columns.join(","));
+        return Err(Error::Mismatch { file, problem });
+    }
+    let roles = vec![Role::Target; names.len()];
+    encode(source, &roles)
+}
+
+/// The values of a coded column, row by row.
+fn column(table: &Table, column: usize) -> (&Dictionary, &[u32]) {
+    match &table.columns[column].data {
+        Data::Coded { dictionary, codes, .. } => (dictionary, codes),
+        _ => unreachable!("every column was read as coded"),
+    }
+}
+
+impl Distributed {
+    /// Reads the folder's targets, groups and subdomains.
+    pub fn read(folder: &Path) -> Result<Distributed> {
+        let (trees, names, scale) = read_trees(folder)?;
+        let mut groups = read_groups(folder, &names)?;
+        let index: HashMap<String, u32> = (0..).zip(&groups).map(|(at, group)| (group.name.clone(), at)).collect();
+        let table = read_coded(folder, "sensitive.csv", &["group", "value"])?;
+        let wrong = |problem: String| Error::Mismatch { file: folder.join("sensitive.csv"), problem };
+        let (group_names, group_codes) = column(&table, 0);
+        let (values, value_codes) = column(&table, 1);
+        let tallies = Tallies::count(group_names.len(), group_codes, value_codes);
+        for code in 0..group_names.len() as u32 {
+            let name = group_names.value(code);
+            let at = *index.get(name).ok_or_else(|| wrong(format!("group {} is not in groups.csv", quoted(name))))?;
+            let group = &mut groups[at as usize];
+            for (value, copies) in tallies.group(code as usize) {
+                let label = values.value(*value);
+                let node = trees[group.tree].index.get(label);
+                let node = node.ok_or_else(|| {
+                    wrong(format!("{} of group {} is no node of its target", quoted(label), quoted(name)))
+                })?;
+                group.subdomains.push((*node, *copies));
+            }
+        }
+        Ok(Distributed { trees, groups, scale })
+    }
+
+    /// The ends of a group's subdomains: lower, upper, copies. Nothing for categories.
+    pub fn ends(&self, group: &ReadGroup) -> impl Iterator<Item = (i64, i64, u32)> + Clone {
+        let ends = &self.trees[group.tree].ends;
+        let known = if self.scale.is_some() { &group.subdomains[..] } else { &[] };
+        known.iter().map(move |(node, copies)| {
+            let (lower, upper) = ends[*node as usize];
+            (lower, upper, *copies)
+        })
+    }
+}
+
+type Trees = (Vec<Tree>, HashMap<String, usize>, Option<u32>);
+
+fn read_trees(folder: &Path) -> Result<Trees> {
+    let file = folder.join("hierarchy.csv");
+    let table = read_coded(folder, "hierarchy.csv", &["target", "value", "parent", "weight", "lower", "upper"])?;
+    let wrong =
+        |row: usize, problem: &str| Error::Mismatch { file: file.clone(), problem: format!("row {row}: {problem}") };
+    let columns: Vec<(&Dictionary, &[u32])> = (0..6).map(|at| column(&table, at)).collect();
+    let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
+    let rows = table.rows() as usize;
+    // Either every node has ends or none has.
+    let numeric = columns[4].0.values().chain(columns[5].0.values()).any(|end| !end.is_empty());
+    let (mut lower, mut upper, mut scale) = (Vec::new(), Vec::new(), None);
+    if numeric {
+        let all = Decimals::read((0..2 * rows).map(|at| text(4 + at / rows, at % rows)));
+        let all = all.map_err(|at| wrong(at % rows, "an end that is not a number"))?;
+        (lower, upper) = (all.units[..rows].to_vec(), all.units[rows..].to_vec());
+        scale = Some(all.scale);
+    }
+    let (mut trees, mut names): (Vec<Tree>, HashMap<String, usize>) = (Vec::new(), HashMap::new());
+    for row in 0..rows {
+        let next = trees.len();
+        let at = *names.entry(text(0, row).to_string()).or_insert(next);
+        if at == next {
+            trees.push(Tree::default());
+        }
+        let tree = &mut trees[at];
+        let node = tree.labels.len() as u32;
+        let parent = match (node, text(2, row)) {
+            (0, "") => 0,
+            (0, _) => return Err(wrong(row, "the first node of a target is its root and has no parent")),
+            (_, parent) => *tree.index.get(parent).ok_or_else(|| wrong(row, "its parent does not stand before it"))?,
+        };
+        let weight = text(3, row).parse::<u64>().ok().filter(|weight| *weight > 0);
+        tree.weights.push(weight.ok_or_else(|| wrong(row, "its weight is not a whole number above 0"))?);
+        if tree.index.insert(text(1, row).to_string(), node).is_some() {
+            return Err(wrong(row, "its value stands twice in one target"));
+        }
+        tree.labels.push(text(1, row).to_string());
+        tree.parents.push(parent);
+        if numeric {
+            tree.ends.push((lower[row], upper[row]));
+        }
+    }
+    for tree in &mut trees {
+        tree.count_leaves();
+        if !tree.ends_fit() {
+            return Err(wrong(0, "the ends of a node are not those of its values"));
+        }
+    }
+    Ok((trees, names, scale))
+}
+
+fn read_groups(folder: &Path, targets: &HashMap<String, usize>) -> Result<Vec<ReadGroup>> {
+    let table = read_coded(folder, "groups.csv", &["group", "part_of", "target", "records", "subdomains"])?;
+    let wrong = |problem: String| Error::Mismatch { file: folder.join("groups.csv"), problem };
+    let columns: Vec<(&Dictionary, &[u32])> = (0..4).map(|at| column(&table, at)).collect();
+    let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
+    let mut groups = Vec::with_capacity(table.rows() as usize);
+    let mut seen = std::collections::HashSet::new();
+    for row in 0..table.rows() as usize {
+        let name = text(0, row);
+        if !seen.insert(columns[0].1[row]) {
+            return Err(wrong(format!("group {} stands twice", quoted(name))));
+        }
+        groups.push(ReadGroup {
+            name: name.to_string(),
+            part_of: text(1, row).to_string(),
+            tree: *targets
+                .get(text(2, row))
+                .ok_or_else(|| wrong(format!("no such target: {}", quoted(text(2, row)))))?,
+            records: text(3, row).parse().map_err(|_| wrong(format!("records of {}", quoted(name))))?,
+            subdomains: Vec::new(),
+        });
+    }
+    Ok(groups)
+}
+
+impl Tree {
+    /// Numbers the leaves below each node, children in the order in which they stand.
+    fn count_leaves(&mut self) {
+        let nodes = self.labels.len();
+        let mut below = vec![0u32; nodes];
+        let mut has_children = vec![false; nodes];
+        (1..nodes).for_each(|node| has_children[self.parents[node] as usize] = true);
+        for node in (0..nodes).rev() {
+            below[node] += u32::from(!has_children[node]);
+            if node > 0 {
+                below[self.parents[node] as usize] += below[node];
+            }
+        }
+        self.leaves = vec![(0, 0); nodes];
+        let mut next = vec![0u32; nodes];
+        for node in 0..nodes {
+            let start = if node == 0 { 0 } else { next[self.parents[node] as usize] };
+            self.leaves[node] = (start, start + below[node]);
+            next[node] = start;
+            if node > 0 {
+                next[self.parents[node] as usize] += below[node];
+            }
+        }
+    }
+
+    /// The nodes that are leaves, in order.
+    pub fn leaf_nodes(&self) -> Vec<u32> {
+        let mut found = vec![0; self.leaves.first().map_or(0, |(_, end)| *end as usize)];
+        let mut inner = vec![false; self.labels.len()];
+        (1..self.labels.len()).for_each(|node| inner[self.parents[node] as usize] = true);
+        for node in (0..self.labels.len()).filter(|node| !inner[*node]) {
+            found[self.leaves[node].0 as usize] = node as u32;
+        }
+        found
+    }
+
+    /// Whether the values of the leaves ascend, and the ends of every node are its first and last leaf's.
+    fn ends_fit(&self) -> bool {
+        if self.ends.is_empty() {
+            return true;
+        }
+        let leaves: Vec<(i64, i64)> = self.leaf_nodes().iter().map(|node| self.ends[*node as usize]).collect();
+        let points = leaves.iter().all(|(lower, upper)| lower == upper);
+        let ascending = leaves.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let spans = |(ends, (from, to)): (&(i64, i64), &(u32, u32))| {
+            *ends == (leaves[*from as usize].0, leaves[*to as usize - 1].1)
+        };
+        points && ascending && self.ends.iter().zip(&self.leaves).all(spans)
+    }
+
+    /// The range of a node: the difference of its ends, or the number of its values.
+    pub fn range(&self, node: u32) -> u64 {
+        match self.ends.get(node as usize) {
+            Some((lower, upper)) => upper.abs_diff(*lower),
+            None => u64::from(self.leaves[node as usize].1 - self.leaves[node as usize].0),
+        }
+    }
+
+    /// Definition 3.2, exactly: whether these subdomains look drawn from the target. A node whose children do not hold
+    /// subdomains in proportion to their weights is returned.
+    ///
+    /// The definition asks P(t) = 1/n Σ P(t | Dᵢ) of every value t. Summed over the values of a child C of the root, with n₀
+    /// copies of the root itself, it says n·P(C) = n₀·P(C) + (subdomains inside C): what does not stay at the root is
+    /// divided by the weights. The copies of the root contribute the same multiple of P(t) to every t, so the same holds
+    /// inside each child, and so on downwards; and proportions at every node give the definition back.
+    pub fn torn(&self, subdomains: &[(u32, u32)]) -> Option<u32> {
+        let nodes = self.labels.len();
+        let mut inside = vec![0u64; nodes];
+        for (node, copies) in subdomains {
+            inside[*node as usize] += u64::from(*copies);
+        }
+        let mut below = vec![0u64; nodes];
+        let mut unit = vec![0u64; nodes];
+        for node in (1..nodes).rev() {
+            let parent = self.parents[node] as usize;
+            inside[parent] += inside[node];
+            below[parent] += inside[node];
+            unit[parent] += self.weights[node];
+        }
+        let fits = |node: &usize| {
+            let parent = self.parents[*node] as usize;
+            u128::from(inside[*node]) * u128::from(unit[parent])
+                == u128::from(below[parent]) * u128::from(self.weights[*node])
+        };
+        (1..nodes).find(|node| !fits(node)).map(|node| self.parents[node])
+    }
+
+    /// Definition 3.1: whether some one-to-one mapping gives every value, a leaf with a count, a subdomain that has it. Values
+    /// ascend; each takes, of the subdomains that have begun, the one that ends first.
+    pub fn is_generalization(&self, values: &[(u32, u32)], subdomains: &[(u32, u32)]) -> bool {
+        let mut coming: Vec<(u32, u32, u32)> = subdomains
+            .iter()
+            .map(|(node, copies)| {
+                let (start, end) = self.leaves[*node as usize];
+                (start, end, *copies)
+            })
+            .collect();
+        coming.sort_unstable_by(|a, b| b.cmp(a));
+        // Ends, the first on top, with copies left.
+        let mut open: BinaryHeap<std::cmp::Reverse<(u32, u32)>> = BinaryHeap::new();
+        for (leaf, count) in values {
+            while coming.last().is_some_and(|(start, ..)| start <= leaf) {
+                let (_, end, copies) = coming.pop().unwrap_or_default();
+                open.push(std::cmp::Reverse((end, copies)));
+            }
+            let mut left = *count;
+            while left > 0 {
+                let Some(std::cmp::Reverse((end, copies))) = open.pop() else { return false };
+                if end <= *leaf {
+                    continue;
+                }
+                let taken = copies.min(left);
+                left -= taken;
+                if copies > taken {
+                    open.push(std::cmp::Reverse((end, copies - taken)));
+                }
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,13 @@
+//! SA-only: each group of the owner is one bucket.
+//!
+//! Koudas et al. 2009, section 4.2. The sum of ranges is the least for whole groups; a query that selects few rows of a large
+//! group gets wide bounds.
+
+use super::{Distributed, Problem};
+
+/// Fills a bucket for each group.
+pub fn search(problem: &Problem<'_>) -> Distributed {
+    let part_of: Vec<u32> = (0..problem.target_of.len() as u32).collect();
+    let buckets = problem.fill(problem.groups, &part_of);
+    Distributed { groups: problem.groups.to_vec(), part_of, buckets }
+}
