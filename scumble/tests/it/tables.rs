@@ -146,7 +146,7 @@ impl Domain {
     /// Texts of two letters, of which the last is masked first.
     fn mask() -> Domain {
         let pairs = ["aa", "ab", "ac", "ba", "bb", "ca"].map(|text| (text.to_string(), text));
-        let path = |text: &str| vec![text.to_string(), format!("{}*", &text[..1]), "**".into()];
+        let path = |text: &str| vec![text.to_string(), format!("{}*", &text[..1]), "*".into()];
         let tree = pairs.into_iter().map(|(leaf, text)| (leaf, path(text))).collect();
         Domain { tree, is_fixed: false, stated: Stated::Inline("{ mask = \"right\" }".into()) }
     }
