@@ -118,7 +118,9 @@ fn leaves_by_number(binding: &Binding, dictionary: &Dictionary) -> Vec<u32> {
 /// The leaves of a column in the order of their numbers, where all have one; a missing value comes last.
 fn ascending(binding: &Binding) -> Option<Arc<[u32]>> {
     let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
-    if binding.kind == Type::Text || binding.numbers.len() != present as usize {
+    // Where all values are missing there is no text among them.
+    let is_text = binding.kind == Type::Text && present > 0;
+    if is_text || binding.numbers.len() != present as usize {
         return None;
     }
     let mut order: Vec<u32> = (0..binding.taxonomy.codes()).collect();
