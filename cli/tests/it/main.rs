@@ -8,4 +8,5 @@ mod killed;
 mod partition;
 mod readme;
 mod release;
+mod rothko;
 mod tamper;

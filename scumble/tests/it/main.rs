@@ -8,6 +8,7 @@
 //! | `optimum` | is the optimum the optimum? |
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
+//! | `rothko`, `disk` | is a partition on disk the one in memory, or another that is as good? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
@@ -20,6 +21,7 @@
 mod adult;
 mod brute;
 mod buffers;
+mod disk;
 mod docs;
 mod exact;
 mod fixture;
@@ -31,6 +33,7 @@ mod oracle;
 mod papers;
 mod partition;
 mod recount;
+mod rothko;
 mod said;
 mod suppressed;
 mod tables;
