@@ -344,6 +344,15 @@ pub enum Error {
         /// Bytes that the run holds there.
         held: u64,
     },
+    /// The disk is full, and the release on it not whole.
+    ReleaseFull {
+        /// The release, which does not appear.
+        file: PathBuf,
+        /// Bytes that were written.
+        written: u64,
+        /// About how many more there would have been.
+        missing: u64,
+    },
     /// A file of spilled rows is not what was written.
     SpillDamaged {
         /// The file.
@@ -381,6 +390,7 @@ impl Error {
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
             Error::Interrupted => Kind::Interrupted,
             Error::SpillFull { .. }
+            | Error::ReleaseFull { .. }
             | Error::SpillDamaged { .. }
             | Error::Defect
             | Error::ChangedMeanwhile { .. }
@@ -538,6 +548,11 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "{}: this would overwrite a file of the job itself; choose another name", file.display())
             }
             Error::Exists { file } => write!(f, "{}: it exists already; choose another name", file.display()),
+            Error::ReleaseFull { file, written, missing } => write!(
+                f,
+                "{}: the disk is full after {written} bytes; about {missing} more are needed, or another place",
+                file.display()
+            ),
             Error::SpillFull { folder, needed, free, held } => {
                 write!(f, "{}: the disk is full: ", folder.display())?;
                 match needed.saturating_sub(*free) {

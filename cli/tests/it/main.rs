@@ -9,4 +9,5 @@ mod killed;
 mod partition;
 mod readme;
 mod release;
+mod rothko;
 mod tamper;

@@ -114,7 +114,11 @@ struct Known {
 fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
     let wants_target = policy.search.partitioning.criterion != Criterion::Median;
     let of = |(field, role): (&Arc<Field>, &Role)| {
-        let kind = wide(field.data_type());
+        // As tables in memory have it: sensitive texts and targets keep their short offsets.
+        let kind = match (role, field.data_type()) {
+            (Role::Sensitive | Role::Target, DataType::Utf8) => DataType::Utf8,
+            (_, kind) => wide(kind),
+        };
         match role {
             Role::Identifier => Wanted::Nothing,
             Role::QuasiIdentifier => {
@@ -267,6 +271,10 @@ impl Scan for Input<'_> {
         self.rows
     }
 
+    fn payload_bytes(&self) -> u64 {
+        self.payload_bytes
+    }
+
     fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
         Input::scan(self, each)
     }
@@ -274,6 +282,13 @@ impl Scan for Input<'_> {
 
 /// Anonymizes a table of any size.
 pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+    if options.keep_order {
+        let expected = "an algorithm that has the whole table in memory, to keep its order".to_string();
+        let value = if policy.search.algorithm == Algorithm::RothkoT { "rothko-t" } else { "rothko-s" }.to_string();
+        return Err(
+            Error::BadParameter { place: None, key: "--keep-order with algorithm".into(), value, expected }.into()
+        );
+    }
     let mut begun = begin(input, policy, output, options)?;
     let source = begun.source;
     let roles = begun.roles;
@@ -315,7 +330,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         None => None,
         Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
     };
-    let sink = Background::new(sink, 2);
+    let sink = Background::new(sink.within(limits.bytes as usize / 2), 2);
     let stream = Stream {
         axes: &known.axes,
         style: policy.search.partitioning.style,
@@ -350,26 +365,25 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     };
     machine.happened.scanned = rows;
     let places: Vec<Place> = vec![Place::Whole; known.axes.len()];
-    let input_rows = Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows };
-    let small = rows <= limits.tuples && source.bytes() <= limits.bytes / 8;
-    match by_sample {
-        _ if small => machine.finish(&input_rows, &places, false)?,
+    // Bytes of what travels are sorted as they are: a value takes some more than it has.
+    let payload_bytes = source.unpacked_bytes() * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
+    let input_rows =
+        Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows, payload_bytes };
+    let small = rows <= limits.fitting(&input_rows, known.layout.width());
+    let partitioned = match by_sample {
+        _ if small => machine.finish(&input_rows, &places, false),
         true => {
             let sampling = Sampling { alpha: disk.alpha, naive: disk.naive, seed: disk.seed };
-            rothko_s::partition(&mut machine, &input_rows, drawn, sampling, &places)?;
+            rothko_s::partition(&mut machine, &input_rows, drawn, sampling, &places)
         }
         false => {
             drop(drawn);
-            let stock = machine.gather(&input_rows)?;
-            if rothko_t::partition(&mut machine, stock, &places, false)?.is_some() {
-                let reason = "not even one frequency group fits into memory; allow more of it, or use rothko-s".into();
-                return Err(Error::TooLittleMemory { reason }.into());
-            }
+            by_counts(&mut machine, &input_rows, &places)
         }
-    }
+    };
     let Disk { receiver, happened, .. } = machine;
     let Stream { sink, totals, rules, .. } = receiver;
-    sink.finish()?;
+    partitioned.and_then(|()| sink.finish()).map_err(|error| told_if_full(error, &draft, totals.rows, rows))?;
     rules.map_or(Ok(()), Rules::finish)?;
     let seconds = searching.elapsed().as_secs_f64();
     begun.clock.phase("partition");
@@ -416,6 +430,34 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         phases: Vec::new(),
     };
     conclude(draft, saved, report, begun.clock)
+}
+
+/// Rothko-T, from all rows.
+fn by_counts(machine: &mut Disk<'_, Stream<'_>>, rows: &Input<'_>, places: &[Place]) -> Result<()> {
+    let stock = machine.gather(rows)?;
+    match rothko_t::partition(machine, stock, places, false)? {
+        None => Ok(()),
+        Some(_) => {
+            let reason = "not even one frequency group fits into memory; allow more of it, or use rothko-s".into();
+            Err(Error::TooLittleMemory { reason })
+        }
+    }
+}
+
+/// An error that says how much more space a release would have taken, if it was that of a full disk.
+fn told_if_full(error: Error, draft: &Draft, told: u64, rows: u64) -> Error {
+    let is_full = |source: &std::io::Error| {
+        matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+    };
+    match error {
+        Error::Io { file, source, .. } if file == draft.target() && is_full(&source) => {
+            let written = std::fs::metadata(draft.path()).map_or(0, |found| found.len());
+            // The rows that were told last may not have been written: there may be some more to come than this.
+            let missing = written as f64 * (rows as f64 / told.max(1) as f64) - written as f64;
+            Error::ReleaseFull { file, written, missing: missing as u64 }
+        }
+        other => other,
+    }
 }
 
 /// The columns of the release, and where their values come from.

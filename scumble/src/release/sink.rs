@@ -20,6 +20,8 @@ use std::thread::JoinHandle;
 pub struct Sink {
     target: PathBuf,
     kind: Kind,
+    /// Bytes that a format may gather before it writes them.
+    most_bytes: usize,
 }
 
 enum Kind {
@@ -62,7 +64,12 @@ impl Sink {
             }
             Format::Arrow => Kind::Arrow(Box::new(FileWriter::try_new(file, schema).map_err(failed)?)),
         };
-        Ok(Sink { target: target.to_path_buf(), kind })
+        Ok(Sink { target: target.to_path_buf(), kind, most_bytes: usize::MAX })
+    }
+
+    /// Lets a format gather about so many bytes before it writes them.
+    pub fn within(self, most_bytes: usize) -> Sink {
+        Sink { most_bytes, ..self }
     }
 
     /// Writes more rows.
@@ -70,7 +77,13 @@ impl Sink {
         let target = &self.target;
         match &mut self.kind {
             Kind::Csv { file, delimiter } => write_csv(file, *delimiter, batch, target),
-            Kind::Parquet(writer) => writer.write(batch).map_err(|error| failure(target, error.into())),
+            Kind::Parquet(writer) => {
+                let written = writer.write(batch).and_then(|()| match writer.memory_size() > self.most_bytes {
+                    true => writer.flush(),
+                    false => Ok(()),
+                });
+                written.map_err(|error| failure(target, error.into()))
+            }
             Kind::Arrow(writer) => writer.write(batch).map_err(|error| failure(target, error)),
         }
     }

@@ -11,6 +11,7 @@ use crate::recoding::{Place, Style};
 use crate::search::regions::disk::{Finished, Receiver, Scan, Stock, parts_of};
 use crate::search::regions::mondrian::Grown;
 use crate::search::regions::{Choice, Layout};
+use crate::source::BATCH_BYTES;
 use crate::source::spill::{Records, SpillFolder, SpillWriter};
 use crate::taxonomy::{Axis, Extent};
 use crate::watch::Watch;
@@ -146,7 +147,7 @@ impl Stream<'_> {
         // The region that the next batch begins in.
         let mut first = 0;
         while start < order.len() {
-            let end = (start + BATCH).min(order.len());
+            let end = batch_end(order, start, payload);
             while regions[first].rows.end <= start {
                 first += 1;
             }
@@ -194,6 +195,16 @@ impl Stream<'_> {
         };
         RecordBatch::try_new(self.schema.clone(), self.columns.iter().map(column).collect())
     }
+}
+
+/// Where a batch ends that begins with a row: fewer rows where they are long.
+fn batch_end(order: &[u32], start: usize, payload: &Records) -> usize {
+    let (mut end, mut bytes) = (start, 0);
+    while end < order.len() && end < start + BATCH && bytes < BATCH_BYTES {
+        bytes += payload.payload(order[end] as usize).len();
+        end += 1;
+    }
+    end
 }
 
 /// Orders rows by a hash of what travels with them, equal hashes by the bytes themselves: a function of what is released, as

@@ -215,6 +215,8 @@ pub struct Input<'a> {
     pub wanted: &'a [Wanted],
     /// How many rows a first scan found.
     pub rows: u64,
+    /// About how many bytes travel with them.
+    pub payload_bytes: u64,
 }
 
 impl Input<'_> {

@@ -2,13 +2,14 @@
 
 use super::meter::{Meter, Metered};
 use super::texts::coded_type;
-use super::{BATCH_ROWS, Batch, Batches, Format, Lines};
+use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Format, Lines};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,6 +80,13 @@ impl Reader {
         Ok(Reader { path, kind: Kind::Parquet(file, Box::new(metadata)) })
     }
 
+    /// About how many bytes the values take, where the file tells.
+    pub(super) fn unpacked_bytes(&self) -> Option<u64> {
+        let Kind::Parquet(_, metadata) = &self.kind else { return None };
+        let columns = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
+        Some(columns.map(unpacked).sum::<f64>() as u64)
+    }
+
     pub(super) fn batches(self, wanted: &[bool]) -> Result<Batches> {
         let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
         let path = self.path;
@@ -96,7 +104,8 @@ impl Reader {
             Kind::Parquet(file, metadata) => {
                 let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
                 let mask = ProjectionMask::roots(builder.parquet_schema(), (0..wanted.len()).filter(|c| wanted[*c]));
-                let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+                let rows = batch_rows(builder.metadata(), &mask);
+                let reader = builder.with_projection(mask).with_batch_size(rows).build();
                 Box::new(reader.map_err(|error| broken(error.into()))?)
             }
             Kind::File(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
@@ -121,6 +130,22 @@ impl Reader {
             Err(error) => Some(Err(error)),
         })))
     }
+}
+
+/// The bytes of a column's values. Texts are unpacked from dictionaries; writers that tell how large they are then are
+/// believed.
+fn unpacked(column: &ColumnChunkMetaData) -> f64 {
+    column.uncompressed_size().max(column.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as f64
+}
+
+/// Rows of a batch: fewer where the wanted columns are wide.
+fn batch_rows(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
+    let of_row = |group: &RowGroupMetaData| {
+        let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        columns.map(|(_, column)| unpacked(column)).sum::<f64>() / group.num_rows().max(1) as f64
+    };
+    let widest = metadata.row_groups().iter().map(of_row).fold(1.0, f64::max);
+    ((BATCH_BYTES as f64 / widest) as usize).clamp(64, BATCH_ROWS)
 }
 
 /// Arrow's readers trust a file's own sizes in places, and panic where these are wrong. A damaged file is an error.

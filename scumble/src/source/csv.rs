@@ -4,7 +4,7 @@
 //! error instead of a swallowed rest of the file, and fields go straight into Arrow's columns.
 
 use super::meter::{Meter, Metered};
-use super::{BATCH_ROWS, Batch, Lines};
+use super::{BATCH_BYTES, BATCH_ROWS, Batch, Lines};
 use crate::error::{Error, Place, Result};
 use arrow_array::{ArrayRef, StringArray};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
@@ -246,9 +246,9 @@ impl Batches {
             columns.iter().map(|_| Text { bytes: Vec::new(), offsets: Vec::with_capacity(BATCH_ROWS + 1) }).collect();
         texts.iter_mut().for_each(|text| text.offsets.push(0));
         let mut lines = Vec::with_capacity(BATCH_ROWS);
-        // A batch ends by rows, or by bytes where values are long: Arrow's offsets are 32 bits wide.
+        // A batch ends by rows, or by bytes where values are long: several are in memory at a time.
         let mut bytes = 0usize;
-        while lines.len() < BATCH_ROWS && bytes < 1 << 28 {
+        while lines.len() < BATCH_ROWS && bytes < BATCH_BYTES {
             if !self.records.advance()? {
                 self.done = true;
                 break;

@@ -29,6 +29,9 @@ use std::sync::mpsc;
 /// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache.
 pub const BATCH_ROWS: usize = 16_384;
 
+/// Bytes after which a batch ends before it has all its rows.
+pub const BATCH_BYTES: usize = 1 << 21;
+
 /// How a table lies in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -207,6 +210,15 @@ impl Source {
         match self.opened {
             Opened::Csv(_) => self.batches(wanted),
             Opened::Columnar(reader) => reader.coded()?.batches(wanted),
+        }
+    }
+
+    /// About how many bytes its values take when nothing is packed.
+    pub fn unpacked_bytes(&self) -> u64 {
+        match &self.opened {
+            Opened::Csv(_) => self.bytes,
+            // Arrow's own format may be compressed, and does not say how well.
+            Opened::Columnar(reader) => reader.unpacked_bytes().unwrap_or(2 * self.bytes),
         }
     }
 

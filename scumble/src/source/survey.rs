@@ -8,7 +8,7 @@ use super::texts::texts;
 use super::{Batch, Lines, Source, ahead};
 use crate::error::{Error, Place, Result};
 use crate::random::Random;
-use crate::table::{Dictionary, Type};
+use crate::table::{Day, Dictionary, Type};
 use crate::taxonomy::Hierarchy;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float64Type, Int64Type};
@@ -16,6 +16,7 @@ use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// What is wanted of a column.
@@ -203,7 +204,7 @@ impl Column<'_> {
                             return match (declared, decoded.value(row, *declared)) {
                                 (Some(declared), Value::Other(text)) => Err(Error::WrongType {
                                     place: Place::file(file).line(lines.of(row)).column(*name),
-                                    value: text.to_string(),
+                                    value: text.into_owned(),
                                     expected: declared.expected(),
                                 }),
                                 _ => Ok(false),
@@ -285,7 +286,7 @@ impl Found {
 pub(super) enum Value<'a> {
     Missing,
     Number(Type, f64),
-    Other(&'a str),
+    Other(Cow<'a, str>),
 }
 
 /// The values of an array, decoded without a detour over text where that gives the same.
@@ -350,18 +351,18 @@ impl<'a> Decoded<'a> {
                 let number = array.value(row);
                 match number.unsigned_abs() <= EXACT && fits(Type::Integer) {
                     true => Value::Number(Type::Integer, number as f64),
-                    false => Value::Other("a whole number"),
+                    false => Value::Other(number.to_string().into()),
                 }
             }
             Typed::Reals(array) if array.is_null(row) => Value::Missing,
             Typed::Reals(array) => match array.value(row) {
                 number if number.is_finite() && fits(Type::Real) => Value::Number(Type::Real, number),
-                _ => Value::Other("a real number"),
+                number => Value::Other(number.to_string().into()),
             },
             Typed::Days(array) if array.is_null(row) => Value::Missing,
             Typed::Days(array) => match fits(Type::Date) {
                 true => Value::Number(Type::Date, f64::from(array.value(row))),
-                false => Value::Other("a date"),
+                false => Value::Other(Day(array.value(row)).to_string().into()),
             },
             Typed::Texts(array) => {
                 let text = if array.is_null(row) { "" } else { array.value(row) };
@@ -373,7 +374,7 @@ impl<'a> Decoded<'a> {
                     Some(kind) => number(kind),
                     None => number(Type::Integer).or_else(|| number(Type::Real)).or_else(|| number(Type::Date)),
                 };
-                found.unwrap_or(Value::Other(text))
+                found.unwrap_or(Value::Other(text.into()))
             }
         }
     }

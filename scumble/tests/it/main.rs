@@ -8,6 +8,7 @@
 //! | `optimum` | is the optimum the optimum? |
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
+//! | `rothko`, `disk` | is a partition on disk the one in memory, or another that is as good? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `cuts` | is the best cut the best of all? |
@@ -26,6 +27,7 @@ mod brute;
 mod buckets;
 mod buffers;
 mod cuts;
+mod disk;
 mod distribution;
 mod docs;
 mod exact;
@@ -38,6 +40,7 @@ mod oracle;
 mod papers;
 mod partition;
 mod recount;
+mod rothko;
 mod said;
 mod suppressed;
 mod tables;

@@ -20,7 +20,7 @@ pub struct Drawn {
     pub ordered: Vec<Option<Vec<Option<f64>>>>,
     /// The part of the policy that speaks of columns.
     attributes: String,
-    folder: Folder,
+    pub folder: Folder,
 }
 
 /// A requirement as the policy states it and as the oracle does.
@@ -191,6 +191,20 @@ fn ordered(random: &mut Random) -> Vec<(String, f64)> {
     texts.iter().map(|(text, number)| (text.to_string(), *number)).collect()
 }
 
+/// More of them: whole numbers that need more than 32 bits, numbers with a fraction, or plain ones.
+fn many_ordered(random: &mut Random) -> Vec<(String, f64)> {
+    let step = *pick(random, &[1.0, 7.0, 0.125, -1e9, 13.5]);
+    (0..10 + random.below(50)).map(|at| step * (at as f64 - 3.0)).map(|number| (number.to_string(), number)).collect()
+}
+
+/// What a table is drawn for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    FullDomain,
+    Regions,
+    Disk,
+}
+
 /// A table in the making.
 struct Draft {
     folder: Folder,
@@ -224,25 +238,39 @@ impl Draft {
 impl Drawn {
     /// The table of a seed. Attribute `s0` is text with a hierarchy; `s1`, where there is one, is numeric without.
     pub fn new(name: &str, seed: u64) -> Drawn {
-        Drawn::with(name, seed, false)
+        Drawn::with(name, seed, For::FullDomain)
     }
 
     /// A table for partitioning: most quasi-identifiers are ordered, and the target is a number.
     pub fn for_regions(name: &str, seed: u64) -> Drawn {
-        Drawn::with(name, seed, true)
+        Drawn::with(name, seed, For::Regions)
     }
 
-    fn with(name: &str, seed: u64, for_regions: bool) -> Drawn {
+    /// A table for partitioning on disk: more rows, wider ranges, and any further columns are insensitive.
+    pub fn for_disk(name: &str, seed: u64) -> Drawn {
+        Drawn::with(name, seed, For::Disk)
+    }
+
+    fn with(name: &str, seed: u64, made_for: For) -> Drawn {
+        let for_regions = made_for != For::FullDomain;
         let random = &mut Random::stream(0x5C0B, seed);
-        let rows = 5 + random.below(36) as usize;
+        let rows = match made_for {
+            For::Disk => 20 + random.below(230) as usize,
+            _ => 5 + random.below(36) as usize,
+        };
         let folder = Folder::new(&format!("{name}-{seed}"));
-        let attributes = String::from("[defaults]\nmissing = [\"?\"]\n");
+        let mut attributes = String::from("[defaults]\nmissing = [\"?\"]\n");
+        if made_for == For::Disk {
+            attributes += "role = \"insensitive\"\n";
+        }
         let mut draft = Draft { folder, rows, attributes, raw: Vec::new() };
         let (mut keys, mut places) = (Vec::new(), Vec::new());
         for number in 0..1 + random.below(4) {
             let name = format!("q{number}");
             if for_regions && !chance(random, 3) {
-                let numbers: BTreeMap<String, f64> = ordered(random).into_iter().collect();
+                let many = made_for == For::Disk && chance(random, 2);
+                let numbers = if many { many_ordered(random) } else { ordered(random) };
+                let numbers: BTreeMap<String, f64> = numbers.into_iter().collect();
                 let domain = Domain::flat(&numbers.keys().cloned().collect::<Vec<_>>());
                 let column = draft.column(random, &name, "quasi-identifier", domain);
                 places.push(Some(column.values.iter().map(|value| numbers.get(value).copied()).collect()));

@@ -20,6 +20,9 @@ pub trait Scan {
     /// How many rows there are.
     fn rows(&self) -> u64;
 
+    /// The bytes that travel with all of them, as far as is known.
+    fn payload_bytes(&self) -> u64;
+
     /// Hands over all rows, in any number of pieces.
     fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()>;
 }
@@ -51,6 +54,10 @@ impl<S: Scan + ?Sized> Scan for &S {
         (**self).rows()
     }
 
+    fn payload_bytes(&self) -> u64 {
+        (**self).payload_bytes()
+    }
+
     fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
         (**self).scan(each)
     }
@@ -59,6 +66,10 @@ impl<S: Scan + ?Sized> Scan for &S {
 impl Scan for Stock {
     fn rows(&self) -> u64 {
         self.files.iter().map(SpillFile::rows).sum()
+    }
+
+    fn payload_bytes(&self) -> u64 {
+        self.files.iter().map(SpillFile::payload_bytes).sum()
     }
 
     fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
@@ -99,6 +110,18 @@ impl Limits {
     /// Whether a partition can be finished in memory.
     fn fits(&self, stock: &Stock) -> bool {
         stock.rows() <= self.tuples && stock.memory_bytes() <= self.bytes
+    }
+
+    /// How many rows like these a partition may have that is finished in memory.
+    pub fn fitting(&self, rows: &dyn Scan, width: usize) -> u64 {
+        let of_row = Records::row_bytes(width) as f64 + rows.payload_bytes() as f64 / rows.rows().max(1) as f64;
+        self.tuples.min((self.bytes as f64 / of_row) as u64)
+    }
+
+    /// Bytes gathered for each of so many partitions.
+    fn block_of(&self, partitions: usize) -> usize {
+        // One split of a tree may have more parts than are wanted.
+        (self.block as u64 * self.fan_out as u64 / partitions.max(self.fan_out) as u64).max(4096) as usize
     }
 }
 
@@ -193,6 +216,7 @@ impl<R: Receiver> Disk<'_, R> {
         self.happened.scanned += rows.rows();
         self.happened.written += rows.rows();
         let regions = as_regions(tree, self.growth.axes);
+        let block = self.limits.block_of(tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count());
         let (layout, counted) = (self.layout, self.growth.counted);
         let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
         let mut counters: Vec<Counter> =
@@ -201,7 +225,7 @@ impl<R: Receiver> Disk<'_, R> {
             for row in 0..records.len() {
                 let words = records.words(row);
                 let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
-                let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), self.limits.block));
+                let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), block));
                 writer.push(words, records.payload(row))?;
                 counters[at].rows += 1;
                 for (column, counts) in counters[at].values.iter_mut().enumerate() {
@@ -292,6 +316,7 @@ impl<R: Receiver> Disk<'_, R> {
         let mut words = Vec::with_capacity(rows * self.numbered.width());
         let mut payload = Records::new(0);
         payload.ends.reserve_exact(rows);
+        payload.payload.reserve_exact(usize::try_from(stock.payload_bytes()).map_err(|_| Error::Defect)?);
         stock.scan(&mut |records| {
             for row in 0..records.len() {
                 words.extend_from_slice(records.words(row));

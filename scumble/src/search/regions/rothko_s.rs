@@ -106,7 +106,8 @@ fn part<R: Receiver>(
     plain: bool,
 ) -> Result<Option<Stock>> {
     let population = rows.rows();
-    let tree = grow(disk, &mut drawn, population, sampling, plain);
+    let fitting = disk.limits.fitting(rows, disk.layout.width());
+    let tree = grow(disk, &mut drawn, population, fitting, sampling, plain);
     drop(drawn);
     if tree.len() == 1 {
         return disk.gather(rows).map(Some);
@@ -144,8 +145,15 @@ fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], 
     }
 }
 
-/// The growth phase.
-fn grow<R>(disk: &Disk<'_, R>, drawn: &mut [u32], population: u64, sampling: Sampling, plain: bool) -> Vec<Branch> {
+/// The growth phase, until leaves are expected to have at most so many rows as are `fitting`.
+fn grow<R>(
+    disk: &Disk<'_, R>,
+    drawn: &mut [u32],
+    population: u64,
+    fitting: u64,
+    sampling: Sampling,
+    plain: bool,
+) -> Vec<Branch> {
     let width = disk.layout.width();
     let sampled = (drawn.len() / width) as u64;
     let mut tree = vec![Branch::Leaf { plain }];
@@ -153,7 +161,7 @@ fn grow<R>(disk: &Disk<'_, R>, drawn: &mut [u32], population: u64, sampling: Sam
     let sample = if sampling.naive { sample.naive() } else { sample };
     let growth = Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
     // A leaf that is expected to take four fifths of the memory will seldom take more than all of it.
-    let fitting = (disk.limits.tuples as f64 * sampled as f64 / population as f64 * 0.8) as usize;
+    let fitting = (fitting as f64 * sampled as f64 / population as f64 * 0.8) as usize;
     let mut open = BinaryHeap::from([Leaf { node: 0, points: Points::new(disk.layout, drawn) }]);
     let mut leaves = 1;
     while let Some(Leaf { node, points }) = open.pop() {

@@ -157,7 +157,8 @@ pub fn partition<R: Receiver>(
             None if group_bytes == 0 => 1,
             None => (disk.limits.group_bytes / group_bytes) as usize,
         };
-        if open.len() > most.max(1) {
+        let leaves = tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count();
+        if open.len() > most.max(1) || leaves >= disk.limits.fan_out {
             break;
         }
         disk.happened.scanned += stock.rows();
@@ -169,7 +170,7 @@ pub fn partition<R: Receiver>(
             break;
         };
         group_bytes = groups.iter().map(Group::bytes).max().unwrap_or(1).max(1);
-        open = split(disk, &mut tree, open, &groups);
+        open = split(disk, &mut tree, open, &groups, disk.limits.fitting(&stock, disk.layout.width()));
     }
     if tree.len() == 1 {
         disk.region(stock, places)?;
@@ -221,8 +222,9 @@ fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -
     Ok(fits.then_some(groups))
 }
 
-/// Splits the open leaves whose counts are known; returns the leaves that are open then: those too large for memory.
-fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups: &[Group]) -> Vec<Open> {
+/// Splits the open leaves whose counts are known; returns the leaves that are open then: those with more rows than are
+/// `fitting`, too large for memory.
+fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups: &[Group], fitting: u64) -> Vec<Open> {
     let growth = &disk.growth;
     let mut next = Vec::new();
     for (leaf, group) in open.into_iter().zip(groups) {
@@ -237,7 +239,7 @@ fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups:
             let node = tree.len();
             parts.push(node);
             tree.push(Branch::Leaf { plain });
-            if rows > disk.limits.tuples {
+            if rows > fitting {
                 next.push(Open { node, plain, extents: choice.narrowed(growth.axes, &extents, part) });
             }
         }

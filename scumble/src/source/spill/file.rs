@@ -177,6 +177,11 @@ impl SpillFile {
         self.stored.bytes
     }
 
+    /// The bytes that travel with its rows.
+    pub fn payload_bytes(&self) -> u64 {
+        self.payload
+    }
+
     /// The memory that its records would take, all at once.
     pub fn memory_bytes(&self) -> u64 {
         self.rows * Records::row_bytes(self.width) as u64 + self.payload

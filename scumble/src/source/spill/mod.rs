@@ -89,7 +89,7 @@ impl Records {
     }
 
     /// The memory that a row takes besides its payload.
-    fn row_bytes(width: usize) -> usize {
+    pub fn row_bytes(width: usize) -> usize {
         width * size_of::<u32>() + size_of::<u64>()
     }
 }
