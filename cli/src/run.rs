@@ -119,10 +119,14 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
-        Command::Bench { name, adult, python, runs } => {
+        Command::Bench { name, adult, python, runs, rows } => {
+            let fastest_of = runs.unwrap_or(20);
             let table = match name {
-                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), runs),
-                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), runs),
+                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), fastest_of),
+                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of),
+                BenchArg::Rothko => bench::rothko(rows),
+                BenchArg::RothkoTests => bench::rothko_tests(rows),
+                BenchArg::RothkoQuality => bench::rothko_quality(rows, runs),
             }?;
             done(table.to_json(), table.to_text())
         }

@@ -27,7 +27,7 @@ pub(crate) use rows::wide;
 pub use rows::{Rows, schema};
 pub use rules::Rules;
 pub use sink::{Background, Sink};
-pub use stream::{From, Stream, Totals};
+pub use stream::{From, Stream, Target, Totals};
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};
 pub use write::{Draft, publish, replace};
