@@ -129,9 +129,13 @@ pub enum Command {
         /// A Python that has the packages anonypy and anonypyx, to be measured on the same table
         #[arg(long, value_name = "FILE")]
         python: Option<PathBuf>,
-        /// Runs of each case; the fastest counts
-        #[arg(long, default_value_t = 20)]
-        runs: u32,
+        /// Runs of each case, of which the fastest counts (20 where not given); for rothko-quality data sets that are
+        /// averaged over (3)
+        #[arg(long)]
+        runs: Option<u32>,
+        /// Rows of the synthetic table; for rothko, rothko-tests and rothko-quality
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
+        rows: Option<u64>,
     },
 }
 
@@ -241,6 +245,12 @@ pub enum BenchArg {
     Mondrian,
     /// The best cuts: the experiments of l+-Optimize, on the Adult table
     LPlus,
+    /// Partitioning on disk: I/O and time against frequency groups, sample size, data size and k
+    Rothko,
+    /// Nodes that Rothko-S prunes, with its tests and without
+    RothkoTests,
+    /// What a sample costs in quality
+    RothkoQuality,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

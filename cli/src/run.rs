@@ -146,11 +146,15 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
             done(tables.iter().map(bench::Measured::to_json).collect(), text.join("\n"))
         }
-        Command::Bench { name, adult, python, runs } => {
+        Command::Bench { name, adult, python, runs, rows } => {
+            let fastest_of = runs.unwrap_or(20);
             let table = match name {
                 BenchArg::LPlus => return Err(Error::Defect.into()),
-                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), runs),
-                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), runs),
+                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), fastest_of),
+                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of),
+                BenchArg::Rothko => bench::rothko(rows),
+                BenchArg::RothkoTests => bench::rothko_tests(rows),
+                BenchArg::RothkoQuality => bench::rothko_quality(rows, runs),
             }?;
             done(table.to_json(), table.to_text())
         }

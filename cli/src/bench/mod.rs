@@ -1,12 +1,19 @@
 //! Published experiments, re-run: one file each.
 
+mod agrawal;
 mod full_domain;
 mod l_plus;
 mod mondrian;
+mod rothko;
+mod rothko_quality;
+mod rothko_tests;
 
 pub use full_domain::full_domain;
 pub use l_plus::l_plus;
 pub use mondrian::mondrian;
+pub use rothko::rothko;
+pub use rothko_quality::rothko_quality;
+pub use rothko_tests::rothko_tests;
 
 use scumble::error::{Error, Result};
 use serde_json::{Value, json};
@@ -57,6 +64,24 @@ fn cell(value: &Value) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
+}
+
+/// The processor's time, user's and system's, in seconds.
+#[derive(Clone, Copy)]
+struct Spent {
+    /// Of this process.
+    own: f64,
+    /// Of all its children that have ended.
+    children: f64,
+}
+
+/// The processor's time so far, where the system tells.
+fn processor_seconds() -> Option<Spent> {
+    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // Behind the name, which may hold anything, the fields are numbers; these four are in hundredths of a second.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let seconds = |field: usize| fields.get(field)?.parse::<f64>().ok().map(|ticks| ticks / 100.0);
+    Some(Spent { own: seconds(11)? + seconds(12)?, children: seconds(13)? + seconds(14)? })
 }
 
 /// A folder for synthetic tables that is gone afterwards.

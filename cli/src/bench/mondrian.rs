@@ -1,7 +1,7 @@
 //! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on Adult the whole command
 //! against the Mondrian of Python packages, all in one run.
 
-use super::{Measured, Scratch, fastest};
+use super::{Measured, Scratch, fastest, processor_seconds};
 use scumble::error::{Error, Result};
 use scumble::generate::Kind;
 use scumble::jobs;
@@ -33,18 +33,9 @@ fn adult_policy(folder: &Path) -> String {
     text + "[privacy]\nk = 10\n[search]\nalgorithm = \"mondrian\"\n"
 }
 
-/// Processor time of all children that have ended, in seconds, where the system tells.
-fn children_seconds() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may hold anything, the fields are numbers; these two are in hundredths of a second.
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: f64 = fields.get(13)?.parse::<f64>().ok()? + fields.get(14)?.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
-}
-
 /// The fastest of some runs of a command by the clock, and its mean processor time.
 fn timed(command: &mut Command, runs: u32) -> Result<(f64, Option<f64>)> {
-    let before = children_seconds();
+    let before = processor_seconds();
     let mut best = f64::INFINITY;
     for _ in 0..runs.max(1) {
         let start = Instant::now();
@@ -57,7 +48,8 @@ fn timed(command: &mut Command, runs: u32) -> Result<(f64, Option<f64>)> {
         }
         best = best.min(start.elapsed().as_secs_f64());
     }
-    let spent = children_seconds().zip(before).map(|(after, before)| (after - before) / f64::from(runs.max(1)));
+    let spent = processor_seconds().zip(before);
+    let spent = spent.map(|(after, before)| (after.children - before.children) / f64::from(runs.max(1)));
     Ok((best, spent))
 }
 

@@ -7,7 +7,8 @@ use crate::policy::{Algorithm, Policy, Required, Surveyed};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Mapping, Place, Regions, Style};
 use crate::release::{
-    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Totals, wide,
+    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Target, Totals,
+    wide,
 };
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
@@ -105,6 +106,8 @@ struct Known {
     names: Vec<String>,
     required: Required,
     aim: Aim,
+    /// What splits are chosen for.
+    target: Option<Target>,
     layout: Layout,
     /// The counted values of all rows.
     whole: Vec<Tallies>,
@@ -189,7 +192,7 @@ impl Known {
             whole.push(Tallies::weighted(&leaf_of, rows));
             counted.push((column, std::mem::take(dictionary), leaf_of));
         }
-        let aim = aim(policy, fields, roles, survey, &mut counted, file)?;
+        let (aim, target) = aim(policy, fields, roles, survey, &mut counted, file)?;
         let travelling: Vec<(usize, DataType)> = wanted
             .iter()
             .enumerate()
@@ -203,7 +206,7 @@ impl Known {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
         let converter = Coder::converter(&travelling).map_err(broken)?;
         let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
-        Ok(Known { coder, axes, taxonomies, names, required, aim, layout, whole })
+        Ok(Known { coder, axes, taxonomies, names, required, aim, target, layout, whole })
     }
 }
 
@@ -237,10 +240,10 @@ fn aim(
     survey: &mut Survey,
     counted: &mut Vec<(usize, crate::table::Dictionary, Vec<u32>)>,
     file: &Path,
-) -> Result<Aim> {
+) -> Result<(Aim, Option<Target>)> {
     let criterion = policy.search.partitioning.criterion;
     if criterion == Criterion::Median {
-        return Ok(Aim::Median);
+        return Ok((Aim::Median, None));
     }
     let mut targets = (0..roles.len()).filter(|column| roles[*column] == Role::Target);
     let column = policy.one_target("the split", targets.next(), targets.next().is_some())?;
@@ -248,22 +251,20 @@ fn aim(
     let dictionary = std::mem::take(dictionary);
     let codes = (0..dictionary.len() as u32).collect();
     let position = counted.len();
-    let aim = match criterion {
-        Criterion::Regression => {
-            let number = |code: u32| {
-                Type::Real.number(dictionary.value(code)).ok_or_else(|| Error::WrongType {
-                    place: Spot::file(file).line(dictionary.line(code)).column(fields[column].name()),
-                    value: dictionary.value(code).to_string(),
-                    expected: Type::Real.expected(),
-                })
-            };
-            let numbers: Vec<f64> = (0..dictionary.len() as u32).map(number).collect::<Result<_>>()?;
-            Aim::regression(position, &numbers)
-        }
-        _ => Aim::InfoGain { column: position },
+    let number = |code: u32| {
+        Type::Real.number(dictionary.value(code)).ok_or_else(|| Error::WrongType {
+            place: Spot::file(file).line(dictionary.line(code)).column(fields[column].name()),
+            value: dictionary.value(code).to_string(),
+            expected: Type::Real.expected(),
+        })
+    };
+    let numbers: Result<Vec<f64>> = (0..dictionary.len() as u32).map(number).collect();
+    let (aim, numbers) = match criterion {
+        Criterion::Regression => numbers.map(|numbers| (Aim::regression(position, &numbers), Some(numbers)))?,
+        _ => (Aim::InfoGain { column: position }, numbers.ok()),
     };
     counted.push((column, dictionary, codes));
-    Ok(aim)
+    Ok((aim, Some(Target { column: position, numbers })))
 }
 
 impl Scan for Input<'_> {
@@ -343,6 +344,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         folder: &folder,
         most_bytes: limits.bytes,
         rules,
+        aimed_at: known.target.as_ref(),
         totals: Totals::default(),
         watch: &options.watch,
         expected: rows,
@@ -397,6 +399,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     }
     begun.clock.phase("verify");
     let cells = rows as f64 * known.axes.len() as f64;
+    let of_target = known.target.as_ref().map(|target| totals.of_target(target));
     let regions = Mapping::Regions(Regions { nodes: Vec::new(), style: policy.search.partitioning.style });
     let report = Report {
         algorithm: if by_sample { "rothko-s" } else { "rothko-t" },
@@ -407,7 +410,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         counted: verification.counted,
         // Nothing is suppressed, so the release has the input's frequencies.
         caps: Vec::new(),
-        losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: None, entropy: None },
+        losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: of_target, entropy: None },
         decided: Decided::Regions(totals.regions, policy.search.partitioning.style),
         searched: Some(Searched {
             found: Found {
@@ -425,6 +428,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
             written: written + folder.bytes_written(),
             repartitions: happened.repartitions,
             pruned: happened.pruned,
+            unsplit: happened.unsplit,
             predicted: predicted(policy, by_sample, rows, limits, disk.alpha, &happened),
         },
         phases: Vec::new(),

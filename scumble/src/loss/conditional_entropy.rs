@@ -7,6 +7,11 @@ fn bits(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     counts.filter(|count| *count > 0).map(|count| count as f64 * (rows as f64 / count as f64).log2()).sum()
 }
 
+/// Bits about the label that are open in the rows of a class together.
+pub fn open_bits(labels: &[(u32, u32)]) -> f64 {
+    bits(labels.iter().map(|(_, count)| u64::from(*count)))
+}
+
 /// The mean over all input rows: `classes` are the labels of the released ones with their counts, `whole` the count of
 /// each label in the input.
 pub fn conditional_entropy<'a>(classes: impl Iterator<Item = &'a [(u32, u32)]>, suppressed: u64, whole: &[u64]) -> f64 {
@@ -14,7 +19,7 @@ pub fn conditional_entropy<'a>(classes: impl Iterator<Item = &'a [(u32, u32)]>, 
     if rows == 0 {
         return 0.0;
     }
-    let released: f64 = classes.map(|labels| bits(labels.iter().map(|(_, count)| u64::from(*count)))).sum();
+    let released: f64 = classes.map(open_bits).sum();
     let left_out = if suppressed == 0 { 0.0 } else { suppressed as f64 * bits(whole.iter().copied()) / rows as f64 };
     (released + left_out) / rows as f64
 }

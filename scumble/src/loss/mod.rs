@@ -12,11 +12,11 @@ mod lm;
 mod rmse;
 
 pub use cm::{cm, minority};
-pub use conditional_entropy::conditional_entropy;
+pub use conditional_entropy::{conditional_entropy, open_bits};
 pub use dm::dm;
 pub use entropy::non_uniform_entropy;
 pub use lm::{Lm, LmSum};
-pub use rmse::rmse;
+pub use rmse::{rmse, squared_error};
 
 /// What a search minimises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

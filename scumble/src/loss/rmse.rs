@@ -2,10 +2,15 @@
 //! root of the mean over all input rows of Var(class, target). A suppressed row is guessed as the mean of the table.
 
 /// The rows with some values, and the sum of the squared distances from their mean.
-fn squared_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64) {
+fn rows_and_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64) {
     let rows: f64 = values.clone().map(|(_, count)| count as f64).sum();
     let mean = values.clone().map(|(number, count)| number * (count as f64 / rows)).sum::<f64>();
     (rows, values.map(|(number, count)| count as f64 * (number - mean).powi(2)).sum())
+}
+
+/// The sum over the rows of a class of the squared distance from its mean; `numbers` are what each value is.
+pub fn squared_error(values: &[(u32, u32)], numbers: &[f64]) -> f64 {
+    rows_and_error(values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count)))).1
 }
 
 /// `classes` are the values of the released ones with their counts, `whole` the count of each value in the input, and
@@ -16,15 +21,12 @@ pub fn rmse<'a>(
     whole: &[u64],
     numbers: &[f64],
 ) -> f64 {
-    let of_class = |values: &'a [(u32, u32)]| {
-        squared_error(values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count)))).1
-    };
-    let (rows, error) = squared_error(numbers.iter().copied().zip(whole.iter().copied()));
+    let (rows, error) = rows_and_error(numbers.iter().copied().zip(whole.iter().copied()));
     if rows == 0.0 {
         return 0.0;
     }
     let left_out = if suppressed == 0 { 0.0 } else { suppressed as f64 * error / rows };
-    ((classes.map(of_class).sum::<f64>() + left_out) / rows).sqrt()
+    ((classes.map(|values| squared_error(values, numbers)).sum::<f64>() + left_out) / rows).sqrt()
 }
 
 #[cfg(test)]

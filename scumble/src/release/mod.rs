@@ -35,7 +35,7 @@ pub use rows::{Rows, Token, schema};
 pub use rules::Rules;
 pub(crate) use sink::push_field;
 pub use sink::{Background, Sink};
-pub use stream::{From, Stream, Totals};
+pub use stream::{From, Stream, Target, Totals};
 pub use suppress::{Records, Within};
 pub use values::{Lost, Value, Values};
 pub use verify::{Judgement, Verified, verify};

@@ -50,6 +50,8 @@ pub struct Io {
     pub repartitions: u64,
     /// Splits' nodes that were undone.
     pub pruned: u64,
+    /// Partitions larger than memory that no sample could split.
+    pub unsplit: u64,
     /// What was to be expected, for partitions on disk.
     pub predicted: Option<Predicted>,
 }
@@ -257,6 +259,7 @@ impl Io {
             "pruned-nodes": self.pruned,
         });
         if let Some(predicted) = self.predicted {
+            io["unsplit-partitions"] = json!(self.unsplit);
             io["tables-read"] = json!(predicted.scanned);
             io["tables-written"] = json!(predicted.written);
             io["predicted"] = json!({

@@ -4,15 +4,17 @@
 //! has them. So the order is a function of what is released, as it is for tables in memory, and says nothing about the
 //! input's.
 
-use super::Background;
 use super::rules::Rules;
+use super::{Background, OfTarget};
 use crate::error::{Error, Result};
+use crate::loss::{cm, minority, open_bits, squared_error};
 use crate::recoding::{Place, Style};
 use crate::search::regions::disk::{Finished, Receiver, Scan, Stock, parts_of};
 use crate::search::regions::mondrian::Grown;
 use crate::search::regions::{Choice, Layout};
 use crate::source::BATCH_BYTES;
 use crate::source::spill::{Records, SpillFolder, SpillWriter};
+use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
 use crate::watch::Watch;
 use arrow_array::builder::StringBuilder;
@@ -38,6 +40,15 @@ pub enum From {
     Travelling(usize),
 }
 
+/// A target whose values are counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Its position among the counted columns.
+    pub column: usize,
+    /// What its values are, where all of them are numbers.
+    pub numbers: Option<Vec<f64>>,
+}
+
 /// What was counted while regions were written.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
@@ -49,6 +60,31 @@ pub struct Totals {
     pub squares: u128,
     /// The sum over rows and columns of the share of detail lost.
     pub lost: f64,
+    /// Rows outside their region's majority label.
+    pub minority: u64,
+    /// Bits about the label that are open.
+    pub open_bits: f64,
+    /// The squared error of guessing the mean of a region.
+    pub squared_error: f64,
+}
+
+impl Totals {
+    /// One more region, with the values that its rows have of the target.
+    fn add(&mut self, target: &Target, values: &[(u32, u32)]) {
+        self.minority += minority(values);
+        self.open_bits += open_bits(values);
+        self.squared_error += target.numbers.as_ref().map_or(0.0, |numbers| squared_error(values, numbers));
+    }
+
+    /// How well the target is known.
+    pub fn of_target(&self, target: &Target) -> OfTarget {
+        let rows = self.rows.max(1) as f64;
+        OfTarget {
+            cm: cm(self.minority, 0, self.rows),
+            conditional_entropy: self.open_bits / rows,
+            rmse: target.numbers.as_ref().map(|_| (self.squared_error / rows).sqrt()),
+        }
+    }
 }
 
 /// Writes regions as they come.
@@ -75,6 +111,8 @@ pub struct Stream<'a> {
     pub most_bytes: u64,
     /// Where splits are told.
     pub rules: Option<Rules<'a>>,
+    /// What the release is for, where splits were chosen for it.
+    pub aimed_at: Option<&'a Target>,
     /// What was counted.
     pub totals: Totals,
     /// Is told how far the work has come.
@@ -128,6 +166,9 @@ impl Stream<'_> {
                 *next = range.end;
                 let extents = extents(finished.layout, finished.words, range.clone());
                 let labels = self.labels(places, &extents, *rows as u64);
+                if let Some(target) = self.aimed_at {
+                    self.totals.add(target, &values(finished, target.column, range.clone()));
+                }
                 regions.push(Region { rows: range, labels });
                 self.rules.as_mut().map_or(Ok(()), Rules::region)
             }
@@ -238,6 +279,15 @@ fn extents(layout: &Layout, words: &[u32], rows: std::ops::Range<usize>) -> Vec<
     extents
 }
 
+/// The values that some points have of a counted column, with their counts.
+fn values(finished: &Finished<'_>, column: usize, rows: std::ops::Range<usize>) -> Vec<(u32, u32)> {
+    let (layout, width) = (finished.layout, finished.layout.width());
+    let points = finished.words[rows.start * width..rows.end * width].chunks_exact(width);
+    let mut values: Vec<u32> = points.map(|point| layout.value(point, column)).collect();
+    values.sort_unstable();
+    values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
+}
+
 impl Receiver for Stream<'_> {
     fn split(&mut self, choice: &Choice) -> Result<()> {
         self.rules.as_mut().map_or(Ok(()), |rules| rules.split(choice))
@@ -261,8 +311,11 @@ impl Receiver for Stream<'_> {
         self.write(&regions, &order, finished.payload)
     }
 
-    fn region(&mut self, places: &[Place], extents: &[Extent], stock: Stock) -> Result<()> {
+    fn region(&mut self, places: &[Place], extents: &[Extent], tallies: &[Tallies], stock: Stock) -> Result<()> {
         let labels = self.labels(places, extents, stock.rows());
+        if let Some(target) = self.aimed_at {
+            self.totals.add(target, tallies[target.column].group(0));
+        }
         self.rules.as_mut().map_or(Ok(()), Rules::region)?;
         self.scatter(stock, &labels, 0)
     }

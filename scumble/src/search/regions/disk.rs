@@ -146,8 +146,8 @@ pub trait Receiver {
     /// A partition whose every split is made, in the box `places`.
     fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()>;
 
-    /// A region that does not fit into memory.
-    fn region(&mut self, places: &[Place], extents: &[Extent], stock: Stock) -> Result<()>;
+    /// A region that does not fit into memory, with the values of each counted column in it.
+    fn region(&mut self, places: &[Place], extents: &[Extent], tallies: &[Tallies], stock: Stock) -> Result<()>;
 }
 
 /// What happened on the way.
@@ -157,6 +157,8 @@ pub struct Happened {
     pub repartitions: u64,
     /// Nodes that were undone because a sample had been wrong.
     pub pruned: u64,
+    /// Partitions larger than memory for which a sample had no confident split, or only splits that were undone.
+    pub unsplit: u64,
     /// Regions that may have an allowable split left.
     pub unsure: u64,
     /// Nodes of the partition tree.
@@ -191,6 +193,29 @@ struct Counter {
     values: Vec<FxHashMap<u32, u32>>,
 }
 
+impl Counter {
+    fn new(counted: usize) -> Counter {
+        Counter { rows: 0, values: vec![FxHashMap::default(); counted] }
+    }
+
+    fn add(&mut self, layout: &Layout, words: &[u32]) {
+        self.rows += 1;
+        for (column, counts) in self.values.iter_mut().enumerate() {
+            *counts.entry(layout.value(words, column)).or_insert(0) += 1;
+        }
+    }
+
+    /// The values of each counted column, as one group.
+    fn tallies(&self) -> Vec<Tallies> {
+        let of_column = |counts: &FxHashMap<u32, u32>| {
+            let mut entries: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*value, *count)).collect();
+            entries.sort_unstable();
+            Tallies::from_parts(vec![0, entries.len() as u32], entries)
+        };
+        self.values.iter().map(of_column).collect()
+    }
+}
+
 /// A tree whose leaves are files.
 pub(super) enum Limb {
     /// A partition, and whether the median has taken over there.
@@ -219,18 +244,14 @@ impl<R: Receiver> Disk<'_, R> {
         let block = self.limits.block_of(tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count());
         let (layout, counted) = (self.layout, self.growth.counted);
         let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
-        let mut counters: Vec<Counter> =
-            tree.iter().map(|_| Counter { rows: 0, values: vec![FxHashMap::default(); counted] }).collect();
+        let mut counters: Vec<Counter> = tree.iter().map(|_| Counter::new(counted)).collect();
         rows.scan(&mut |records| {
             for row in 0..records.len() {
                 let words = records.words(row);
                 let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
                 let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), block));
                 writer.push(words, records.payload(row))?;
-                counters[at].rows += 1;
-                for (column, counts) in counters[at].values.iter_mut().enumerate() {
-                    *counts.entry(layout.value(words, column)).or_insert(0) += 1;
-                }
+                counters[at].add(layout, words);
             }
             Ok(())
         })?;
@@ -246,7 +267,7 @@ impl<R: Receiver> Disk<'_, R> {
 
     /// A tree's node with its stocks, after splits in error were undone, and the rows below it.
     fn undo(&mut self, at: usize, tree: &[Branch], stocks: &mut [Stock], counters: &mut [Counter]) -> (Limb, Counter) {
-        let taken = std::mem::replace(&mut counters[at], Counter { rows: 0, values: Vec::new() });
+        let taken = std::mem::replace(&mut counters[at], Counter::new(0));
         let stock = std::mem::take(&mut stocks[at]);
         let Branch::Split { choice, parts, plain } = &tree[at] else {
             let plain = matches!(&tree[at], Branch::Leaf { plain: true, .. });
@@ -275,15 +296,7 @@ impl<R: Receiver> Disk<'_, R> {
     }
 
     fn holds(&self, counter: &Counter) -> bool {
-        let tallies: Vec<Tallies> = counter
-            .values
-            .iter()
-            .map(|counts| {
-                let mut entries: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*value, *count)).collect();
-                entries.sort_unstable();
-                Tallies::from_parts(vec![0, entries.len() as u32], entries)
-            })
-            .collect();
+        let tallies = counter.tallies();
         let group = Group { rows: counter.rows, columns: &tallies, index: 0 };
         counter.rows > 0 && self.growth.judge.requirements.iter().all(|requirement| requirement.holds(&group))
     }
@@ -335,17 +348,20 @@ impl<R: Receiver> Disk<'_, R> {
     /// Gives up on a partition that does not fit into memory: it is one region.
     pub fn region(&mut self, stock: Stock, places: &[Place]) -> Result<()> {
         let mut extents = vec![Extent { first: u64::MAX, last: 0 }; self.layout.keys()];
+        let mut counter = Counter::new(self.growth.counted);
         self.happened.scanned += 2 * stock.rows();
         stock.scan(&mut |records| {
             for row in 0..records.len() {
+                let words = records.words(row);
+                counter.add(self.layout, words);
                 for (column, extent) in extents.iter_mut().enumerate() {
-                    let code = self.layout.code(records.words(row), column);
+                    let code = self.layout.code(words, column);
                     *extent = Extent { first: extent.first.min(code), last: extent.last.max(code) };
                 }
             }
             Ok(())
         })?;
-        self.receiver.region(places, &extents, stock)
+        self.receiver.region(places, &extents, &counter.tallies(), stock)
     }
 }
 

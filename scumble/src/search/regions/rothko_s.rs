@@ -136,6 +136,7 @@ fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], 
     if disk.fits(&stock) {
         return disk.finish(stock, places, plain);
     }
+    disk.happened.unsplit += 1;
     match super::rothko_t::partition(disk, stock, places, plain)? {
         None => Ok(()),
         Some(stock) => {

@@ -1,0 +1,63 @@
+//! What the experiments on tables larger than memory share: the synthetic table of the paper's figure 7, policies over it,
+//! and one release that is measured. LeFevre and DeWitt 2007, section 5.
+
+use super::{Scratch, processor_seconds};
+use scumble::error::Result;
+use scumble::generate::Kind;
+use scumble::jobs::{self, DiskOptions, Options};
+use scumble::policy::Policy;
+use scumble::release::Report;
+use scumble::watch::Watch;
+use std::path::{Path, PathBuf};
+
+/// Quasi-identifiers unless a case makes one of them sensitive; each is split anywhere.
+const KEYS: [&str; 9] = ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
+
+/// What a case asks of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// rothko-t or rothko-s.
+    pub algorithm: &'static str,
+    /// median, info-gain or regression.
+    pub split: &'static str,
+    /// What every region must meet, as a policy says it.
+    pub privacy: String,
+    /// A column with another role than that of a quasi-identifier. Targets that are not named are left out of the
+    /// release, as the paper's tuples have one at most.
+    pub other: Option<(&'static str, &'static str)>,
+}
+
+impl Asked {
+    fn policy(&self) -> Result<Policy> {
+        let role = |name: &str, role: &str| format!("[attributes.{name}]\nrole = \"{role}\"\n");
+        let mut text = String::from("[defaults]\nrole = \"identifier\"\n");
+        for key in KEYS.into_iter().filter(|key| self.other.is_none_or(|(other, _)| other != *key)) {
+            text += &role(key, "quasi-identifier");
+        }
+        if let Some((name, other)) = self.other {
+            text += &role(name, other);
+        }
+        let Asked { algorithm, split, privacy, .. } = self;
+        text += &format!("[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n");
+        Policy::parse(&text, Path::new("policy.toml"))
+    }
+}
+
+/// A table of so many rows.
+pub fn table(scratch: &Scratch, rows: u64, seed: u64, ending: &str) -> Result<PathBuf> {
+    let table = scratch.path(&format!("agrawal-{rows}-{seed}.{ending}"));
+    if !table.exists() {
+        jobs::generate(Kind::Agrawal, rows, seed, &table, None, &Watch::default())?;
+    }
+    Ok(table)
+}
+
+/// A release, and the processor's seconds that went into it where the system tells.
+pub fn release(scratch: &Scratch, table: &Path, asked: &Asked, disk: DiskOptions) -> Result<(Report, Option<f64>)> {
+    let policy = asked.policy()?;
+    let output = scratch.path("release.parquet");
+    let options = Options { disk: DiskOptions { spill: Some(scratch.path("")), ..disk }, ..Options::default() };
+    let before = processor_seconds();
+    let report = jobs::anonymize(table, &policy, &output, &options).map_err(|failure| failure.error)?;
+    Ok((report, processor_seconds().zip(before).map(|(after, before)| after.own - before.own)))
+}

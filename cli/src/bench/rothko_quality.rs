@@ -1,0 +1,80 @@
+//! What does a sample cost in quality? Conditional entropy of a class label and RMSE of a number, by sample size
+//! (LeFevre and DeWitt 2007, figures 22, 23, 25 and 26).
+
+use super::agrawal::{Asked, release, table};
+use super::{Measured, Scratch};
+use scumble::error::{Error, Result};
+use scumble::jobs::DiskOptions;
+use serde_json::{Value, json};
+
+/// Rows where nothing else is asked for: the paper's.
+const ROWS: u64 = 100_000;
+
+/// Data sets that are averaged over, where nothing else is asked for. The paper has ten.
+const DATA_SETS: u32 = 3;
+
+/// The columns of samples, and one for all rows.
+const SAMPLES: [(&str, u64); 7] = [
+    ("n=500", 500),
+    ("n=1000", 1000),
+    ("n=2500", 2500),
+    ("n=5000", 5000),
+    ("n=10000", 10_000),
+    ("n=25000", 25_000),
+    ("all rows", u64::MAX),
+];
+
+/// Figure, target, criterion.
+const TARGETS: [(u8, &str, &str); 4] =
+    [(22, "c2", "info-gain"), (23, "c7", "info-gain"), (25, "r7", "regression"), (26, "r10", "regression")];
+
+const KS: [u64; 4] = [10, 50, 100, 1000];
+
+/// The mean quality over data sets with samples of so many rows, marked where a sample left a partition unsplit.
+fn quality(scratch: &Scratch, rows: u64, data_sets: u32, tuples: u64, asked: &Asked) -> Result<String> {
+    let (mut sum, mut unsplit) = (0.0, false);
+    for seed in 1..=u64::from(data_sets) {
+        let disk = DiskOptions { tuples: Some(tuples), seed, ..DiskOptions::default() };
+        let (report, _) = release(scratch, &table(scratch, rows, seed, "parquet")?, asked, disk)?;
+        let target = report.losses.target.ok_or(Error::Defect)?;
+        sum += match asked.split {
+            "regression" => target.rmse.ok_or(Error::Defect)?,
+            _ => target.conditional_entropy,
+        };
+        unsplit |= report.io.unsplit > 0;
+    }
+    let mean = sum / f64::from(data_sets);
+    let decimals = if asked.split == "regression" { 0 } else { 4 };
+    Ok(format!("{mean:.decimals$}{}", if unsplit { " o" } else { "" }))
+}
+
+/// Figures 22, 23, 25 and 26.
+pub fn rothko_quality(rows: Option<u64>, data_sets: Option<u32>) -> Result<Measured> {
+    let (rows, data_sets) = (rows.unwrap_or(ROWS), data_sets.unwrap_or(DATA_SETS).max(1));
+    let scratch = Scratch::new()?;
+    let mut measured = Vec::new();
+    for (figure, target, split) in TARGETS {
+        for k in KS.into_iter().filter(|k| *k <= rows) {
+            let measure = if split == "regression" { "RMSE" } else { "conditional entropy" };
+            let mut row = vec![json!(figure), json!(target), json!(measure), json!(k)];
+            let privacy = format!("k = {k}");
+            let asked = Asked { algorithm: "rothko-s", split, privacy, other: Some((target, "target")) };
+            for (_, tuples) in SAMPLES {
+                row.push(match tuples {
+                    u64::MAX => json!(quality(&scratch, rows, data_sets, rows, &asked)?),
+                    _ if tuples < rows => json!(quality(&scratch, rows, data_sets, tuples, &asked)?),
+                    _ => Value::Null,
+                });
+            }
+            measured.push(row);
+        }
+    }
+    Ok(Measured {
+        title: format!(
+            "Quality by sample size, mean of {data_sets} data sets of {rows} rows; o where a sample left a partition larger than \
+             memory unsplit"
+        ),
+        columns: ["figure", "target", "measure", "k"].into_iter().chain(SAMPLES.map(|(name, _)| name)).collect(),
+        rows: measured,
+    })
+}
