@@ -241,6 +241,8 @@ pub enum BenchArg {
     Mondrian,
     /// The best cuts: the experiments of l+-Optimize, on the Adult table
     LPlus,
+    /// Bounds of queries on distribution releases, figures 5 to 13 of the paper
+    Distribution,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

@@ -150,6 +150,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let table = match name {
                 BenchArg::LPlus => return Err(Error::Defect.into()),
                 BenchArg::FullDomain => bench::full_domain(adult.as_deref(), runs),
+                BenchArg::Distribution => bench::distribution(adult.as_deref(), 10_000),
                 BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), runs),
             }?;
             done(table.to_json(), table.to_text())

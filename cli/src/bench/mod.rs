@@ -1,9 +1,11 @@
 //! Published experiments, re-run: one file each.
 
+mod distribution;
 mod full_domain;
 mod l_plus;
 mod mondrian;
 
+pub use distribution::distribution;
 pub use full_domain::full_domain;
 pub use l_plus::l_plus;
 pub use mondrian::mondrian;
