@@ -134,6 +134,8 @@ struct Case<'a> {
     arity: u32,
     fakes: u64,
     parted: bool,
+    /// Whole weights as they are, instead of small ones within the tolerance.
+    exact: bool,
     widths: &'a [u32],
 }
 
@@ -154,8 +156,14 @@ impl Case<'_> {
         let code = |value: &i64| all.binary_search(value).unwrap_or(0) as u32;
         let build = |(values, weights): &(Vec<i64>, Vec<f64>)| {
             let shape = Shape::Balanced { arity: self.arity };
-            let (hierarchy, rounding): (Annotated, Rounding) =
-                Annotated::rounded(weights, TOLERANCE, &shape, Measure::Numbers(values));
+            let measure = Measure::Numbers(values);
+            let (hierarchy, rounding) = match self.exact {
+                true => {
+                    let whole: Vec<u64> = weights.iter().map(|weight| *weight as u64).collect();
+                    (Annotated::exact(&whole, &shape, measure), Rounding::default())
+                }
+                false => Annotated::rounded(weights, TOLERANCE, &shape, measure),
+            };
             Target { codes: values.iter().map(code).collect(), hierarchy, rounding }
         };
         let targets: Vec<Target> = self.targets.iter().map(build).collect();
@@ -277,10 +285,11 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
         arity: 2,
         fakes: 0,
         parted,
+        exact: false,
         widths: &WIDTHS,
     };
     for (data, table) in &tables {
-        cases.push(case("5", data, "source", table, source(table), false));
+        cases.push(Case { exact: true, ..case("5", data, "source, exact", table, source(table), false) });
         for fakes in [0, 5, 10, 20] {
             cases.push(Case { fakes, ..case("5", data, "source", table, source(table), true) });
         }
