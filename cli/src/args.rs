@@ -251,6 +251,8 @@ pub enum BenchArg {
     RothkoTests,
     /// What a sample costs in quality
     RothkoQuality,
+    /// Bounds of queries on distribution releases, figures 5 to 13 of the paper
+    Distribution,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

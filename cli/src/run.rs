@@ -141,22 +141,23 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
-        Command::Bench { name: BenchArg::LPlus, adult, .. } => {
-            let tables = bench::l_plus(adult.as_deref())?;
-            let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
-            done(tables.iter().map(bench::Measured::to_json).collect(), text.join("\n"))
-        }
         Command::Bench { name, adult, python, runs, rows } => {
             let fastest_of = runs.unwrap_or(20);
-            let table = match name {
-                BenchArg::LPlus => return Err(Error::Defect.into()),
-                BenchArg::FullDomain => bench::full_domain(adult.as_deref(), fastest_of),
-                BenchArg::Mondrian => bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of),
-                BenchArg::Rothko => bench::rothko(rows),
-                BenchArg::RothkoTests => bench::rothko_tests(rows),
-                BenchArg::RothkoQuality => bench::rothko_quality(rows, runs),
-            }?;
-            done(table.to_json(), table.to_text())
+            let tables = match name {
+                BenchArg::FullDomain => vec![bench::full_domain(adult.as_deref(), fastest_of)?],
+                BenchArg::Mondrian => vec![bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of)?],
+                BenchArg::LPlus => bench::l_plus(adult.as_deref())?,
+                BenchArg::Rothko => vec![bench::rothko(rows)?],
+                BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
+                BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
+                BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
+            };
+            let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
+            let json = match &tables[..] {
+                [table] => table.to_json(),
+                tables => tables.iter().map(bench::Measured::to_json).collect(),
+            };
+            done(json, text.join("\n"))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Published experiments, re-run: one file each.
 
 mod agrawal;
+mod distribution;
 mod full_domain;
 mod l_plus;
 mod mondrian;
@@ -8,6 +9,7 @@ mod rothko;
 mod rothko_quality;
 mod rothko_tests;
 
+pub use distribution::distribution;
 pub use full_domain::full_domain;
 pub use l_plus::l_plus;
 pub use mondrian::mondrian;

@@ -213,6 +213,13 @@ fn tampering_is_seen() {
     caught("out/records.csv", "91110,F,911**", "91110,F,912**", "records");
     caught("out/records.csv", "91110,F,911**", "91210,F,911**", "has records of `912**`");
     caught("out/groups.csv", "911**,911**,1,4,4", "911**,911**,1,5,4", "says 5 records");
+    caught("out/groups.csv", "911**,911**,1,4,4", "911**,911**,1,4,3", "says 3 subdomains");
+    caught(
+        "out/hierarchy.csv",
+        "1,30000-40000,30000-60000,1",
+        "1,30000-40000,30000-60000,99999999999999999999",
+        "weight",
+    );
     caught("out/hierarchy.csv", "1,30000-40000,30000-60000,1", "1,30000-40000,30000-60000,2", "weights");
     caught("out/hierarchy.csv", "1,30000-60000,,1,30000", "1,30000-60000,,1,20000", "ends");
 }
@@ -365,4 +372,21 @@ fn the_same_bytes_for_any_number_of_threads_and_order_of_rows() {
         assert_eq!(bed.read(&format!("out/{name}")), first, "{name}");
     }
     assert!(bed.names().iter().all(|name| !name.contains("draft")), "{:?}", bed.names());
+}
+
+/// A value that only a suppressed row has is nowhere in the folder, nor is its row.
+#[test]
+fn nothing_of_suppressed_rows_is_left() {
+    let bed = employees("fakes = 2");
+    bed.file("table.csv", bed.read("table.csv") + "Zed,77077,X,77777\n");
+    bed.edit("policy.toml", "[privacy.distribution]", "[privacy]\nk = 3\n\n[privacy.distribution]");
+    bed.file("policy.toml", bed.read("policy.toml") + "\n[search]\nsuppression = { limit = 0.1 }\n");
+    let report = anonymize(&bed).ok().json();
+    assert_eq!((&report["released"], &report["suppressed"]), (&json!(11), &json!(1)));
+    for name in bed.names().iter().filter(|name| name.starts_with("out/")) {
+        let text = bed.read(name);
+        assert!(!text.contains("777") && !text.contains("X"), "{name}:\n{text}");
+    }
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
 }

@@ -21,8 +21,8 @@ pub struct Domain {
     pub labels: Vec<String>,
     /// The values as numbers; `None` for categories.
     pub numbers: Option<Decimals>,
-    /// The domain's code of each code of the column.
-    pub code_of: Vec<u32>,
+    /// The domain's code of each code of the column; of values that no released row has, nothing is known.
+    pub code_of: Vec<Option<u32>>,
     /// The attribute's hierarchy with the leaf of each value; `None` where the tree is balanced.
     taxonomy: Option<(Taxonomy, Vec<u32>)>,
     arity: u32,
@@ -38,8 +38,15 @@ pub enum Weights {
 }
 
 impl Policy {
-    /// The domain of a distribution's attribute, which is a column of the table.
-    pub fn domain(&self, asked: &DistributionAsked, table: &Table, column: &Column) -> Result<Domain> {
+    /// The domain of a distribution's attribute, which is a column of the table. `occurs` tells whether a released row has a
+    /// value: what only suppressed rows have must not be seen in a release.
+    pub fn domain(
+        &self,
+        asked: &DistributionAsked,
+        table: &Table,
+        column: &Column,
+        occurs: impl Fn(u32) -> bool,
+    ) -> Result<Domain> {
         let nowhere = || Error::NoSuchColumn { file: table.file.clone(), column: column.name.clone(), nearest: None };
         let dictionary = column.dictionary().ok_or_else(nowhere)?;
         let place = |code: u32| Place::file(&table.file).line(dictionary.line(code)).column(&column.name);
@@ -50,13 +57,14 @@ impl Policy {
         };
         let missing = self.missing_of(&column.name);
         let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
-        if let Some(code) = (0..dictionary.len() as u32).find(|code| is_missing(dictionary.value(*code))) {
+        let present: Vec<u32> = (0..dictionary.len() as u32).filter(|code| occurs(*code)).collect();
+        if let Some(code) = present.iter().copied().find(|code| is_missing(dictionary.value(*code))) {
             return Err(unfit(code, "missing, and a distribution needs a value in every row; leave such rows out"));
         }
-        // The column's values first, so that their codes stay; then those that need not occur.
+        // The column's values first, in the order of their codes; then those that need not occur.
         let mut values = Dictionary::default();
-        for code in 0..dictionary.len() as u32 {
-            values.encode(dictionary.value(code), dictionary.line(code));
+        for code in &present {
+            values.encode(dictionary.value(*code), dictionary.line(*code));
         }
         let all_targets = std::iter::once(&asked.target).chain(asked.targets.iter().map(|(_, target)| target));
         for target in all_targets {
@@ -90,9 +98,9 @@ impl Policy {
         let mut numbers = None;
         if numeric {
             let inexact = |leaf: usize| {
-                let code = bound.leaf_of[..dictionary.len()].iter().position(|found| *found as usize == leaf);
+                let code = bound.leaf_of[..present.len()].iter().position(|found| *found as usize == leaf);
                 match code {
-                    Some(code) => unfit(code as u32, "has more than 15 digits, or lies too far from the others"),
+                    Some(code) => unfit(present[code], "has more than 15 digits, or lies too far from the others"),
                     None => nowhere(),
                 }
             };
@@ -103,10 +111,14 @@ impl Policy {
         }
         let mut rank = vec![0u32; leaves.len()];
         (0..).zip(&order).for_each(|(code, leaf)| rank[*leaf as usize] = code);
+        let mut code_of = vec![None; dictionary.len()];
+        for (code, leaf) in present.iter().zip(&bound.leaf_of) {
+            code_of[*code as usize] = Some(rank[*leaf as usize]);
+        }
         let domain = Domain {
             labels: order.iter().map(|leaf| leaves[*leaf as usize].to_string()).collect(),
             numbers,
-            code_of: bound.leaf_of[..dictionary.len()].iter().map(|leaf| rank[*leaf as usize]).collect(),
+            code_of,
             // A tree without inner nodes has nothing to say: numbers get a balanced one, categories stay below the root.
             taxonomy: (!matches!(hierarchy, Hierarchy::None) || !numeric).then_some((bound.taxonomy, order)),
             arity: asked.arity,

@@ -42,8 +42,10 @@ pub struct ReadGroup {
     pub part_of: String,
     /// The number of its target's tree.
     pub tree: usize,
-    /// How many records it has.
+    /// How many records it has, as it says.
     pub records: u64,
+    /// How many subdomains it has, as it says.
+    pub said: u64,
     /// Nodes of its tree with copies.
     pub subdomains: Vec<(u32, u32)>,
 }
@@ -163,8 +165,9 @@ fn read_trees(folder: &Path) -> Result<Trees> {
             (0, _) => return Err(wrong(row, "the first node of a target is its root and has no parent")),
             (_, parent) => *tree.index.get(parent).ok_or_else(|| wrong(row, "its parent does not stand before it"))?,
         };
-        let weight = text(3, row).parse::<u64>().ok().filter(|weight| *weight > 0);
-        tree.weights.push(weight.ok_or_else(|| wrong(row, "its weight is not a whole number above 0"))?);
+        // Larger ones would not leave room for the products that they are compared by.
+        let weight = text(3, row).parse::<u64>().ok().filter(|weight| (1..1 << 62).contains(weight));
+        tree.weights.push(weight.ok_or_else(|| wrong(row, "its weight is not a whole number above 0, below 2^62"))?);
         if tree.index.insert(text(1, row).to_string(), node).is_some() {
             return Err(wrong(row, "its value stands twice in one target"));
         }
@@ -186,8 +189,12 @@ fn read_trees(folder: &Path) -> Result<Trees> {
 fn read_groups(folder: &Path, targets: &HashMap<String, usize>) -> Result<Vec<ReadGroup>> {
     let table = read_coded(folder, "groups.csv", &["group", "part_of", "target", "records", "subdomains"])?;
     let wrong = |problem: String| Error::Mismatch { file: folder.join("groups.csv"), problem };
-    let columns: Vec<(&Dictionary, &[u32])> = (0..4).map(|at| column(&table, at)).collect();
+    let columns: Vec<(&Dictionary, &[u32])> = (0..5).map(|at| column(&table, at)).collect();
     let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
+    let number = |at: usize, row: usize| match text(at, row).parse::<u32>() {
+        Ok(number) => Ok(u64::from(number)),
+        Err(_) => Err(wrong(format!("a count of group {} is not a whole number", quoted(text(0, row))))),
+    };
     let mut groups = Vec::with_capacity(table.rows() as usize);
     let mut seen = std::collections::HashSet::new();
     for row in 0..table.rows() as usize {
@@ -201,7 +208,8 @@ fn read_groups(folder: &Path, targets: &HashMap<String, usize>) -> Result<Vec<Re
             tree: *targets
                 .get(text(2, row))
                 .ok_or_else(|| wrong(format!("no such target: {}", quoted(text(2, row)))))?,
-            records: text(3, row).parse().map_err(|_| wrong(format!("records of {}", quoted(name))))?,
+            records: number(3, row)?,
+            said: number(4, row)?,
             subdomains: Vec::new(),
         });
     }
@@ -280,17 +288,16 @@ impl Tree {
             inside[*node as usize] += u64::from(*copies);
         }
         let mut below = vec![0u64; nodes];
-        let mut unit = vec![0u64; nodes];
+        let mut unit = vec![0u128; nodes];
         for node in (1..nodes).rev() {
             let parent = self.parents[node] as usize;
             inside[parent] += inside[node];
             below[parent] += inside[node];
-            unit[parent] += self.weights[node];
+            unit[parent] += u128::from(self.weights[node]);
         }
         let fits = |node: &usize| {
             let parent = self.parents[*node] as usize;
-            u128::from(inside[*node]) * u128::from(unit[parent])
-                == u128::from(below[parent]) * u128::from(self.weights[*node])
+            u128::from(inside[*node]) * unit[parent] == u128::from(below[parent]) * u128::from(self.weights[*node])
         };
         (1..nodes).find(|node| !fits(node)).map(|node| self.parents[node])
     }

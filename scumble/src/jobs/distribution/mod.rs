@@ -198,7 +198,7 @@ pub fn distribute(
         rounding: plan.targets.iter().map(|target| target.rounding).collect(),
         domain: plan.domain.len() as u64,
         scale: plan.domain.numbers.as_ref().map(|numbers| numbers.scale),
-        columns: scripts::columns(policy, &plan.columns),
+        columns: scripts::columns(policy, &plan),
         verification,
         io: Io { read: bytes + written, written, ..Io::default() },
         phases: Vec::new(),

@@ -15,6 +15,9 @@ pub(super) const GROUP: &str = "group";
 /// What an empty value is called in the name of a group.
 const MISSING: &str = "(missing)";
 
+/// The most work that fakes may be: about an hour of one core.
+const MOST_WORK: u128 = 10_000_000_000_000;
+
 /// A table whose rows have groups, values and targets.
 pub(super) struct Plan<'a> {
     /// The columns of the records.
@@ -45,9 +48,15 @@ impl<'a> Plan<'a> {
     ) -> Result<Plan<'a>> {
         let column = sensitive(asked, table)?;
         let Data::Coded { codes, .. } = &column.data else { return Err(Error::Defect) };
-        let domain = policy.domain(asked, table, column)?;
+        let mut occurs = vec![false; column.dictionary().map_or(0, |dictionary| dictionary.len())];
+        rows.iter().for_each(|row| occurs[codes[*row as usize] as usize] = true);
+        let domain = policy.domain(asked, table, column, |code| occurs[code as usize])?;
         let (groups, names) = grouping(policy, asked, table, columns, generalized, &rows)?;
-        let values: Vec<u32> = rows.par_iter().map(|row| domain.code_of[codes[*row as usize] as usize]).collect();
+        let values: Vec<u32> = rows
+            .par_iter()
+            .map(|row| domain.code_of[codes[*row as usize] as usize])
+            .collect::<Option<_>>()
+            .ok_or(Error::Defect)?;
         check_sums(&domain, rows.len(), asked, &table.file, column)?;
         let tallies = Tallies::count(names.len(), &groups, &values);
         let released = |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
@@ -62,6 +71,7 @@ impl<'a> Plan<'a> {
             target_of: Vec::new(),
         };
         plan.aim(asked, &tallies)?;
+        plan.check_fakes(asked)?;
         plan.check_weights(&tallies, &table.file, column)?;
         Ok(plan)
     }
@@ -102,7 +112,7 @@ impl<'a> Plan<'a> {
             let Some((code, _)) = tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none()) else {
                 continue;
             };
-            let own = self.domain.code_of.iter().position(|own| own == code).unwrap_or(0) as u32;
+            let own = self.domain.code_of.iter().position(|own| own.as_ref() == Some(code)).unwrap_or(0) as u32;
             let mut place = Place::file(file).column(&column.name);
             place.line = column.dictionary().map(|dictionary| dictionary.line(own));
             return Err(Error::Unfit {
@@ -115,6 +125,24 @@ impl<'a> Plan<'a> {
             });
         }
         Ok(())
+    }
+
+    /// Refuses more fakes than can be placed in a lifetime: their work grows with their square.
+    fn check_fakes(&self, asked: &DistributionAsked) -> Result<()> {
+        let mut sizes = vec![0u64; self.names.len()];
+        self.groups.iter().for_each(|group| sizes[*group as usize] += 1);
+        let largest = sizes.into_iter().max().unwrap_or(0);
+        let limit = u64::from(asked.fakes.limit(largest));
+        let work = (u128::from(largest) + u128::from(limit)) * u128::from(limit).pow(2);
+        match work <= MOST_WORK {
+            true => Ok(()),
+            false => Err(Error::BadParameter {
+                place: None,
+                key: "privacy.distribution.fakes".into(),
+                value: limit.to_string(),
+                expected: format!("fewer for a group of {largest} rows; make the groups smaller"),
+            }),
+        }
     }
 
     /// What the search gets.

@@ -1,15 +1,19 @@
 //! SQL for the folder: tables and loading for three databases, and the queries of section 3.3.
 
 use super::DistributionReport;
-use super::plan::GROUP;
+use super::plan::{GROUP, Plan};
 use crate::policy::Policy;
 use crate::release::Released;
 use crate::table::Type;
 
 /// The type of each column of the records, as SQL needs it: declared, or the narrowest that writes all values as they are.
-pub(super) fn columns(policy: &Policy, columns: &[&Released<'_>]) -> Vec<(String, Type)> {
+pub(super) fn columns(policy: &Policy, plan: &Plan<'_>) -> Vec<(String, Type)> {
     let kind = |column: &Released<'_>| {
-        let found = column.labels().filter(|text| !text.is_empty());
+        // Of released rows only: what others have must not be seen, not even in a type.
+        let mut occurs = vec![false; column.values()];
+        plan.rows.iter().for_each(|row| occurs[column.codes[*row as usize] as usize] = true);
+        let found = column.labels().zip(&occurs).filter(|(text, occurs)| **occurs && !text.is_empty());
+        let found = found.map(|(text, _)| text);
         // A number that SQL would write in another way, such as a zip code with a leading zero, is text.
         let plain = |text: &str| text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
         let inferred = match Type::infer(found.clone()) {
@@ -20,7 +24,7 @@ pub(super) fn columns(policy: &Policy, columns: &[&Released<'_>]) -> Vec<(String
         let fits = |kind: &Type| *kind == Type::Text || found.clone().all(|text| kind.number(text).is_some());
         declared.filter(fits).unwrap_or(inferred)
     };
-    columns.iter().map(|column| (column.name.to_string(), kind(column))).collect()
+    plan.columns.iter().map(|column| (column.name.to_string(), kind(column))).collect()
 }
 
 /// A name in SQL, whatever it is.
@@ -81,7 +85,8 @@ fn load_sqlite(report: &DistributionReport) -> String {
     text += &tables(report, &SQLITE);
     text += ".mode csv\n";
     for table in TABLES {
-        text += &format!(".import --skip 1 {table}.csv {table}\n");
+        // The header comes as a row like all others; not every shell can skip it.
+        text += &format!(".import {table}.csv {table}\nDELETE FROM {table} WHERE rowid = 1;\n");
     }
     // The shell reads an empty field as an empty text.
     for (column, _) in &report.columns {

@@ -183,18 +183,18 @@ pub(super) fn judge(
         }
         false => None,
     };
-    let units: u64 = released
+    let sum_of_ranges: f64 = released
         .groups
         .iter()
         .flat_map(|group| group.subdomains.iter().map(|(node, copies)| (group.tree, *node, *copies)))
-        .map(|(tree, node, copies)| released.trees[tree].range(node) * u64::from(copies))
+        .map(|(tree, node, copies)| released.trees[tree].range(node) as f64 * f64::from(copies))
         .sum();
     Ok(DistributionVerification {
         rows: records.rows(),
         groups: released.groups.len() as u64,
         smallest: released.groups.iter().map(|group| group.records).min().unwrap_or(0),
         fakes: released.groups.iter().map(|group| group.len().saturating_sub(group.records)).sum(),
-        sum_of_ranges: units as f64 / 10f64.powi(released.scale.unwrap_or(0) as i32),
+        sum_of_ranges: sum_of_ranges / 10f64.powi(released.scale.unwrap_or(0) as i32),
         failing,
         compared: originals.is_some(),
         unchecked_targets,
@@ -265,6 +265,8 @@ fn check_groups(
         let (name, subdomains) = (quoted(&group.name), group.len());
         if counted != group.records {
             problems.push(format!("group {name} says {} records and has {counted}", group.records));
+        } else if subdomains != group.said {
+            problems.push(format!("group {name} says {} subdomains and has {subdomains}", group.said));
         } else if subdomains < counted {
             problems.push(format!("group {name} has {counted} records and only {subdomains} subdomains"));
         } else if subdomains - counted > u64::from(asked.fakes.limit(counted)) {
@@ -359,8 +361,8 @@ fn check_target(
         scale.map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
     let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else { return Ok(None) };
     let nodes = 1..tree.labels.len();
-    let mut children = vec![0u64; tree.labels.len()];
-    nodes.clone().for_each(|node| children[tree.parents[node] as usize] += tree.weights[node]);
+    let mut children = vec![0u128; tree.labels.len()];
+    nodes.clone().for_each(|node| children[tree.parents[node] as usize] += u128::from(tree.weights[node]));
     let share = |node: usize| (tree.weights[node], children[tree.parents[node] as usize]);
     let tolerance = match (&found, rounding) {
         (Weights::Exact(_), None) => 0.0,
@@ -376,7 +378,7 @@ fn check_target(
                     let ((weight, unit), parent) = (share(node), mass(tree.parents[node] as usize));
                     match tolerance == 0.0 {
                         // Both sides fit: masses are sums of 64-bit numbers below 2^63.
-                        true => u128::from(weight) * parent == mass(node) * u128::from(unit),
+                        true => u128::from(weight) * parent == mass(node) * unit,
                         false => (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs() <= tolerance,
                     }
                 })
