@@ -294,9 +294,9 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
             cases.push(Case { fakes, ..case("5", data, "source", table, source(table), true) });
         }
     }
-    let thinned: Vec<(&str, Table, (Vec<i64>, Vec<f64>))> =
-        tables.iter().map(|(data, table)| (*data, table.thinned(), source(table))).collect();
-    for (data, table, target) in &thinned {
+    let thinned: Vec<(&str, Table)> = tables.iter().map(|(data, table)| (*data, table.thinned())).collect();
+    for ((data, table), (_, whole)) in thinned.iter().zip(&tables) {
+        let target = source(whole);
         for fakes in [0, 5, 10, 20] {
             cases.push(Case {
                 fakes,

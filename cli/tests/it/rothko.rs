@@ -2,6 +2,7 @@
 //! it goes wrong.
 
 use crate::bed::{Bed, Outcome, sorted};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -106,9 +107,7 @@ const MOST: u64 = (64 << 20) / 4 * 5;
 #[track_caller]
 fn assert_memory(bed: &Bed, table: &str, output: &str, more: &[&str]) {
     let all = arguments(table, output, &[&["--memory", LIMIT], more].concat());
-    let began = Instant::now();
     let peak = peak_of(bed.command(&all));
-    println!("{table} to {output}, {more:?}: {} MiB, {:?}", peak >> 20, began.elapsed());
     assert!(peak <= MOST, "{table} to {output}, {more:?}: {} MiB", peak >> 20);
     assert!(is_empty(&bed.path("spill")));
 }
@@ -216,7 +215,7 @@ fn a_full_disk_leaves_neither_a_release_nor_rows() {
     let bed = agrawal("table.csv", 60_000);
     std::fs::create_dir(bed.path("small")).unwrap();
     if on_a_small_disk(&bed, 500, "true", &[]).status != 0 {
-        println!("SKIPPED: no file system can be mounted here");
+        let _ = writeln!(std::io::stderr(), "SKIPPED: no file system can be mounted here");
         return;
     }
     let scumble = env!("CARGO_BIN_EXE_scumble");

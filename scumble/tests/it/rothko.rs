@@ -298,7 +298,7 @@ fn without_a_confident_split_exact_counts_decide() {
 /// Few rows of one value, a sample in which they are many: the split is made in error, and undone; nothing is left of it.
 #[test]
 fn a_split_in_error_is_undone() {
-    let value = |row: u64| if row % 10 == 0 { "1".to_string() } else { "0".to_string() };
+    let value = |row: u64| if row.is_multiple_of(10) { "1".to_string() } else { "0".to_string() };
     let table = Small::new("in-error", "", (0..1000).map(value), "[privacy]\nk = 110");
     let undone = (0..20).filter(|seed| {
         let disk = DiskOptions { naive: true, seed: *seed, ..few(20) };
