@@ -119,6 +119,11 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
     },
+    /// Build, check and draw hierarchies
+    Hierarchy {
+        #[command(subcommand)]
+        action: HierarchyCommand,
+    },
     /// Re-run a published experiment and print its table
     Bench {
         #[arg(value_enum)]
@@ -136,6 +141,39 @@ pub enum Command {
         /// Rows of the synthetic table; for rothko, rothko-tests and rothko-quality
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
         rows: Option<u64>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HierarchyCommand {
+    /// Check that a hierarchy file is a tree whose labels each mean one thing
+    Check { file: PathBuf },
+    /// Draw the tree of a hierarchy file, or the one that a policy lays over a column of a table
+    Draw {
+        /// A hierarchy file; a table with --policy
+        file: PathBuf,
+        /// The policy that says how the column's values are generalized
+        #[arg(short, long, requires = "attribute")]
+        policy: Option<PathBuf>,
+        /// The column
+        #[arg(short, long, requires = "policy")]
+        attribute: Option<String>,
+        /// Draw every node, also where there are many
+        #[arg(long)]
+        all: bool,
+    },
+    /// Write the tree that a policy lays over a column of a table as a hierarchy file
+    Build {
+        input: PathBuf,
+        /// The policy that says how the column's values are generalized
+        #[arg(short, long)]
+        policy: PathBuf,
+        /// The column
+        #[arg(short, long)]
+        attribute: String,
+        /// The file; it must not exist yet
+        #[arg(short, long)]
+        output: PathBuf,
     },
 }
 

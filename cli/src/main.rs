@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod distribution;
+mod hierarchy;
 mod interrupts;
 mod progress;
 mod run;

@@ -1,7 +1,7 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, distribution, interrupts, progress, show};
+use crate::{bench, distribution, hierarchy, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
@@ -140,6 +140,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let files = jobs::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
+        }
+        Command::Hierarchy { action } => {
+            let (json, text) = hierarchy::run(action, common.delimiter)?;
+            done(json, text)
         }
         Command::Bench { name, adult, python, runs, rows } => {
             let fastest_of = runs.unwrap_or(20);

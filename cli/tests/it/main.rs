@@ -5,6 +5,7 @@ mod bed;
 mod distribution;
 mod formats;
 mod generate;
+mod hierarchy;
 mod killed;
 mod partition;
 mod readme;

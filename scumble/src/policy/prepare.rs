@@ -7,7 +7,7 @@ use crate::ratio::Ratio;
 use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
-use crate::taxonomy::{Binding, Hierarchy, bind};
+use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,6 +52,14 @@ impl Policy {
         let hierarchy = attribute.map_or(&Hierarchy::None, |attribute| &attribute.hierarchy);
         let kind = attribute.and_then(|attribute| attribute.kind);
         bind(hierarchy, kind, self.missing_of(name), dictionary, name, file)
+    }
+
+    /// The tree of one column of a table, whatever its role.
+    pub fn taxonomy(&self, table: &Table, name: &str) -> Result<Taxonomy> {
+        let column = table.columns.iter().find(|column| column.name == name);
+        let dictionary = column.and_then(Column::dictionary);
+        let unknown = || Error::NoSuchColumn { file: table.file.clone(), column: name.to_string(), nearest: None };
+        Ok(self.bind(name, dictionary.ok_or_else(unknown)?, &table.file)?.taxonomy)
     }
 
     /// Binds the policy to a table.

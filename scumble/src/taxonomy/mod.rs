@@ -184,6 +184,12 @@ impl Taxonomy {
         self.missing
     }
 
+    /// The labels of each leaf, from its own to the root, as a hierarchy file has them. Missing values are in none.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
+        let codes = (0..self.codes()).filter(|code| self.missing != Some(*code));
+        codes.map(|code| self.levels.iter().map(|level| level.label(level.node_of(code))).collect())
+    }
+
     /// For each node of level `from`, the node of level `to` that it lies below.
     pub fn lift(&self, from: usize, to: usize) -> Vec<u32> {
         let (from, to) = (&self.levels[from], &self.levels[to]);
