@@ -32,6 +32,9 @@ const AGES: (i64, i64) = (17, 79);
 /// The domain of the synthetic tables, as in section 6.3.
 const DOMAIN: (i64, i64) = (1024, 3072);
 
+/// Values of a domain, ascending, with their weights.
+type Weighed = (Vec<i64>, Vec<f64>);
+
 struct Table {
     ages: Vec<u32>,
     values: Vec<i64>,
@@ -128,7 +131,7 @@ struct Case<'a> {
     said: String,
     table: &'a Table,
     /// The values of the domain with their weights; apart for each of the owner's groups.
-    targets: Vec<(Vec<i64>, Vec<f64>)>,
+    targets: Vec<Weighed>,
     /// Equal parts of the ages that are the owner's groups.
     groups: u32,
     arity: u32,
@@ -154,7 +157,7 @@ impl Case<'_> {
             all
         };
         let code = |value: &i64| all.binary_search(value).unwrap_or(0) as u32;
-        let build = |(values, weights): &(Vec<i64>, Vec<f64>)| {
+        let build = |(values, weights): &Weighed| {
             let shape = Shape::Balanced { arity: self.arity };
             let measure = Measure::Numbers(values);
             let (hierarchy, rounding) = match self.exact {
@@ -254,7 +257,7 @@ impl Case<'_> {
 }
 
 /// A table's own distribution.
-fn source(table: &Table) -> (Vec<i64>, Vec<f64>) {
+fn source(table: &Table) -> Weighed {
     let values = table.distinct();
     let mut counts = vec![0.0; values.len()];
     table.values.iter().filter_map(|value| values.binary_search(value).ok()).for_each(|at| counts[at] += 1.0);
@@ -262,7 +265,7 @@ fn source(table: &Table) -> (Vec<i64>, Vec<f64>) {
 }
 
 /// The whole numbers of a range with weights.
-fn over(from: i64, to: i64, weights: impl Fn(&[f64]) -> Vec<f64>) -> (Vec<i64>, Vec<f64>) {
+fn over(from: i64, to: i64, weights: impl Fn(&[f64]) -> Vec<f64>) -> Weighed {
     let values: Vec<i64> = (from..=to).collect();
     let weights = weights(&values.iter().map(|value| *value as f64).collect::<Vec<_>>());
     (values, weights)
@@ -275,7 +278,7 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
     let (uncorrelated, correlated, flat) = (Table::uncorrelated(rows), Table::correlated(rows), Table::uniform(rows));
     let mut tables = vec![("no correlation", &uncorrelated), ("correlation", &correlated)];
     tables.extend(adult.iter().map(|adult| ("Adult, capital loss", adult)));
-    let case = |figure, data: &str, said: &str, table, target: (Vec<i64>, Vec<f64>), parted| Case {
+    let case = |figure, data: &str, said: &str, table, target: Weighed, parted| Case {
         figure,
         data: data.into(),
         said: said.into(),
@@ -294,9 +297,9 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
             cases.push(Case { fakes, ..case("5", data, "source", table, source(table), true) });
         }
     }
-    let thinned: Vec<(&str, Table)> = tables.iter().map(|(data, table)| (*data, table.thinned())).collect();
-    for ((data, table), (_, whole)) in thinned.iter().zip(&tables) {
-        let target = source(whole);
+    let thinned: Vec<(&str, Table, Weighed)> =
+        tables.iter().map(|(data, table)| (*data, table.thinned(), source(table))).collect();
+    for (data, table, target) in &thinned {
         for fakes in [0, 5, 10, 20] {
             cases.push(Case {
                 fakes,
@@ -358,7 +361,7 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
 }
 
 /// The targets of a case's groups: their own distributions, or all whole numbers between their least and their greatest value.
-fn own(case: &Case<'_>, as_source: bool) -> Vec<(Vec<i64>, Vec<f64>)> {
+fn own(case: &Case<'_>, as_source: bool) -> Vec<Weighed> {
     let part = |group: u32| {
         let own = case.table.ages.iter().zip(&case.table.values).filter(|(age, _)| case.group_of(**age) == group);
         let (ages, values): (Vec<u32>, Vec<i64>) = own.map(|(age, value)| (*age, *value)).unzip();

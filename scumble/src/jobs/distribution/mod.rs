@@ -65,10 +65,19 @@ fn check_roles(source: &Source, policy: &Policy, asked: &DistributionAsked, role
             quoted(other)
         ));
     }
-    let about = policy.privacy.diversity.iter().map(|asked| &asked.sensitive);
-    let mut about = about.chain(policy.privacy.closeness.iter().map(|asked| &asked.sensitive));
-    if about.any(|about| about.as_deref().is_none_or(|about| about == asked.attribute) && other.is_none()) {
-        return incomplete(format!("l-diversity and t-closeness of {name} are a matter of its distribution's target"));
+    let privacy = &policy.privacy;
+    let mut about = privacy.diversity.iter().map(|asked| &asked.sensitive).chain(
+        privacy.closeness.iter().map(|asked| &asked.sensitive).chain(
+            privacy
+                .variance
+                .iter()
+                .map(|asked| &asked.sensitive)
+                .chain(privacy.thresholds.iter().map(|asked| &asked.sensitive)),
+        ),
+    );
+    // What is not about one attribute is about all that are left.
+    if about.any(|about| about.as_ref().map_or(other.is_none(), |about| *about == asked.attribute)) {
+        return incomplete(format!("diversity and closeness of {name} are a matter of its distribution's target"));
     }
     let is_group = asked.groups.len() == 1 && asked.groups[0] == (GROUP.to_string(), 0);
     if source.names().any(|name| name == GROUP) && !is_group {
