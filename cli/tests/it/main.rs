@@ -6,6 +6,7 @@ mod distribution;
 mod formats;
 mod generate;
 mod killed;
+mod l_plus;
 mod partition;
 mod readme;
 mod release;
