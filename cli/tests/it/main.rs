@@ -7,6 +7,7 @@ mod formats;
 mod generate;
 mod hierarchy;
 mod killed;
+mod l_plus;
 mod partition;
 mod readme;
 mod release;

@@ -419,8 +419,8 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
         search.scheme = section.get("scheme").map_or(Ok(None), |entry| entry.choice(schemes))?;
         if let Some(token) = section.get("token") {
             search.token = token.str()?.to_string();
-            if search.token.is_empty() {
-                return Err(token.wrong("some text: an empty field is a missing value"));
+            if search.token.is_empty() || Type::Real.number(&search.token).is_some() {
+                return Err(token.wrong("a text that is neither empty nor a number"));
             }
         }
         if let Some(limit) = section.get("limit") {

@@ -104,7 +104,11 @@ pub const KEYS: &[Key] = &[
     key("search", "least-gain", "below this gain a partitioning algorithm goes on with the median; 0.01 where absent"),
     key("search", "regions", "tight or cover: what the regions of a partitioning algorithm are called"),
     key("search", "suppression", "a table with `scheme` and `limit`"),
-    key("search.suppression", "scheme", "records or none; on cuts none or all-, violating- -records or -values"),
+    key(
+        "search.suppression",
+        "scheme",
+        "records or none; for cuts none, all-records, violating-records, all-values, violating-values",
+    ),
     key("search.suppression", "limit", "the largest share of rows that may be left out; with `records`"),
     key("search.suppression", "token", "what stands for a suppressed sensitive value; `*` where absent"),
 ];

@@ -6,7 +6,7 @@ use scumble::privacy::Caps;
 use scumble::random::Random;
 use scumble::ratio::Ratio;
 use scumble::search::cuts::l_plus_optimize::{self, Outcome, Techniques};
-use scumble::search::cuts::{Cuts, Machine, Problem, Suppression};
+use scumble::search::cuts::{Cuts, Machine, Problem, Suppression, annealing};
 use scumble::table::{Cells, Dictionary, Tallies};
 use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
 use std::collections::BTreeMap;
@@ -78,6 +78,12 @@ impl Case {
     }
 
     fn search(&self, top: usize, techniques: Techniques) -> (Machine, Outcome) {
+        let machine = self.machine();
+        let outcome = l_plus_optimize::search(&machine, techniques, top, &mut |_| true);
+        (machine, outcome)
+    }
+
+    fn machine(&self) -> Machine {
         let bound: Vec<_> = self
             .trees
             .iter()
@@ -110,9 +116,7 @@ impl Case {
             scheme: self.scheme,
             loss: self.loss,
         };
-        let machine = Machine::new(&problem, &cells);
-        let outcome = l_plus_optimize::search(&machine, techniques, top, &mut |_| true);
-        (machine, outcome)
+        Machine::new(&problem, &cells)
     }
 
     /// All cuts of a tree: for each leaf the level at which it is said. A node that covers the same leaves as one below
@@ -307,4 +311,110 @@ fn the_best_five_are_the_best_five() {
         let distinct: std::collections::BTreeSet<&Cuts> = outcome.best.iter().map(|(_, cuts)| cuts).collect();
         assert_eq!(distinct.len(), costs.len());
     });
+}
+
+/// The trees of the paper's figure 1 and example 2: two levels of two, twice.
+#[test]
+fn the_trees_of_example_2_have_25_cuts() {
+    let tree: Levels = vec![vec![0, 1, 2, 3], vec![0, 0, 1, 1], vec![0; 4]];
+    let row = |leaf: usize, value: usize| Row { leaves: vec![leaf, 3 - leaf], value, label: 0 };
+    let case = Case {
+        trees: vec![tree.clone(), tree],
+        rows: (0..4).flat_map(|leaf| [row(leaf, 0), row(leaf, 1)]).collect(),
+        values: 2,
+        labels: 1,
+        caps: vec![(1, 2), (1, 2)],
+        k: 1,
+        scheme: Suppression::None,
+        loss: Loss::Lm,
+    };
+    let (machine, outcome) = case.search(100, Techniques::default());
+    assert_eq!((machine.space(), outcome.best.len()), (Some(25), 25));
+    assert_eq!(outcome.best[0].0, 0.0, "every tuple has both values already");
+    assert_eq!(outcome.best[24].0, 16.0, "eight records that say nothing cost two each");
+}
+
+/// A search that is ended early swears to no more than is true, and what it hands over has the cost it says.
+#[test]
+fn bounds_hold_whenever_a_search_is_ended() {
+    let mut early = 0;
+    cases(60, |random, case| {
+        let machine = case.machine();
+        let first_solution = random.below(2) == 0;
+        let mut left = random.below(12);
+        let mut last_decided = 0.0;
+        let techniques = Techniques { first_solution, ..Techniques::default() };
+        let outcome = l_plus_optimize::search(&machine, techniques, 1, &mut |progress| {
+            assert!(progress.bound <= progress.best && progress.decided >= last_decided && progress.decided <= 1.0);
+            last_decided = progress.decided;
+            left = left.saturating_sub(1);
+            left > 0
+        });
+        let all = case.all_costs();
+        let least = all.first().copied().unwrap_or(f64::INFINITY);
+        assert!(
+            outcome.bound <= least + 1e-9 * least.min(1e12),
+            "{} above {least}: {}",
+            outcome.bound,
+            case.describe()
+        );
+        if let Some((cost, cuts)) = outcome.best.first() {
+            assert!(*cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)), "{}", case.describe());
+        }
+        assert!(!outcome.optimal || close(outcome.bound, least) || all.is_empty());
+        early += u64::from(!outcome.optimal);
+    });
+    assert!(early > 60, "{early}");
+}
+
+#[test]
+fn annealing_finds_cuts_that_cost_what_it_says() {
+    let (mut reached, mut all_cases) = (0, 0);
+    cases(20, |random, case| {
+        let machine = case.machine();
+        let outcome = annealing::search(&machine, 400, random.next_u64(), &mut |_| true);
+        let Some(least) = case.all_costs().first().copied() else { return };
+        all_cases += 1;
+        // Annealing begins at the roots, which cannot always be released where suppression could help.
+        let Some((cost, cuts)) = outcome.best.first() else { return };
+        assert!(
+            *cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)) && outcome.bound <= least * (1.0 + 1e-9)
+        );
+        reached += u64::from(close(*cost, least));
+    });
+    assert!(reached * 10 > all_cases * 8, "the optimum in {reached} of {all_cases} cases");
+}
+
+/// One step more general is another cut, costs what any cut costs, and never splits what was together.
+#[test]
+fn a_generalized_cut_is_one_step_up() {
+    cases(20, |random, case| {
+        let (machine, outcome) = case.search(1, Techniques::default());
+        let Some((_, cuts)) = outcome.best.first() else { return };
+        let Some(next) = machine.generalized(cuts, random) else {
+            let only_roots = |(cut, tree): (&Vec<u32>, &scumble::search::cuts::Tree)| *cut == [tree.root()];
+            return assert!(cuts.iter().zip(machine.trees()).all(only_roots));
+        };
+        let changed: Vec<usize> = (0..cuts.len()).filter(|column| cuts[*column] != next[*column]).collect();
+        assert_eq!(changed.len(), 1);
+        assert!(next[changed[0]].len() < cuts[changed[0]].len());
+        assert!(machine.taxonomy_cuts(&next).is_some(), "it covers every leaf once");
+        assert!(machine.cost(&next) >= outcome.bound - 1e-9);
+    });
+}
+
+#[test]
+fn the_best_cut_is_the_same_for_any_number_of_threads() {
+    let found = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let mut found = Vec::new();
+        pool.install(|| {
+            cases(10, |_, case| {
+                let (_, outcome) = case.search(3, Techniques::default());
+                found.push((outcome.best, outcome.visited));
+            });
+        });
+        found
+    };
+    assert!(found(1) == found(3));
 }

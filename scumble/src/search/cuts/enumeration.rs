@@ -39,6 +39,8 @@ pub(super) struct Subtree {
     pub(super) bound: f64,
     /// What the partitions with each node of the last tree cost, where that was of interest.
     sums: Arc<Vec<Option<Costs>>>,
+    /// A value that is locked while groups are still those of before; they are joined when the subtree is visited.
+    unjoined: Option<Value>,
 }
 
 /// What some partitions cost: at least, at any cut of the subtree, and at the most general one.
@@ -110,6 +112,7 @@ impl Subtree {
             share: 1.0,
             bound: 0.0,
             sums: Arc::default(),
+            unjoined: None,
         }
     }
 
@@ -126,17 +129,14 @@ impl Subtree {
             share: 0.0,
             bound: 0.0,
             sums: Arc::default(),
+            unjoined: None,
         }
     }
 
     /// The cuts in which an open value is said by itself. Groups below it join.
     pub(super) fn lock(&self, machine: &Machine, last: usize, value: Value) -> Subtree {
         let column = machine.column(last, value.place);
-        let (groups, went) = self.groups.lock(machine, column, value.place, value.node);
-        let mut class = vec![0; groups.loss.len()];
-        for (old, new) in went.iter().enumerate() {
-            class[*new as usize] = self.class[old];
-        }
+        let (groups, class) = self.joined(machine, last, value);
         let mut locked = self.locked.clone();
         locked.push(value);
         Subtree {
@@ -148,6 +148,33 @@ impl Subtree {
             share: self.share / machine.trees[column].branch(value.node).cuts,
             bound: self.bound,
             sums: Arc::default(),
+            unjoined: None,
+        }
+    }
+
+    /// The groups after a value was locked, and the partition of each of their tuples.
+    fn joined(&self, machine: &Machine, last: usize, value: Value) -> (Groups, Vec<u32>) {
+        let column = machine.column(last, value.place);
+        let (groups, went) = self.groups.lock(machine, column, value.place, value.node);
+        let mut class = vec![0; groups.loss.len()];
+        for (old, new) in went.iter().enumerate() {
+            class[*new as usize] = self.class[old];
+        }
+        (groups, class)
+    }
+
+    /// Gives up the groups of a subtree that waits for its visit, until then: those it was joined from are shared with
+    /// others, its own would be one more copy of a large table.
+    pub(super) fn unjoin(&mut self, from: &Subtree, value: Value) {
+        (self.groups, self.class) = (from.groups.clone(), from.class.clone());
+        self.unjoined = Some(value);
+    }
+
+    /// Undoes [`unjoin`](Self::unjoin).
+    pub(super) fn join(&mut self, machine: &Machine, last: usize) {
+        if let Some(value) = self.unjoined.take() {
+            let (groups, class) = self.joined(machine, last, value);
+            (self.groups, self.class) = (Arc::new(groups), Arc::new(class));
         }
     }
 
@@ -194,6 +221,7 @@ impl Subtree {
             share: self.share * (1.0 - 1.0 / branch.cuts),
             bound: self.bound,
             sums: Arc::default(),
+            unjoined: None,
         }
     }
 
