@@ -1,7 +1,7 @@
 //! What does a sample cost in quality? Conditional entropy of a class label and RMSE of a number, by sample size
 //! (LeFevre and DeWitt 2007, figures 22, 23, 25 and 26).
 
-use super::agrawal::{Asked, release, table};
+use super::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
 use super::{Measured, Scratch};
 use scumble::error::{Error, Result};
 use scumble::jobs::DiskOptions;
@@ -28,13 +28,18 @@ const SAMPLES: [(&str, u64); 7] = [
 const TARGETS: [(u8, &str, &str); 4] =
     [(22, "c2", "info-gain"), (23, "c7", "info-gain"), (25, "r7", "regression"), (26, "r10", "regression")];
 
+/// The median only takes over where nothing is left to gain. The paper's switch at 0.01 is made for speed, and it hides what
+/// is measured here: the first splits for c2 gain less than that, so that chance decides which samples see more in them.
+const ANY_GAIN: f64 = 1e-6;
+
 const KS: [u64; 4] = [10, 50, 100, 1000];
 
 /// The mean quality over data sets with samples of so many rows, marked where a sample left a partition unsplit.
 fn quality(scratch: &Scratch, rows: u64, data_sets: u32, tuples: u64, asked: &Asked) -> Result<String> {
     let (mut sum, mut unsplit) = (0.0, false);
     for seed in 1..=u64::from(data_sets) {
-        let disk = DiskOptions { tuples: Some(tuples), seed, ..DiskOptions::default() };
+        let memory = (tuples < rows).then_some(NO_FREQUENCY_GROUP);
+        let disk = DiskOptions { memory, tuples: Some(tuples), seed, ..DiskOptions::default() };
         let (report, _) = release(scratch, &table(scratch, rows, seed, "parquet")?, asked, disk)?;
         let target = report.losses.target.ok_or(Error::Defect)?;
         sum += match asked.split {
@@ -58,7 +63,8 @@ pub fn rothko_quality(rows: Option<u64>, data_sets: Option<u32>) -> Result<Measu
             let measure = if split == "regression" { "RMSE" } else { "conditional entropy" };
             let mut row = vec![json!(figure), json!(target), json!(measure), json!(k)];
             let privacy = format!("k = {k}");
-            let asked = Asked { algorithm: "rothko-s", split, privacy, other: Some((target, "target")) };
+            let other = Some((target, "target"));
+            let asked = Asked { algorithm: "rothko-s", split, least_gain: ANY_GAIN, privacy, other };
             for (_, tuples) in SAMPLES {
                 row.push(match tuples {
                     u64::MAX => json!(quality(&scratch, rows, data_sets, rows, &asked)?),

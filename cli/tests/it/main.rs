@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bed;
+mod bench;
 mod distribution;
 mod formats;
 mod generate;

@@ -250,3 +250,52 @@ fn the_report_measures_the_target() {
     let loss = bed.anonymize(&["--json", "--levels", "age=1"]).ok().json()["loss"].clone();
     assert!(loss.get("rmse").is_none() && loss.get("conditional-entropy").is_some(), "{loss}");
 }
+
+/// Rothko-T makes Mondrian's regions, so it knows as much of the target, whether a region was in memory or not.
+#[test]
+fn on_disk_the_target_is_measured_alike() {
+    let bed = Bed::new();
+    bed.run(&["generate", "agrawal", "--rows", "3000", "--seed", "3", "-o", "table.csv"]).ok();
+    let policy = |target: &str, split: &str| {
+        let keys = ["salary", "age", "loan", "hyears", "commission", "elevel"];
+        let keys: String =
+            keys.iter().map(|key| format!("[attributes.{key}]\nrole = \"quasi-identifier\"\n")).collect();
+        let target = format!("[attributes.{target}]\nrole = \"target\"\n[defaults]\nrole = \"identifier\"\n");
+        format!("{keys}{target}[privacy]\nk = 100\n[search]\nsplit = \"{split}\"\n")
+    };
+    for (target, split) in [("c2", "info-gain"), ("r7", "regression"), ("elevel2", "info-gain")] {
+        if target == "elevel2" {
+            // A class label that is a number: both measures are there.
+            bed.edit("table.csv", "r10", "elevel2");
+        }
+        bed.file("policy.toml", policy(target, split));
+        let loss = |algorithm: &[&str]| bed.anonymize(&[&["--json", "--algorithm"], algorithm].concat()).ok().json();
+        let memory = loss(&["mondrian"])["loss"].clone();
+        for tuples in ["1000", "20"] {
+            let report = loss(&["rothko-t", "--sample-tuples", tuples]);
+            for key in ["cm", "conditional-entropy", "rmse"] {
+                let (expected, found) = (&memory[key], &report["loss"][key]);
+                let both = expected.as_f64().zip(found.as_f64());
+                let near = both.is_some_and(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(1.0));
+                assert!(near || (expected.is_null() && found.is_null()), "{target} {tuples} {key}: {memory} {report}");
+            }
+            assert_eq!(report["loss"]["rmse"].is_null(), target == "c2", "{report}");
+        }
+    }
+}
+
+/// What a sample of rows larger than memory could not split is counted, though exact counts finished it.
+#[test]
+fn partitions_that_no_sample_splits_are_counted() {
+    let bed = Bed::new();
+    bed.run(&["generate", "agrawal", "--rows", "2000", "--seed", "3", "-o", "table.csv", "--policy", "policy.toml"])
+        .ok();
+    let sampled = |tuples: &str, k: &str| {
+        let more = ["--json", "--algorithm", "rothko-s", "--sample-tuples", tuples, "-k", k];
+        let report = bed.anonymize(&more).ok().json();
+        assert_eq!(report["search"]["minimal"], json!(true), "{report}");
+        report["io"]["unsplit-partitions"].clone()
+    };
+    assert!(sampled("20", "300").as_u64() > Some(0));
+    assert_eq!(sampled("500", "10"), json!(0));
+}

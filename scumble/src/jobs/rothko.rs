@@ -39,6 +39,8 @@ pub struct DiskOptions {
     pub alpha: f64,
     /// Whether a sample is believed without a test, for comparison.
     pub naive: bool,
+    /// Whether samples grow trees to the fan-out, though all leaves would fit into memory, for comparison.
+    pub to_fan_out: bool,
     /// Where rows wait; the system's temporary folder where not given.
     pub spill: Option<std::path::PathBuf>,
     /// What draws samples.
@@ -54,6 +56,7 @@ impl Default for DiskOptions {
             fan_out: None,
             alpha: 0.05,
             naive: false,
+            to_fan_out: false,
             spill: None,
             seed: 0,
         }
@@ -375,7 +378,8 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     let partitioned = match by_sample {
         _ if small => machine.finish(&input_rows, &places, false),
         true => {
-            let sampling = Sampling { alpha: disk.alpha, naive: disk.naive, seed: disk.seed };
+            let DiskOptions { alpha, naive, to_fan_out, seed, .. } = *disk;
+            let sampling = Sampling { alpha, naive, to_fan_out, seed };
             rothko_s::partition(&mut machine, &input_rows, drawn, sampling, &places)
         }
         false => {

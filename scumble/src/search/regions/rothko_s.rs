@@ -32,6 +32,9 @@ pub struct Sampling {
     pub alpha: f64,
     /// Whether to believe a sample without a test, for comparison.
     pub naive: bool,
+    /// Whether to grow to the fan-out as long as the tests are confident, though every leaf would fit into memory: the
+    /// paper's way, for comparison.
+    pub to_fan_out: bool,
     /// What draws the sample.
     pub seed: u64,
 }
@@ -162,7 +165,8 @@ fn grow<R>(
     let sample = if sampling.naive { sample.naive() } else { sample };
     let growth = Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
     // A leaf that is expected to take four fifths of the memory will seldom take more than all of it.
-    let fitting = (fitting as f64 * sampled as f64 / population as f64 * 0.8) as usize;
+    let expected = fitting as f64 * sampled as f64 / population as f64;
+    let fitting = if sampling.to_fan_out { 0 } else { (expected * 0.8) as usize };
     let mut open = BinaryHeap::from([Leaf { node: 0, points: Points::new(disk.layout, drawn) }]);
     let mut leaves = 1;
     while let Some(Leaf { node, points }) = open.pop() {

@@ -1,0 +1,64 @@
+//! Published experiments at a tiny size: the figures are not the paper's, but every row is there and makes sense.
+
+use crate::bed::Bed;
+use serde_json::Value;
+
+fn rows(name: &str, more: &[&str]) -> Vec<Value> {
+    let bed = Bed::new();
+    let outcome = bed.run(&[&["bench", name, "--rows", "2000", "--json"], more].concat()).ok();
+    assert!(outcome.touched.is_empty(), "{outcome:?}");
+    let json = outcome.json();
+    assert!(json["title"].is_string(), "{json}");
+    json["rows"].as_array().unwrap().clone()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+#[test]
+fn rothko_reads_and_writes_about_as_predicted() {
+    let rows = rows("rothko", &[]);
+    // The figures of every row, and each of the paper's at least once.
+    let figures: Vec<&str> = rows.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
+    assert!((10..=21).all(|figure| figures.contains(&figure.to_string().as_str())), "{figures:?}");
+    let of = |figure: &str, column: &str| -> Vec<f64> {
+        let in_figure = |row: &&Value| row["figures"].as_str().unwrap().split(", ").any(|name| name == figure);
+        rows.iter().filter(in_figure).map(|row| number(&row[column])).collect()
+    };
+    // More frequency groups, fewer tables written; the encoded table itself is one of them.
+    let (written, predicted) = (of("10", "tables written"), of("10", "predicted written"));
+    assert_eq!(predicted, [5.0, 3.0, 2.0, 2.0, 1.0]);
+    assert!(written.is_sorted_by(|a, b| a >= b) && written[0] > written[4], "{written:?}");
+    assert!(written.iter().zip(&predicted).all(|(happened, predicted)| *happened >= *predicted), "{written:?}");
+    // The largest sample: read three times, written once.
+    assert_eq!((of("11", "tables read").last(), of("11", "tables written").last()), (Some(&3.0), Some(&1.0)));
+}
+
+#[test]
+fn tests_on_samples_prune_less_than_belief() {
+    let rows = rows("rothko-tests", &[]);
+    assert_eq!(rows.iter().map(|row| number(&row["sample"])).collect::<Vec<_>>(), [100.0, 250.0, 500.0, 1000.0]);
+    // Regions of 1000 rows do not fit into a sample of 100.
+    assert_eq!(rows[0]["k=1000"], "x (x)");
+    assert!(rows.iter().all(|row| row["k=10000"].is_null()));
+    let (mut tested, mut naive) = (0.0, 0.0);
+    for cell in rows.iter().flat_map(|row| row.as_object().unwrap().values()).filter_map(Value::as_str) {
+        let (with, without) = cell.strip_suffix(')').and_then(|cell| cell.split_once(" (")).expect(cell);
+        if let (Ok(with), Ok(without)) = (with.parse::<f64>(), without.parse::<f64>()) {
+            (tested, naive) = (tested + with, naive + without);
+        }
+    }
+    assert!(tested < naive, "{tested} {naive}");
+}
+
+#[test]
+fn quality_falls_with_k() {
+    let rows = rows("rothko-quality", &["--runs", "1"]);
+    assert_eq!(rows.len(), 16);
+    for by_k in rows.chunks(4) {
+        let quality: Vec<f64> = by_k.iter().map(|row| number(&row["all rows"])).collect();
+        assert!(quality.is_sorted_by(|a, b| a < b), "{quality:?}");
+        assert!(by_k.iter().all(|row| row["n=2500"].is_null() && row["n=500"].is_string()));
+    }
+}
