@@ -378,14 +378,15 @@ fn the_same_bytes_for_any_number_of_threads_and_order_of_rows() {
 #[test]
 fn nothing_of_suppressed_rows_is_left() {
     let bed = employees("fakes = 2");
-    bed.file("table.csv", bed.read("table.csv") + "Zed,77077,X,77777\n");
+    bed.file("table.csv", bed.read("table.csv") + "Zed,77077,Quux,77777\n");
     bed.edit("policy.toml", "[privacy.distribution]", "[privacy]\nk = 3\n\n[privacy.distribution]");
     bed.file("policy.toml", bed.read("policy.toml") + "\n[search]\nsuppression = { limit = 0.1 }\n");
     let report = anonymize(&bed).ok().json();
     assert_eq!((&report["released"], &report["suppressed"]), (&json!(11), &json!(1)));
     for name in bed.names().iter().filter(|name| name.starts_with("out/")) {
-        let text = bed.read(name);
-        assert!(!text.contains("777") && !text.contains("X"), "{name}:\n{text}");
+        // The report has times too, in which any digits may stand.
+        let text = if name == "out/report.json" { report["distribution"].to_string() } else { bed.read(name) };
+        assert!(!["77777", "77077", "Quux"].iter().any(|own| text.contains(own)), "{name}:\n{text}");
     }
     verify(&bed).ok();
     verify_with_original(&bed).ok();
