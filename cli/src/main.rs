@@ -5,6 +5,7 @@ mod bench;
 mod distribution;
 mod hierarchy;
 mod interrupts;
+mod memory;
 mod progress;
 mod run;
 mod show;
@@ -27,6 +28,9 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
     };
+    if args.common.memory.is_some() {
+        memory::give_back();
+    }
     let status = std::panic::catch_unwind(|| run::run(args)).unwrap_or_else(|_| {
         show::complain(&Error::Defect.to_string());
         Error::Defect.kind() as u8

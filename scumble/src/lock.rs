@@ -25,8 +25,9 @@ pub fn is_held(file: &File, path: &Path) -> bool {
     }
 }
 
+/// Whether a path still leads to this very file, and not to a later one of the same name.
 #[cfg(unix)]
-fn is_same(file: &File, path: &Path) -> bool {
+pub fn is_same(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |file: std::fs::Metadata| (file.dev(), file.ino());
     match (file.metadata(), std::fs::metadata(path)) {
@@ -35,7 +36,8 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
+/// Whether the path leads to a file.
 #[cfg(not(unix))]
-fn is_same(_: &File, path: &Path) -> bool {
+pub fn is_same(_: &File, path: &Path) -> bool {
     path.exists()
 }

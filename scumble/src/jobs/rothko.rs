@@ -363,6 +363,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         },
         layout: &known.layout,
         numbered: &numbered,
+        values: known.coder.counted.iter().map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1)).collect(),
         folder: &folder,
         limits,
         receiver: stream,

@@ -5,7 +5,7 @@
 //! lock that nobody holds any more, and is removed by the next draft of the same target.
 
 use crate::error::{Error, Result};
-use crate::lock::{create_private, is_held};
+use crate::lock::{create_private, is_held, is_same};
 use crate::tidy::{self, Temporary};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -156,7 +156,8 @@ fn remove_abandoned(target: &Path) {
             true if kind.is_dir() => File::open(entry.path()),
             _ => continue,
         };
-        if opened.is_ok_and(|file| file.try_lock().is_ok()) {
+        // Its owner may have given the name to a new draft since: the lock must be on what is there now.
+        if opened.is_ok_and(|file| file.try_lock().is_ok() && is_same(&file, &entry.path())) {
             let _ = match kind.is_dir() {
                 true => std::fs::remove_dir_all(entry.path()),
                 false => std::fs::remove_file(entry.path()),

@@ -177,6 +177,8 @@ pub struct Disk<'a, R> {
     pub layout: &'a Layout,
     /// The same with the row's number behind it.
     pub numbered: &'a Layout,
+    /// How many values each counted column has.
+    pub values: Vec<u32>,
     /// Where rows wait.
     pub folder: &'a SpillFolder,
     /// How much may be in memory.

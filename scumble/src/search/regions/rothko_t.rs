@@ -18,7 +18,7 @@ use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
 use rustc_hash::FxHashMap;
 
-/// Codes of a narrow column are counted in a plain list up to this one.
+/// A narrow column is counted in a plain list of up to so many numbers.
 const DENSE: u64 = 1 << 22;
 
 /// How often each code of one attribute occurs.
@@ -28,9 +28,9 @@ enum Counts {
 }
 
 impl Counts {
-    fn new(extent: Extent) -> Counts {
+    fn new(extent: Extent, dense: u64) -> Counts {
         match extent.last - extent.first {
-            width @ 0..DENSE => Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] },
+            width if width < dense => Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] },
             _ => Counts::Sparse(FxHashMap::default()),
         }
     }
@@ -66,20 +66,87 @@ impl Counts {
     }
 }
 
+/// How often each value of a counted column occurs beside each code of an attribute.
+enum Beside {
+    /// A number for every value of every code.
+    Dense {
+        first: u64,
+        values: usize,
+        counts: Vec<u32>,
+    },
+    Sparse(FxHashMap<(u64, u32), u32>),
+}
+
+impl Beside {
+    fn new(extent: Extent, values: u32, dense: u64) -> Beside {
+        let pairs = (extent.last - extent.first).checked_add(1).and_then(|codes| codes.checked_mul(values.into()));
+        match pairs.filter(|pairs| *pairs <= dense) {
+            Some(pairs) => {
+                Beside::Dense { first: extent.first, values: values as usize, counts: vec![0; pairs as usize] }
+            }
+            None => Beside::Sparse(FxHashMap::default()),
+        }
+    }
+
+    fn add(&mut self, code: u64, value: u32) {
+        match self {
+            Beside::Dense { first, values, counts } => {
+                counts[(code - *first) as usize * *values + value as usize] += 1;
+            }
+            Beside::Sparse(counts) => *counts.entry((code, value)).or_insert(0) += 1,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Beside::Dense { counts, .. } => counts.len() as u64 * 4,
+            Beside::Sparse(counts) => counts.capacity() as u64 * 26,
+        }
+    }
+
+    /// The values beside each of some codes, which are all that occur, ascending.
+    fn tallies(&self, codes: &[u64]) -> Tallies {
+        let mut starts = vec![0u32];
+        let mut tallied: Vec<(u32, u32)> = Vec::new();
+        match self {
+            Beside::Dense { first, values, counts } => {
+                for code in codes {
+                    let of_code = &counts[(code - first) as usize * values..][..*values];
+                    let occurring = of_code.iter().enumerate().filter(|(_, count)| **count > 0);
+                    tallied.extend(occurring.map(|(value, count)| (value as u32, *count)));
+                    starts.push(tallied.len() as u32);
+                }
+            }
+            Beside::Sparse(counts) => {
+                let mut entries: Vec<(u64, u32, u32)> =
+                    counts.iter().map(|((code, value), count)| (*code, *value, *count)).collect();
+                entries.sort_unstable();
+                starts.extend(codes.iter().map(|code| entries.partition_point(|entry| entry.0 <= *code) as u32));
+                tallied.extend(entries.into_iter().map(|(_, value, count)| (value, count)));
+            }
+        }
+        Tallies::from_parts(starts, tallied)
+    }
+}
+
 /// The frequency group of one node: for each attribute its values, and beside them the values of counted columns.
 struct Group {
     rows: u64,
     attributes: Vec<Counts>,
     /// By attribute and counted column.
-    beside: Vec<Vec<FxHashMap<(u64, u32), u32>>>,
+    beside: Vec<Vec<Beside>>,
 }
 
 impl Group {
-    fn new(extents: &[Extent], counted: usize) -> Group {
+    /// No rows yet, of these extents; `values` are the numbers of values of counted columns, `most_bytes` may be taken.
+    fn new(extents: &[Extent], values: &[u32], most_bytes: u64) -> Group {
+        // Plain lists take their memory at once, however few rows come.
+        let dense = (most_bytes / 4 / (extents.len() * (1 + values.len())).max(1) as u64).min(DENSE);
+        let beside = |extent: &Extent| values.iter().map(|values| Beside::new(*extent, *values, dense)).collect();
         Group {
             rows: 0,
-            attributes: extents.iter().map(|extent| Counts::new(*extent)).collect(),
-            beside: vec![vec![FxHashMap::default(); counted]; extents.len()],
+            attributes: extents.iter().map(|extent| Counts::new(*extent, dense)).collect(),
+            beside: extents.iter().map(beside).collect(),
         }
     }
 
@@ -89,31 +156,19 @@ impl Group {
             let code = layout.code(words, column);
             counts.add(code);
             for (counted, pairs) in self.beside[column].iter_mut().enumerate() {
-                *pairs.entry((code, layout.value(words, counted))).or_insert(0) += 1;
+                pairs.add(code, layout.value(words, counted));
             }
         }
     }
 
     fn bytes(&self) -> u64 {
-        let beside: usize = self.beside.iter().flatten().map(|pairs| pairs.capacity() * 26).sum();
-        self.attributes.iter().map(Counts::bytes).sum::<u64>() + beside as u64
+        let beside = self.beside.iter().flatten().map(Beside::bytes);
+        self.attributes.iter().map(Counts::bytes).chain(beside).sum()
     }
 
     fn set(&self, column: usize) -> FrequencySet {
         let (codes, counts) = self.attributes[column].sorted();
-        let tallies = self.beside[column]
-            .iter()
-            .map(|pairs| {
-                let mut entries: Vec<(u64, u32, u32)> =
-                    pairs.iter().map(|((code, value), count)| (*code, *value, *count)).collect();
-                entries.sort_unstable();
-                let mut starts = vec![0u32];
-                for code in &codes {
-                    starts.push(entries.partition_point(|entry| entry.0 <= *code) as u32);
-                }
-                Tallies::from_parts(starts, entries.into_iter().map(|(_, value, count)| (value, count)).collect())
-            })
-            .collect();
+        let tallies = self.beside[column].iter().map(|pairs| pairs.tallies(&codes)).collect();
         FrequencySet { codes, counts, tallies }
     }
 
@@ -201,7 +256,9 @@ fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -
     for (group, leaf) in open.iter().enumerate() {
         group_of[leaf.node] = Some(group);
     }
-    let mut groups: Vec<Group> = open.iter().map(|open| Group::new(&open.extents, disk.growth.counted)).collect();
+    let most_bytes = disk.limits.group_bytes / open.len().max(1) as u64;
+    let group = |open: &Open| Group::new(&open.extents, &disk.values, most_bytes);
+    let mut groups: Vec<Group> = open.iter().map(group).collect();
     let mut fits = true;
     stock.scan(&mut |records| {
         for row in 0..records.len() {
