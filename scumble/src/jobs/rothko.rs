@@ -85,7 +85,8 @@ impl DiskOptions {
             tuples: self.tuples.unwrap_or((memory / 3 / per_row).clamp(1000, u64::from(u32::MAX))),
             bytes: memory / 3,
             groups: self.groups,
-            group_bytes: memory / 3,
+            // Nothing else is in memory while rows are counted, but what a split is chosen from.
+            group_bytes: memory / 5 * 2,
             fan_out: fan_out.max(2),
             block: (memory / 4 / fan_out.max(1) as u64).clamp(8192, BLOCK as u64) as usize,
         }

@@ -156,8 +156,12 @@ fn remove_abandoned(target: &Path) {
             true if kind.is_dir() => File::open(entry.path()),
             _ => continue,
         };
-        // Its owner may have given the name to a new draft since: the lock must be on what is there now.
-        if opened.is_ok_and(|file| file.try_lock().is_ok() && is_same(&file, &entry.path())) {
+        // The lock is held until the draft is gone: its owner may be just about to take it. And it must be on what is
+        // there now: the owner may have given the name to a new draft since.
+        if let Ok(file) = opened
+            && file.try_lock().is_ok()
+            && is_same(&file, &entry.path())
+        {
             let _ = match kind.is_dir() {
                 true => std::fs::remove_dir_all(entry.path()),
                 false => std::fs::remove_file(entry.path()),

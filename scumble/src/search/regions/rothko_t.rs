@@ -140,14 +140,28 @@ struct Group {
 impl Group {
     /// No rows yet, of these extents; `values` are the numbers of values of counted columns, `most_bytes` may be taken.
     fn new(extents: &[Extent], values: &[u32], most_bytes: u64) -> Group {
-        // Plain lists take their memory at once, however few rows come.
-        let dense = (most_bytes / 4 / (extents.len() * (1 + values.len())).max(1) as u64).min(DENSE);
-        let beside = |extent: &Extent| values.iter().map(|values| Beside::new(*extent, *values, dense)).collect();
-        Group {
-            rows: 0,
-            attributes: extents.iter().map(|extent| Counts::new(*extent, dense)).collect(),
-            beside: extents.iter().map(beside).collect(),
+        // Plain lists take their memory at once, however few rows come: as many as fit, the shorter ones first.
+        let mut left = most_bytes / 4;
+        let mut dense = |codes: u64| {
+            let fits = codes <= left.min(DENSE);
+            left -= if fits { codes } else { 0 };
+            if fits { codes } else { 0 }
+        };
+        let codes = |extent: &Extent| (extent.last - extent.first).saturating_add(1);
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        order.sort_by_key(|column| codes(&extents[*column]));
+        let mut attributes: Vec<Option<Counts>> = extents.iter().map(|_| None).collect();
+        for column in &order {
+            attributes[*column] = Some(Counts::new(extents[*column], dense(codes(&extents[*column]))));
         }
+        let mut beside: Vec<Vec<Beside>> = extents.iter().map(|_| Vec::new()).collect();
+        for column in order {
+            for values in values {
+                let pairs = codes(&extents[column]).saturating_mul((*values).into());
+                beside[column].push(Beside::new(extents[column], *values, dense(pairs)));
+            }
+        }
+        Group { rows: 0, attributes: attributes.into_iter().flatten().collect(), beside }
     }
 
     fn add(&mut self, layout: &Layout, words: &[u32]) {
