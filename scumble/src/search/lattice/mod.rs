@@ -1,6 +1,6 @@
 //! One level per attribute: the lattice of full-domain recodings.
 //!
-//! A node is a level for each quasi-identifier; a coarser node merges groups of a finer one. The [`Engine`] knows the
+//! A node is a level for each quasi-identifier; a coarser node merges groups of a finer one. The `Engine` knows the
 //! groups at a node, by rolling up from the smallest finer node that it kept, and assesses them. The algorithms of this
 //! folder decide which node to ask for next.
 

@@ -8,7 +8,7 @@
 //! | here | paper |
 //! |---|---|
 //! | `limits.groups` | F_CACHE |
-//! | [`Groups`] | the frequency groups in memory |
+//! | `Group` | the frequency groups in memory |
 
 use super::disk::{Branch, Disk, Limb, Limits, Receiver, Scan, Stock, as_regions};
 use super::{FrequencySet, Layout, choose};
