@@ -77,12 +77,12 @@ impl DiskOptions {
     /// The limits for records of so many words.
     fn limits(&self, width: usize) -> Limits {
         let memory = self.memory();
-        // A point is its words and its number, where its bytes end, and scratch space of a split; a third of the memory
-        // holds them, the rest is for batches on their way in and out.
+        // A point is its words and its number, where its bytes end, and scratch space of a split. A small share of the
+        // memory holds them, so that the next partition is at work while batches of this one wait to be written.
         let per_row = (4 * (width as u64 + 1) + 16) + 8;
         let fan_out = self.fan_out.unwrap_or((memory / 4 / BLOCK as u64).clamp(16, 1024) as usize);
         Limits {
-            tuples: self.tuples.unwrap_or((memory / 3 / per_row).clamp(1000, u64::from(u32::MAX))),
+            tuples: self.tuples.unwrap_or((memory / 8 / per_row).clamp(1000, u64::from(u32::MAX))),
             bytes: memory / 3,
             groups: self.groups,
             // Nothing else is in memory while rows are counted, but what a split is chosen from.
@@ -335,7 +335,8 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         None => None,
         Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
     };
-    let sink = Background::new(sink.within(limits.bytes as usize / 2), 2);
+    // The more batches may wait, the less one partition has to wait for the one before it to be written.
+    let sink = Background::new(sink.within(limits.bytes as usize / 2), (disk.memory() >> 24).clamp(2, 64) as usize);
     let stream = Stream {
         axes: &known.axes,
         style: policy.search.partitioning.style,
