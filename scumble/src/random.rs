@@ -104,6 +104,30 @@ fn scramble(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// Who belongs to a simple random sample that is drawn in one pass (Vitter's algorithm R).
+#[derive(Debug, Clone)]
+pub struct Reservoir {
+    random: Random,
+    most: u64,
+    seen: u64,
+}
+
+impl Reservoir {
+    /// A sample of at most so many.
+    pub fn new(most: u64, seed: u64) -> Reservoir {
+        Reservoir { random: Random::new(seed), most, seen: 0 }
+    }
+
+    /// The place in the sample that the next one takes, whoever had it before; `None` where it is not drawn. Places are
+    /// first given in order.
+    #[inline]
+    pub fn place(&mut self) -> Option<usize> {
+        self.seen += 1;
+        let place = if self.seen <= self.most { self.seen - 1 } else { self.random.below(self.seen) };
+        (place < self.most).then_some(place as usize)
+    }
+}
+
 /// Integer weights made ready for many draws: an urn holds as many balls of a value as its weight says, and a draw
 /// looks at one ball. As exact as [`Random::weighted`] and faster, at one byte for each unit of weight.
 #[derive(Debug, Clone)]

@@ -226,14 +226,9 @@ impl<'a> Work<'a> {
         sink.finish()?;
         self.clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
-        let memory = Some(options.disk.memory());
+        let memory = options.disk.memory();
         let policy = self.policy.with_caps(&self.prepared.caps);
-        let verification = verify::verify_file(draft.path(), self.format, &policy, memory, &options.watch)?;
-        let found = verification.verified.rows;
-        let lost = (found != released).then(|| format!("{released} rows were written and {found} were read back"));
-        if let Some(reason) = lost.or_else(|| verification.failure()) {
-            return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
-        }
+        let verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
         self.clock.phase("verify");
         // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its name, and the release
         // gets it last: there is none without its report. The time that its bytes take to reach the disk is reported;

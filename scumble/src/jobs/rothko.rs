@@ -1,9 +1,9 @@
 //! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release that is written as
 //! partitions are finished.
 
-use super::{Failure, Options, begin, conclude};
-use crate::error::{Error, Place as Spot, Result};
-use crate::policy::{Algorithm, Policy, Required, Surveyed};
+use super::{Failure, Options, Verification, begin, conclude};
+use crate::error::{Error, Result};
+use crate::policy::{Algorithm, Policy, Required, Surveyed, numbers};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Mapping, Place, Regions, Style};
 use crate::release::{
@@ -17,7 +17,7 @@ use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
 use crate::search::{Found, Warrant};
 use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
-use crate::table::{Role, Tallies, Type};
+use crate::table::{Role, Tallies};
 use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::path::Path;
@@ -75,8 +75,7 @@ impl DiskOptions {
     }
 
     /// The limits for records of so many words.
-    fn limits(&self, width: usize) -> Limits {
-        let memory = self.memory();
+    fn limits(&self, memory: u64, width: usize) -> Limits {
         // A point is its words and its number, where its bytes end, and scratch space of a split. A small share of the
         // memory holds them, so that the next partition is at work while batches of this one wait to be written.
         let per_row = (4 * (width as u64 + 1) + 16) + 8;
@@ -92,10 +91,11 @@ impl DiskOptions {
         }
     }
 
-    /// Rows of the first sample, which has `columns` columns of raw values beside records of so many words.
-    fn sampled(&self, columns: usize, width: usize, tuples: u64) -> u64 {
-        let per_row = 8 * columns as u64 + 8 * width as u64;
-        self.tuples.unwrap_or((self.memory() / 4 / per_row.max(1)).max(1000)).min(tuples)
+    /// Rows of the first sample, which has so many columns of raw values beside records of as many words.
+    fn sampled(&self, memory: u64, columns: usize) -> u64 {
+        let per_row = 16 * columns as u64;
+        let tuples = self.tuples.unwrap_or((memory / 4 / per_row.max(1)).max(1000));
+        tuples.min(self.limits(memory, columns).tuples)
     }
 }
 
@@ -153,7 +153,7 @@ impl Known {
         let mut taxonomies = Vec::new();
         let mut names = Vec::new();
         let mut keys = Vec::new();
-        let mut required = required(policy, fields, roles, survey, file)?;
+        let (mut required, surveyed) = required(policy, fields, roles, survey, file)?;
         for (column, wanted) in wanted.iter().enumerate() {
             let Wanted::Key { hierarchy, kind, missing } = wanted else { continue };
             let name = fields[column].name();
@@ -187,9 +187,7 @@ impl Known {
             axes.push(axis);
             taxonomies.push(taxonomy);
         }
-        let sensitive: Vec<usize> = (0..roles.len()).filter(|column| roles[*column] == Role::Sensitive).collect();
         let (mut counted, mut whole) = (Vec::new(), Vec::new());
-        let surveyed = counted_columns(&sensitive, survey);
         for (position, leaf_of) in required.columns.iter().zip(std::mem::take(&mut required.leaf_of)) {
             let column = surveyed[*position];
             let Seen::Values(dictionary, rows) = &mut survey.columns[column] else { continue };
@@ -212,28 +210,36 @@ impl Known {
         let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
         Ok(Known { coder, axes, taxonomies, names, required, aim, target, layout, whole })
     }
+
+    /// What splits are chosen for, and what is allowable.
+    fn growth(&self, policy: &Policy) -> Growth<'_> {
+        Growth {
+            axes: &self.axes,
+            judge: Judge::exact(&self.required.requirements),
+            counted: self.coder.counted.len(),
+            aim: &self.aim,
+            least_gain: policy.search.partitioning.least_gain,
+        }
+    }
 }
 
-/// The sensitive columns that were counted.
-fn counted_columns(sensitive: &[usize], survey: &Survey) -> Vec<usize> {
-    sensitive.iter().copied().filter(|column| matches!(survey.columns[*column], Seen::Values(..))).collect()
-}
-
+/// What is asked of every group, and the sensitive columns that were counted for it.
 fn required(
     policy: &Policy,
     fields: &arrow_schema::Fields,
     roles: &[Role],
     survey: &Survey,
     file: &Path,
-) -> Result<Required> {
-    let mut surveyed = Vec::new();
+) -> Result<(Required, Vec<usize>)> {
+    let (mut surveyed, mut columns) = (Vec::new(), Vec::new());
     for (column, role) in roles.iter().enumerate() {
         if let (Role::Sensitive, Seen::Values(dictionary, rows)) = (role, &survey.columns[column]) {
             surveyed.push(Surveyed { name: fields[column].name(), dictionary, rows });
+            columns.push(column);
         }
     }
     policy.check_named_values(surveyed.iter().map(|column| (column.name, column.dictionary)))?;
-    policy.required(&surveyed, file)
+    Ok((policy.required(&surveyed, file)?, columns))
 }
 
 /// What splits are chosen for; the target joins the counted columns.
@@ -255,14 +261,7 @@ fn aim(
     let dictionary = std::mem::take(dictionary);
     let codes = (0..dictionary.len() as u32).collect();
     let position = counted.len();
-    let number = |code: u32| {
-        Type::Real.number(dictionary.value(code)).ok_or_else(|| Error::WrongType {
-            place: Spot::file(file).line(dictionary.line(code)).column(fields[column].name()),
-            value: dictionary.value(code).to_string(),
-            expected: Type::Real.expected(),
-        })
-    };
-    let numbers: Result<Vec<f64>> = (0..dictionary.len() as u32).map(number).collect();
+    let numbers = numbers(&dictionary, fields[column].name(), file);
     let (aim, numbers) = match criterion {
         Criterion::Regression => numbers.map(|numbers| (Aim::regression(position, &numbers), Some(numbers)))?,
         _ => (Aim::InfoGain { column: position }, numbers.ok()),
@@ -285,66 +284,71 @@ impl Scan for Input<'_> {
     }
 }
 
+/// Refuses what partitions on disk cannot do.
+fn check_asked(policy: &Policy, options: &Options) -> Result<()> {
+    if options.keep_order {
+        return Err(Error::BadParameter {
+            place: None,
+            key: "--keep-order with algorithm".into(),
+            value: name(policy).into(),
+            expected: "an algorithm that has the whole table in memory, to keep its order".into(),
+        });
+    }
+    match &options.save_recoding {
+        Some(file) if policy.search.partitioning.style == Style::Tight => {
+            Err(Error::NotSaveable { file: file.clone() })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_by_sample(policy: &Policy) -> bool {
+    policy.search.algorithm != Algorithm::RothkoT
+}
+
+fn name(policy: &Policy) -> &'static str {
+    if is_by_sample(policy) { "rothko-s" } else { "rothko-t" }
+}
+
 /// Anonymizes a table of any size.
 pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
-    if options.keep_order {
-        let expected = "an algorithm that has the whole table in memory, to keep its order".to_string();
-        let value = if policy.search.algorithm == Algorithm::RothkoT { "rothko-t" } else { "rothko-s" }.to_string();
-        return Err(
-            Error::BadParameter { place: None, key: "--keep-order with algorithm".into(), value, expected }.into()
-        );
-    }
+    check_asked(policy, options)?;
     let mut begun = begin(input, policy, output, options)?;
-    let source = begun.source;
-    let roles = begun.roles;
-    if options.save_recoding.is_some() && policy.search.partitioning.style == Style::Tight {
-        return Err(Error::NotSaveable { file: options.save_recoding.clone().unwrap_or_default() }.into());
-    }
-    let disk = &options.disk;
-    let wanted = wanted(policy, &source, &roles);
-    let by_sample = policy.search.algorithm != Algorithm::RothkoT;
+    let (source, disk, memory) = (begun.source, &options.disk, options.disk.memory());
+    let wanted = wanted(policy, &source, &begun.roles);
     let read = wanted.iter().filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_))).count();
-    let sampled = if by_sample { disk.sampled(read, read, disk.limits(read).tuples) } else { 0 };
+    let sampled = if is_by_sample(policy) { disk.sampled(memory, read) } else { 0 };
     let open =
         |phase| move || super::open(input, options.delimiter).map(|source| source.watched(&options.watch, phase));
     let searching = Instant::now();
     let mut survey = Survey::of(open("survey"), &wanted, sampled, disk.seed)?;
     let rows = survey.rows;
     begun.clock.phase("survey");
-    let known = Known::new(policy, &source, &roles, &wanted, &mut survey)?;
+    let known = Known::new(policy, &source, &begun.roles, &wanted, &mut survey)?;
     check_whole(&known, rows)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
-    let limits = disk.limits(known.layout.width());
-    let numbered = Layout::new(
-        &known.coder.keys.iter().map(|(_, key, _)| key.is_wide()).collect::<Vec<_>>(),
-        known.coder.counted.len(),
-        1,
-    );
+    let limits = disk.limits(memory, known.layout.width());
+    let numbered = known.layout.numbered();
     let folder = SpillFolder::create(&disk.spill.clone().unwrap_or_else(std::env::temp_dir))?;
     let draft = Draft::new(output)?;
-    let (schema, columns) = released(&source, &roles, &known.coder);
+    let (schema, columns) = released(&source, &begun.roles, &known.coder);
     let schema = Arc::new(schema);
     let sink = Sink::new(draft.writer()?, output, begun.format, &schema)?;
-    let saved = match &options.save_recoding {
-        None => None,
-        Some(file) => Some(Draft::new(file)?),
-    };
+    let saved = options.save_recoding.as_deref().map(Draft::new).transpose()?;
     let named = Columns { names: &known.names, taxonomies: &known.taxonomies, axes: &known.axes };
     let rules = match &saved {
         None => None,
         Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
     };
-    // The more batches may wait, the less one partition has to wait for the one before it to be written.
-    let sink = Background::new(sink.within(limits.bytes as usize / 2), (disk.memory() >> 24).clamp(2, 64) as usize);
-    let stream = Stream {
+    let receiver = Stream {
         axes: &known.axes,
         style: policy.search.partitioning.style,
-        layout: &known.layout,
         schema,
         columns,
         converter: known.coder.converter.as_ref(),
-        sink,
+        // The more batches may wait, the less one partition has to wait for the one before it to be written.
+        sink: Background::new(sink.within(limits.bytes as usize / 2), (memory >> 24).clamp(2, 64) as usize),
         target: output,
         folder: &folder,
         most_bytes: limits.bytes,
@@ -355,61 +359,83 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         expected: rows,
         written: 0,
     };
-    let mut machine = Disk {
-        growth: Growth {
-            axes: &known.axes,
-            judge: Judge::exact(&known.required.requirements),
-            counted: known.coder.counted.len(),
-            aim: &known.aim,
-            least_gain: policy.search.partitioning.least_gain,
-        },
+    let machine = Disk {
+        growth: known.growth(policy),
         layout: &known.layout,
         numbered: &numbered,
         values: known.coder.counted.iter().map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1)).collect(),
         folder: &folder,
         limits,
-        receiver: stream,
-        happened: Happened::default(),
+        receiver,
+        happened: Happened { scanned: rows, ..Happened::default() },
     };
-    machine.happened.scanned = rows;
-    let places: Vec<Place> = vec![Place::Whole; known.axes.len()];
     // Bytes of what travels are sorted as they are: a value takes some more than it has.
     let payload_bytes = source.unpacked_bytes() * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
-    let input_rows =
-        Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows, payload_bytes };
-    let small = rows <= limits.fitting(&input_rows, known.layout.width());
-    let partitioned = match by_sample {
-        _ if small => machine.finish(&input_rows, &places, false),
-        true => {
-            let DiskOptions { alpha, naive, to_fan_out, seed, .. } = *disk;
-            let sampling = Sampling { alpha, naive, to_fan_out, seed };
-            rothko_s::partition(&mut machine, &input_rows, drawn, sampling, &places)
-        }
-        false => {
-            drop(drawn);
-            by_counts(&mut machine, &input_rows, &places)
-        }
-    };
-    let Disk { receiver, happened, .. } = machine;
-    let Stream { sink, totals, rules, .. } = receiver;
-    partitioned.and_then(|()| sink.finish()).map_err(|error| told_if_full(error, &draft, totals.rows, rows))?;
-    rules.map_or(Ok(()), Rules::finish)?;
+    let all = Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows, payload_bytes };
+    let done = partition(machine, &all, drawn, policy, disk, &draft)?;
     let seconds = searching.elapsed().as_secs_f64();
     begun.clock.phase("partition");
     let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
-    let memory = Some(disk.memory());
-    let verification = super::verify::verify_file(draft.path(), begun.format, policy, memory, &options.watch)?;
-    let found = verification.verified.rows;
-    let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
-    if let Some(reason) = lost.or_else(|| verification.failure()) {
-        return Err(Error::CheckFailed { file: output.to_path_buf(), reason }.into());
-    }
+    let verification = super::verify::verify_draft(&draft, begun.format, policy, rows, memory, &options.watch)?;
     begun.clock.phase("verify");
+    let happened = &done.0;
+    let io = Io {
+        read: 2 * source.bytes() + folder.bytes_read() + verification.bytes_read,
+        written: written + folder.bytes_written(),
+        repartitions: happened.repartitions,
+        pruned: happened.pruned,
+        unsplit: happened.unsplit,
+        predicted: predicted(policy, rows, limits, disk.alpha, happened),
+    };
+    conclude(draft, saved, report(policy, &known, rows, verification, &done, io, seconds), begun.clock)
+}
+
+/// Partitions all rows and waits until they are written.
+fn partition(
+    mut machine: Disk<'_, Stream<'_>>,
+    all: &Input<'_>,
+    drawn: Vec<u32>,
+    policy: &Policy,
+    disk: &DiskOptions,
+    draft: &Draft,
+) -> Result<(Happened, Totals)> {
+    let places: Vec<Place> = vec![Place::Whole; machine.growth.axes.len()];
+    let partitioned = match is_by_sample(policy) {
+        _ if all.rows <= machine.limits.fitting(all, machine.layout.width()) => machine.finish(all, &places, false),
+        true => {
+            let DiskOptions { alpha, naive, to_fan_out, seed, .. } = *disk;
+            let sampling = Sampling { alpha, naive, to_fan_out, seed };
+            rothko_s::partition(&mut machine, all, drawn, sampling, &places)
+        }
+        false => by_counts(&mut machine, all, &places),
+    };
+    let Disk { receiver: Stream { sink, totals, rules, .. }, happened, .. } = machine;
+    partitioned.and_then(|()| sink.finish()).map_err(|error| told_if_full(error, draft, totals.rows, all.rows))?;
+    rules.map_or(Ok(()), Rules::finish)?;
+    Ok((happened, totals))
+}
+
+fn report(
+    policy: &Policy,
+    known: &Known,
+    rows: u64,
+    verification: Verification,
+    (happened, totals): &(Happened, Totals),
+    io: Io,
+    seconds: f64,
+) -> Report {
+    let style = policy.search.partitioning.style;
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
-    let regions = Mapping::Regions(Regions { nodes: Vec::new(), style: policy.search.partitioning.style });
-    let report = Report {
-        algorithm: if by_sample { "rothko-s" } else { "rothko-t" },
+    let found = Found {
+        mapping: Mapping::Regions(Regions { nodes: Vec::new(), style }),
+        warrant: Warrant::Minimal(happened.unsure == 0),
+        cost: None,
+        space: None,
+        visited: happened.nodes,
+    };
+    Report {
+        algorithm: name(policy),
         rows,
         suppressed: 0,
         suppressed_values: None,
@@ -418,29 +444,11 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         // Nothing is suppressed, so the release has the input's frequencies.
         caps: Vec::new(),
         losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: of_target, entropy: None },
-        decided: Decided::Regions(totals.regions, policy.search.partitioning.style),
-        searched: Some(Searched {
-            found: Found {
-                mapping: regions,
-                warrant: Warrant::Minimal(happened.unsure == 0),
-                cost: None,
-                space: None,
-                visited: happened.nodes,
-            },
-            data_scans: 2,
-            seconds,
-        }),
-        io: Io {
-            read: 2 * source.bytes() + folder.bytes_read() + verification.bytes_read,
-            written: written + folder.bytes_written(),
-            repartitions: happened.repartitions,
-            pruned: happened.pruned,
-            unsplit: happened.unsplit,
-            predicted: predicted(policy, by_sample, rows, limits, disk.alpha, &happened),
-        },
+        decided: Decided::Regions(totals.regions, style),
+        searched: Some(Searched { found, data_scans: 2, seconds }),
+        io,
         phases: Vec::new(),
-    };
-    conclude(draft, saved, report, begun.clock)
+    }
 }
 
 /// Rothko-T, from all rows.
@@ -500,20 +508,13 @@ fn check_whole(known: &Known, rows: u64) -> Result<()> {
 }
 
 /// What section 4 of the paper predicts, beside what happened.
-fn predicted(
-    policy: &Policy,
-    by_sample: bool,
-    rows: u64,
-    limits: Limits,
-    alpha: f64,
-    happened: &Happened,
-) -> Option<Predicted> {
+fn predicted(policy: &Policy, rows: u64, limits: Limits, alpha: f64, happened: &Happened) -> Option<Predicted> {
     let k = policy.privacy.k.unwrap_or(1);
-    let repartitions = match by_sample {
+    let repartitions = match is_by_sample(policy) {
         true => rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha),
         false => rothko_t::predicted_repartitions(rows, limits),
     };
-    let scans = match by_sample {
+    let scans = match is_by_sample(policy) {
         true => 2 * repartitions + 1,
         false => rothko_t::height(rows, limits.tuples) + repartitions + 1,
     };

@@ -3,7 +3,7 @@
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{Attribute, Policy, Surveyed};
 use crate::ratio::Ratio;
-use crate::release::{Part, Recount, Unknown, Verified, caps_of_report, verify as judge};
+use crate::release::{Draft, Part, Recount, Unknown, Verified, caps_of_report, verify as judge};
 use crate::source::{Format, Source, ahead, encode};
 use crate::table::{Role, Tallies};
 use crate::watch::Watch;
@@ -81,15 +81,22 @@ pub fn caps_of(original: &Path, policy: &Policy, delimiter: Option<u8>) -> Resul
     policy.caps_of(&encode(source, &roles)?)
 }
 
-/// The same for a file whose name does not tell its format.
-pub(super) fn verify_file(
-    file: &Path,
+/// Re-checks a release that has no name yet. One that may not go out, or has not the rows that were written, is an error.
+pub(super) fn verify_draft(
+    draft: &Draft,
     format: Format,
     policy: &Policy,
-    memory: Option<u64>,
+    rows: u64,
+    memory: u64,
     watch: &Watch,
 ) -> Result<Verification> {
-    recount(&|| Source::open(file, format), policy, memory, watch)
+    let verification = recount(&|| Source::open(draft.path(), format), policy, Some(memory), watch)?;
+    let found = verification.verified.rows;
+    let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
+    match lost.or_else(|| verification.failure()) {
+        Some(reason) => Err(Error::CheckFailed { file: draft.target().to_path_buf(), reason }),
+        None => Ok(verification),
+    }
 }
 
 /// Scans the file for all classes, or for as many parts of them as the memory demands.

@@ -16,6 +16,7 @@ pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
 pub use on_cuts::OnCuts;
 pub use prepare::Prepared;
+pub(crate) use prepare::numbers;
 pub(crate) use require::{Required, Surveyed};
 pub use targets::{Domain, ROUNDING, Weights, weights};
 

@@ -126,15 +126,7 @@ impl Policy {
         let Data::Coded { dictionary, codes, .. } = &target.data else { return Ok(None) };
         let numbers = match self.search.partitioning.criterion {
             Criterion::Regression if self.search.algorithm.is_partitioning() => {
-                let number = |code: u32| {
-                    let value = dictionary.value(code);
-                    Type::Real.number(value).ok_or_else(|| Error::WrongType {
-                        place: Place::file(&table.file).line(dictionary.line(code)).column(&target.name),
-                        value: value.to_string(),
-                        expected: Type::Real.expected(),
-                    })
-                };
-                Some((0..dictionary.len() as u32).map(number).collect::<Result<_>>()?)
+                Some(numbers(dictionary, &target.name, &table.file)?.into())
             }
             _ => None,
         };
@@ -168,4 +160,17 @@ impl Policy {
         });
         Ok(Counted { codes: leaves.collect(), required })
     }
+}
+
+/// The number of each value of a target.
+pub(crate) fn numbers(dictionary: &Dictionary, column: &str, file: &Path) -> Result<Vec<f64>> {
+    let number = |code: u32| {
+        let value = dictionary.value(code);
+        Type::Real.number(value).ok_or_else(|| Error::WrongType {
+            place: Place::file(file).line(dictionary.line(code)).column(column),
+            value: value.to_string(),
+            expected: Type::Real.expected(),
+        })
+    };
+    (0..dictionary.len() as u32).map(number).collect()
 }

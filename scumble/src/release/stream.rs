@@ -9,9 +9,9 @@ use super::{Background, OfTarget};
 use crate::error::{Error, Result};
 use crate::loss::{cm, minority, open_bits, squared_error};
 use crate::recoding::{Place, Style};
+use crate::search::regions::Choice;
 use crate::search::regions::disk::{Finished, Receiver, Scan, Stock, parts_of};
 use crate::search::regions::mondrian::Grown;
-use crate::search::regions::{Choice, Layout};
 use crate::source::BATCH_BYTES;
 use crate::source::spill::{Records, SpillFolder, SpillWriter};
 use crate::table::Tallies;
@@ -93,8 +93,6 @@ pub struct Stream<'a> {
     pub axes: &'a [Axis],
     /// What regions are called.
     pub style: Style,
-    /// Where the columns of a spilled row stand.
-    pub layout: &'a Layout,
     /// The columns of the release.
     pub schema: SchemaRef,
     /// Where each comes from.
@@ -164,7 +162,7 @@ impl Stream<'_> {
             Grown::Region(rows) => {
                 let range = *next..*next + rows;
                 *next = range.end;
-                let extents = extents(finished.layout, finished.words, range.clone());
+                let extents = finished.layout.extents(finished.points(range.clone()));
                 let labels = self.labels(places, &extents, *rows as u64);
                 if let Some(target) = self.aimed_at {
                     self.totals.add(target, &values(finished, target.column, range.clone()));
@@ -267,22 +265,10 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The ends of some points in every column.
-fn extents(layout: &Layout, words: &[u32], rows: std::ops::Range<usize>) -> Vec<Extent> {
-    let mut extents = vec![Extent { first: u64::MAX, last: 0 }; layout.keys()];
-    for point in words[rows.start * layout.width()..rows.end * layout.width()].chunks_exact(layout.width()) {
-        for (column, extent) in extents.iter_mut().enumerate() {
-            let code = layout.code(point, column);
-            *extent = Extent { first: extent.first.min(code), last: extent.last.max(code) };
-        }
-    }
-    extents
-}
-
 /// The values that some points have of a counted column, with their counts.
 fn values(finished: &Finished<'_>, column: usize, rows: std::ops::Range<usize>) -> Vec<(u32, u32)> {
-    let (layout, width) = (finished.layout, finished.layout.width());
-    let points = finished.words[rows.start * width..rows.end * width].chunks_exact(width);
+    let layout = finished.layout;
+    let points = finished.points(rows).chunks_exact(layout.width());
     let mut values: Vec<u32> = points.map(|point| layout.value(point, column)).collect();
     values.sort_unstable();
     values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
@@ -328,17 +314,16 @@ impl Stream<'_> {
         let needed = stock.memory_bytes() + 8 * stock.rows();
         if needed <= self.most_bytes || round >= 3 {
             let mut payload = Records::new(0);
-            let mut error = Ok(());
             stock.scan(&mut |records| {
                 for row in 0..records.len() {
                     payload.push(&[], records.payload(row));
                 }
                 // Only rows that are all alike come here in more than one piece.
                 if payload.bytes() as u64 > self.most_bytes {
-                    error = self.write_sorted(&payload, labels);
+                    self.write_sorted(&payload, labels)?;
                     payload.clear();
                 }
-                std::mem::replace(&mut error, Ok(()))
+                Ok(())
             })?;
             return self.write_sorted(&payload, labels);
         }

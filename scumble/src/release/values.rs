@@ -99,12 +99,8 @@ fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<Option<Vec<Ext
     let mut extents: Vec<Option<Vec<Extent>>> = vec![None; regions];
     for (cell, region) in region_of.iter().enumerate() {
         let codes = task.cells.codes(cell as u32);
-        let fresh = || codes.iter().map(|code| Extent { first: u64::from(*code), last: u64::from(*code) }).collect();
-        let known = extents[*region as usize].get_or_insert_with(fresh);
-        for (extent, code) in known.iter_mut().zip(codes) {
-            extent.first = extent.first.min(u64::from(*code));
-            extent.last = extent.last.max(u64::from(*code));
-        }
+        let known = extents[*region as usize].get_or_insert_with(|| vec![Extent::NONE; codes.len()]);
+        known.iter_mut().zip(codes).for_each(|(extent, code)| extent.include(u64::from(*code)));
     }
     extents
 }

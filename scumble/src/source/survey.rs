@@ -7,7 +7,7 @@
 use super::texts::texts;
 use super::{Batch, Lines, Source, ahead};
 use crate::error::{Error, Place, Result};
-use crate::random::Random;
+use crate::random::Reservoir;
 use crate::table::{Day, Dictionary, Type};
 use crate::taxonomy::Hierarchy;
 use arrow_array::cast::AsArray;
@@ -33,8 +33,6 @@ pub enum Wanted {
         /// Values that mean "missing".
         missing: Vec<String>,
     },
-    /// Its values are counted.
-    Counted,
     /// It only travels with its row, as this type.
     Travels(DataType),
     /// Its values are counted, and it travels with its row.
@@ -90,7 +88,7 @@ impl Survey {
     pub fn of(open: impl Fn() -> Result<Source>, wanted: &[Wanted], sampled: u64, seed: u64) -> Result<Survey> {
         let mut as_values = vec![false; wanted.len()];
         loop {
-            match scan(open()?, wanted, &as_values, sampled as usize, seed)? {
+            match scan(open()?, wanted, &as_values, sampled, seed)? {
                 Ok(survey) => return Ok(survey),
                 Err(NotNumbers(column)) => as_values[column] = true,
             }
@@ -102,7 +100,7 @@ fn scan(
     source: Source,
     wanted: &[Wanted],
     as_values: &[bool],
-    sampled: usize,
+    sampled: u64,
     seed: u64,
 ) -> Result<Result<Survey, NotNumbers>> {
     let names: Vec<String> = source.names().map(str::to_string).collect();
@@ -123,13 +121,13 @@ fn scan(
     let read: Vec<bool> = columns.iter().map(|column| !matches!(column.seen, Seen::Nothing)).collect();
     let numbered: Vec<usize> = (0..columns.len()).filter(|column| read[*column]).collect();
     let mut rows = 0u64;
-    let mut random = Random::new(seed);
+    let mut reservoir = Reservoir::new(sampled, seed);
     let batches = source.batches(&read)?;
     let wrong = ahead(batches, |batches| {
         for batch in batches {
             let Batch { columns: arrays, lines, .. } = batch?;
             let more = arrays.first().map_or(0, |array| array.len());
-            let places = if sampled > 0 { places(&mut random, rows, more, sampled) } else { Vec::new() };
+            let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
             rows += more as u64;
             let mut read: Vec<&mut Column<'_>> =
                 columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing)).collect();
@@ -157,17 +155,9 @@ fn scan(
     Ok(Ok(Survey { rows, columns: seen, sample }))
 }
 
-/// The rows of a batch that go into the sample, each with its place there (Vitter's algorithm R).
-fn places(random: &mut Random, before: u64, rows: usize, sampled: usize) -> Vec<(u32, u32)> {
-    let mut places = Vec::new();
-    for row in 0..rows {
-        let seen = before + row as u64;
-        let place = if seen < sampled as u64 { seen } else { random.below(seen + 1) };
-        if place < sampled as u64 {
-            places.push((row as u32, place as u32));
-        }
-    }
-    places
+/// The rows of a batch that go into the sample, each with its place there.
+fn places(reservoir: &mut Reservoir, rows: usize) -> Vec<(u32, u32)> {
+    (0..rows as u32).filter_map(|row| Some((row, reservoir.place()? as u32))).collect()
 }
 
 impl Column<'_> {

@@ -95,6 +95,17 @@ pub struct Extent {
     pub last: u64,
 }
 
+impl Extent {
+    /// Of no code yet.
+    pub const NONE: Extent = Extent { first: u64::MAX, last: 0 };
+
+    /// Holds a code too from now on.
+    pub fn include(&mut self, code: u64) {
+        self.first = self.first.min(code);
+        self.last = self.last.max(code);
+    }
+}
+
 impl Axis {
     /// All codes.
     pub fn whole(&self) -> Extent {

@@ -18,18 +18,6 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const KINDS: [Kind; 9] = [
-    Kind::Size,
-    Kind::Frequency,
-    Kind::Distinct,
-    Kind::Entropy,
-    Kind::Recursive,
-    Kind::Close(Ground::Equal),
-    Kind::Close(Ground::Ordered),
-    Kind::Close(Ground::Hierarchical),
-    Kind::Spread,
-];
-
 const SPLITS: [(Split, &str); 3] =
     [(Split::Median, "median"), (Split::InfoGain, "info-gain"), (Split::Regression, "regression")];
 
@@ -67,9 +55,9 @@ impl Case {
     pub fn new(name: &str, seed: u64) -> Option<Case> {
         let drawn = Drawn::for_disk(name, seed);
         let random = &mut Random::stream(19, seed);
-        let mut kinds = vec![KINDS[seed as usize % KINDS.len()]];
+        let mut kinds = vec![Kind::ALL[seed as usize % Kind::ALL.len()]];
         while random.below(3) == 0 && kinds.len() < 3 {
-            kinds.push(KINDS[random.below(KINDS.len() as u64) as usize]);
+            kinds.push(Kind::ALL[random.below(Kind::ALL.len() as u64) as usize]);
         }
         let sizes = kinds.iter().filter(|kind| **kind == Kind::Size).count();
         let asked: Vec<Asked> = kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;

@@ -19,17 +19,6 @@ use scumble::table::{Data, Role, Table, Tallies};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-const KINDS: [Kind; 8] = [
-    Kind::Size,
-    Kind::Frequency,
-    Kind::Distinct,
-    Kind::Entropy,
-    Kind::Recursive,
-    Kind::Close(Ground::Equal),
-    Kind::Close(Ground::Ordered),
-    Kind::Close(Ground::Hierarchical),
-];
-
 const SPLITS: [(Split, &str); 3] =
     [(Split::Median, "median"), (Split::InfoGain, "info-gain"), (Split::Regression, "regression")];
 
@@ -334,6 +323,11 @@ fn recursive_diversity() {
 }
 
 #[test]
+fn variance() {
+    compare_kind("regions-variance", Kind::Spread);
+}
+
+#[test]
 fn closeness_with_equal_distance() {
     compare_kind("regions-equal", Kind::Close(Ground::Equal));
 }
@@ -353,7 +347,7 @@ fn closeness_with_hierarchical_distance() {
 fn mixtures() {
     let seen = compare("regions-mixture", 300, |random| {
         let number = 1 + random.below(2);
-        let mut kinds: Vec<Kind> = (0..number).map(|_| KINDS[1 + random.below(7) as usize]).collect();
+        let mut kinds: Vec<Kind> = (0..number).map(|_| Kind::ALL[1 + random.below(8) as usize]).collect();
         kinds.push(Kind::Size);
         kinds
     });

@@ -14,18 +14,6 @@ const LOSSES: [&str; 3] = ["lm", "dm", "cm"];
 /// Limits as they are typed, and in tenths.
 const LIMITS: [(&str, usize); 3] = [("0", 0), ("0.1", 1), ("0.3", 3)];
 
-const KINDS: [Kind; 9] = [
-    Kind::Size,
-    Kind::Frequency,
-    Kind::Distinct,
-    Kind::Entropy,
-    Kind::Recursive,
-    Kind::Close(Ground::Equal),
-    Kind::Close(Ground::Ordered),
-    Kind::Close(Ground::Hierarchical),
-    Kind::Spread,
-];
-
 /// What occurred: a comparison in which nothing is ever infeasible or suppressed proves little.
 #[derive(Debug, Default)]
 struct Seen {
@@ -217,7 +205,7 @@ fn variance_diversity() {
 #[test]
 fn mixtures_of_two() {
     let seen = compare("mixture", 600, |random, drawn| {
-        let mut kind = || KINDS[random.below(KINDS.len() as u64) as usize];
+        let mut kind = || Kind::ALL[random.below(Kind::ALL.len() as u64) as usize];
         let (first, second) = (kind(), kind());
         if first == Kind::Size && second == Kind::Size {
             return None;

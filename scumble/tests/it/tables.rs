@@ -44,6 +44,21 @@ pub enum Kind {
     Spread,
 }
 
+impl Kind {
+    /// All of them, those that can always be asked for first.
+    pub const ALL: [Kind; 9] = [
+        Kind::Size,
+        Kind::Frequency,
+        Kind::Distinct,
+        Kind::Entropy,
+        Kind::Recursive,
+        Kind::Close(Ground::Equal),
+        Kind::Close(Ground::Ordered),
+        Kind::Close(Ground::Hierarchical),
+        Kind::Spread,
+    ];
+}
+
 fn chance(random: &mut Random, of: u64) -> bool {
     random.below(of) == 0
 }

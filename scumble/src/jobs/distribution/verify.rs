@@ -173,13 +173,7 @@ pub(super) fn judge(
     let classes_of = match policy.privacy.asks_for_classes() {
         true => {
             let file = folder.join("records.csv");
-            Some(classes::verify_file(
-                &file,
-                Format::Csv(Some(b',')),
-                &records_policy(policy, asked),
-                None,
-                &Watch::default(),
-            )?)
+            Some(classes::verify(&file, &records_policy(policy, asked), Some(b','), None, &Watch::default())?)
         }
         false => None,
     };

@@ -138,6 +138,13 @@ pub struct Finished<'a> {
     pub payload: &'a Records,
 }
 
+impl Finished<'_> {
+    /// The words of some points.
+    pub fn points(&self, rows: std::ops::Range<usize>) -> &[u32] {
+        &self.words[rows.start * self.layout.width()..rows.end * self.layout.width()]
+    }
+}
+
 /// Who is told what was decided, depth first.
 pub trait Receiver {
     /// A split; its parts follow, each told by one of these calls.
@@ -349,17 +356,14 @@ impl<R: Receiver> Disk<'_, R> {
 
     /// Gives up on a partition that does not fit into memory: it is one region.
     pub fn region(&mut self, stock: Stock, places: &[Place]) -> Result<()> {
-        let mut extents = vec![Extent { first: u64::MAX, last: 0 }; self.layout.keys()];
+        let mut extents = vec![Extent::NONE; self.layout.keys()];
         let mut counter = Counter::new(self.growth.counted);
         self.happened.scanned += 2 * stock.rows();
         stock.scan(&mut |records| {
             for row in 0..records.len() {
                 let words = records.words(row);
                 counter.add(self.layout, words);
-                for (column, extent) in extents.iter_mut().enumerate() {
-                    let code = self.layout.code(words, column);
-                    *extent = Extent { first: extent.first.min(code), last: extent.last.max(code) };
-                }
+                self.layout.include(&mut extents, words);
             }
             Ok(())
         })?;

@@ -63,6 +63,62 @@ impl Layout {
         self.counted == self.keys.len()
     }
 
+    /// The same with one more word that travels: the number of the row.
+    pub fn numbered(&self) -> Layout {
+        Layout { width: self.width + 1, ..self.clone() }
+    }
+
+    /// Makes the extents of all quasi-identifiers hold a point too.
+    pub fn include(&self, extents: &mut [Extent], point: &[u32]) {
+        extents.iter_mut().enumerate().for_each(|(column, extent)| extent.include(self.code(point, column)));
+    }
+
+    /// The least and the greatest code of every quasi-identifier of points that lie side by side.
+    pub fn extents(&self, words: &[u32]) -> Vec<Extent> {
+        let keys = self.keys.len();
+        if self.is_narrow() {
+            // Both ends of all columns in one pass; with their number known beforehand, several at a time.
+            return match keys {
+                1 => self.ends::<1>(words),
+                2 => self.ends::<2>(words),
+                3 => self.ends::<3>(words),
+                4 => self.ends::<4>(words),
+                5 => self.ends::<5>(words),
+                6 => self.ends::<6>(words),
+                7 => self.ends::<7>(words),
+                8 => self.ends::<8>(words),
+                9 => self.ends::<9>(words),
+                10 => self.ends::<10>(words),
+                11 => self.ends::<11>(words),
+                12 => self.ends::<12>(words),
+                _ => (0..keys).map(|column| self.end(words, column)).collect(),
+            };
+        }
+        let mut extents = vec![Extent::NONE; keys];
+        words.chunks_exact(self.width).for_each(|point| self.include(&mut extents, point));
+        extents
+    }
+
+    /// The extent of a column of one word.
+    fn end(&self, words: &[u32], column: usize) -> Extent {
+        let codes = words.chunks_exact(self.width).map(|point| point[column]);
+        let (first, last) = codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
+        Extent { first: first.into(), last: last.into() }
+    }
+
+    /// The extents of `N` columns of one word each.
+    fn ends<const N: usize>(&self, words: &[u32]) -> Vec<Extent> {
+        let (mut first, mut last) = ([u32::MAX; N], [0u32; N]);
+        for point in words.chunks_exact(self.width) {
+            let Some(point) = point.first_chunk::<N>() else { break };
+            for column in 0..N {
+                first[column] = first[column].min(point[column]);
+                last[column] = last[column].max(point[column]);
+            }
+        }
+        first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
+    }
+
     /// Where the counted columns begin.
     pub fn counted(&self) -> usize {
         self.counted
@@ -104,34 +160,7 @@ impl<'a> Points<'a> {
 
     /// The least and the greatest code of every quasi-identifier.
     pub fn extents(&self) -> Vec<Extent> {
-        let keys = self.layout.keys.len();
-        if self.layout.is_narrow() {
-            // Both ends of all columns in one pass; with their number known beforehand, several at a time.
-            return match keys {
-                1 => ends::<1>(self),
-                2 => ends::<2>(self),
-                3 => ends::<3>(self),
-                4 => ends::<4>(self),
-                5 => ends::<5>(self),
-                6 => ends::<6>(self),
-                7 => ends::<7>(self),
-                8 => ends::<8>(self),
-                9 => ends::<9>(self),
-                10 => ends::<10>(self),
-                11 => ends::<11>(self),
-                12 => ends::<12>(self),
-                _ => (0..keys).map(|column| end(self.iter().map(|point| point[column]))).collect(),
-            };
-        }
-        let mut extents = vec![Extent { first: u64::MAX, last: 0 }; keys];
-        for point in self.iter() {
-            for (column, extent) in extents.iter_mut().enumerate() {
-                let code = self.layout.code(point, column);
-                extent.first = extent.first.min(code);
-                extent.last = extent.last.max(code);
-            }
-        }
-        extents
+        self.layout.extents(self.words)
     }
 
     /// The codes of a quasi-identifier.
@@ -194,22 +223,4 @@ impl<'a> Points<'a> {
         }
         parted
     }
-}
-
-fn end(codes: impl Iterator<Item = u32>) -> Extent {
-    let (first, last) = codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
-    Extent { first: first.into(), last: last.into() }
-}
-
-/// The extents of `N` columns of one word each.
-fn ends<const N: usize>(points: &Points<'_>) -> Vec<Extent> {
-    let (mut first, mut last) = ([u32::MAX; N], [0u32; N]);
-    for point in points.iter() {
-        let Some(point) = point.first_chunk::<N>() else { break };
-        for column in 0..N {
-            first[column] = first[column].min(point[column]);
-            last[column] = last[column].max(point[column]);
-        }
-    }
-    first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
 }

@@ -21,7 +21,7 @@ use super::{FrequencySet, Judge, Points, choose};
 use crate::error::Result;
 use crate::estimate::z_above;
 use crate::privacy::Sample;
-use crate::random::Random;
+use crate::random::Reservoir;
 use crate::recoding::Place;
 use std::collections::BinaryHeap;
 
@@ -39,49 +39,20 @@ pub struct Sampling {
     pub seed: u64,
 }
 
-/// A simple random sample that is drawn in one pass (Vitter's algorithm R).
-#[derive(Debug)]
-pub struct Reservoir {
-    width: usize,
-    most: usize,
-    seen: u64,
-    words: Vec<u32>,
-    random: Random,
-}
-
-impl Reservoir {
-    /// A sample of at most so many rows of so many words.
-    pub fn new(width: usize, most: u64, seed: u64) -> Reservoir {
-        Reservoir { width, most: most as usize, seen: 0, words: Vec::new(), random: Random::new(seed) }
-    }
-
-    /// One more row of the population.
-    pub fn offer(&mut self, words: &[u32]) {
-        self.seen += 1;
-        if self.words.len() < self.most * self.width {
-            self.words.extend_from_slice(words);
-            return;
-        }
-        let place = self.random.below(self.seen) as usize;
-        if place < self.most {
-            self.words[place * self.width..][..self.width].copy_from_slice(words);
-        }
-    }
-
-    /// The sample, row by row.
-    pub fn into_words(self) -> Vec<u32> {
-        self.words
-    }
-}
-
 /// Draws a sample of rows.
 pub fn sample(rows: &dyn Scan, width: usize, most: u64, seed: u64) -> Result<Vec<u32>> {
-    let mut reservoir = Reservoir::new(width, most.min(rows.rows()), seed);
+    let most = most.min(rows.rows());
+    let mut reservoir = Reservoir::new(most, seed);
+    let mut drawn = vec![0; most as usize * width];
     rows.scan(&mut |records| {
-        (0..records.len()).for_each(|row| reservoir.offer(records.words(row)));
+        for row in 0..records.len() {
+            if let Some(place) = reservoir.place() {
+                drawn[place * width..][..width].copy_from_slice(records.words(row));
+            }
+        }
         Ok(())
     })?;
-    Ok(reservoir.into_words())
+    Ok(drawn)
 }
 
 /// Partitions rows by a sample of them.
