@@ -226,8 +226,18 @@ fn read_records(folder: &Path, policy: &Policy, asked: &DistributionAsked) -> Re
     for (name, _) in source.names().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
         problems.push(format!("the identifier {} is in the release", quoted(name)));
     }
-    let mut table = encode(source, &vec![Role::Target; roles.len()])?;
-    table.columns.iter_mut().zip(roles).for_each(|(column, role)| column.role = role);
+    // Only what groups are made of is read: all quasi-identifiers where they are parts or classes.
+    let all_keys = super::algorithm(policy, asked).1 || policy.privacy.asks_for_classes();
+    let is_read = |name: &str, role: Role| {
+        let named = name == GROUP || asked.groups.iter().any(|(group, _)| group == name);
+        named || (all_keys && role == Role::QuasiIdentifier)
+    };
+    let wanted: Vec<(bool, Role)> =
+        source.names().zip(&roles).map(|(name, role)| (is_read(name, *role), *role)).collect();
+    let read: Vec<Role> = wanted.iter().map(|(read, _)| if *read { Role::Target } else { Role::Identifier }).collect();
+    let mut table = encode(source, &read)?;
+    let kept = wanted.into_iter().filter(|(read, _)| *read);
+    table.columns.iter_mut().zip(kept).for_each(|(column, (_, role))| column.role = role);
     Ok((table, problems))
 }
 
