@@ -324,7 +324,9 @@ fn recursive_diversity() {
 
 #[test]
 fn variance() {
-    compare_kind("regions-variance", Kind::Spread);
+    // Most of what is drawn asks for more than the whole table has.
+    let seen = compare("regions-variance", 180, |_| vec![Kind::Spread]);
+    assert!(seen.split > 60 && seen.aimed > 20 && seen.refused > 0, "{seen:?}");
 }
 
 #[test]
