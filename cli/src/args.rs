@@ -138,7 +138,7 @@ pub enum Command {
         /// averaged over (3)
         #[arg(long)]
         runs: Option<u32>,
-        /// Rows of the synthetic table; for rothko, rothko-tests and rothko-quality
+        /// Rows of the synthetic table; for rothko, rothko-tests and rothko-quality, and for l-plus to measure that size alone
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
         rows: Option<u64>,
     },

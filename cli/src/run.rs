@@ -150,7 +150,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let tables = match name {
                 BenchArg::FullDomain => vec![bench::full_domain(adult.as_deref(), fastest_of)?],
                 BenchArg::Mondrian => vec![bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of)?],
-                BenchArg::LPlus => bench::l_plus(adult.as_deref())?,
+                BenchArg::LPlus => bench::l_plus(adult.as_deref(), rows)?,
                 BenchArg::Rothko => vec![bench::rothko(rows)?],
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
                 BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],

@@ -15,8 +15,9 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A search that takes longer ends with what it has.
+/// A search that takes longer ends with what it has: those without a technique soon.
 const LIMIT: f64 = 20.0;
+const LIMIT_OF_SIZES: f64 = 300.0;
 
 /// What varies between experiments.
 #[derive(Clone)]
@@ -57,8 +58,12 @@ impl Setting<'_> {
     }
 
     fn run(&self) -> Result<Run> {
+        self.run_within(LIMIT)
+    }
+
+    fn run_within(&self, limit: f64) -> Result<Run> {
         let prepared = self.prepare("l-plus-optimize")?;
-        Ok(Run::of(&prepared, Techniques::default()))
+        Ok(Run::of(&prepared, Techniques::default(), limit))
     }
 
     /// The optimum of full-domain recoding without suppression, in the paper's unit.
@@ -86,12 +91,13 @@ struct Run {
 }
 
 impl Run {
-    fn of(prepared: &Prepared, techniques: Techniques) -> Run {
-        Run::with(prepared, |machine, watch| search(machine, techniques, 1, watch))
+    fn of(prepared: &Prepared, techniques: Techniques, limit: f64) -> Run {
+        Run::with(prepared, limit, |machine, watch| search(machine, techniques, 1, watch))
     }
 
     fn with(
         prepared: &Prepared,
+        limit: f64,
         search: impl FnOnce(&Machine, &mut dyn FnMut(&scumble::search::cuts::l_plus_optimize::Progress) -> bool) -> Outcome,
     ) -> Run {
         let start = Instant::now();
@@ -104,7 +110,7 @@ impl Run {
             if history.last().is_none_or(|(_, best)| *best != progress.best) {
                 history.push((start.elapsed().as_secs_f64(), progress.best));
             }
-            start.elapsed().as_secs_f64() < LIMIT
+            start.elapsed().as_secs_f64() < limit
         });
         let seconds = start.elapsed().as_secs_f64();
         let space = machine.space().unwrap_or(u128::MAX);
@@ -149,8 +155,8 @@ fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
     Suppression::NAMES.into_iter().filter(move |(_, scheme)| scheme.is_defined_for(loss)).map(|(name, _)| name)
 }
 
-/// All tables.
-pub fn l_plus(adult: Option<&Path>) -> Result<Vec<Measured>> {
+/// All tables; only that of sizes, and of one size, where one is given.
+pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> {
     let Some(folder) = adult else {
         let expected = "the folder with adult.csv and its hierarchies".into();
         return Err(Error::BadParameter { place: None, key: "--adult".into(), value: "nothing".into(), expected });
@@ -164,6 +170,9 @@ pub fn l_plus(adult: Option<&Path>) -> Result<Vec<Measured>> {
         loss: "dm",
         scheme: "all-records",
     };
+    if let Some(rows) = rows {
+        return Ok(vec![sizes(&setting, &[rows as usize])?]);
+    }
     Ok(vec![
         costs(&setting, "Figures 5 and 8: one threshold 1/l for all values; cost, time and share evaluated", uniform)?,
         costs(&setting, "Figure 6: thresholds by frequency, with the base 1/l", |l| {
@@ -173,7 +182,7 @@ pub fn l_plus(adult: Option<&Path>) -> Result<Vec<Measured>> {
         techniques(&setting)?,
         granularity(&setting)?,
         number_of_keys(&setting)?,
-        sizes(&setting)?,
+        sizes(&setting, &[30_162, 50_000, 100_000, 250_000, 500_000, 1_000_000])?,
     ])
 }
 
@@ -210,13 +219,13 @@ fn over_time(setting: &Setting<'_>) -> Result<Measured> {
     for scheme in schemes("lm") {
         let prepared =
             Setting { loss: "lm", scheme, privacy: uniform(5), ..setting.clone() }.prepare("l-plus-optimize")?;
-        let optimum = Run::of(&prepared, Techniques::default());
+        let optimum = Run::of(&prepared, Techniques::default(), LIMIT);
         let mut row = vec![json!(scheme), json!("l-plus-optimize")];
         row.extend(TIMES.map(|time| number(optimum.at(time))));
         row.push(optimum.time());
         rows.push(row);
         let anneal = |seed: u64| {
-            Run::with(&prepared, |machine, watch| {
+            Run::with(&prepared, LIMIT, |machine, watch| {
                 let start = Instant::now();
                 annealing::search(machine, annealing::STEPS, seed, &mut |progress| {
                     watch(progress) && start.elapsed().as_secs_f64() < TIMES[TIMES.len() - 1]
@@ -250,7 +259,7 @@ fn techniques(setting: &Setting<'_>) -> Result<Measured> {
         for scheme in ["none", "all-records", "violating-records"] {
             let prepared = Setting { loss, scheme, ..setting.clone() }.prepare("l-plus-optimize")?;
             for (name, techniques) in cases {
-                let run = Run::of(&prepared, techniques);
+                let run = Run::of(&prepared, techniques, LIMIT);
                 rows.push(vec![
                     json!(loss),
                     json!(scheme),
@@ -301,14 +310,14 @@ fn number_of_keys(setting: &Setting<'_>) -> Result<Measured> {
     Ok(Measured { title: "Figure 9 (e, f): the first quasi-identifiers of table II, DM, l = 4".into(), columns, rows })
 }
 
-fn sizes(setting: &Setting<'_>) -> Result<Measured> {
+fn sizes(setting: &Setting<'_>, sizes: &[usize]) -> Result<Measured> {
     let scratch = Scratch::new()?;
     let data = scratch.path("adult.csv");
     let mut rows = Vec::new();
-    for size in [30_162, 50_000, 100_000, 250_000, 500_000, 1_000_000] {
-        amplify(&setting.data, &data, size)?;
+    for size in sizes {
+        amplify(&setting.data, &data, *size)?;
         for scheme in ["none", "all-records", "violating-records"] {
-            let run = Setting { scheme, data: data.clone(), ..setting.clone() }.run()?;
+            let run = Setting { scheme, data: data.clone(), ..setting.clone() }.run_within(LIMIT_OF_SIZES)?;
             rows.push(vec![
                 json!(run.rows),
                 json!(run.tuples),

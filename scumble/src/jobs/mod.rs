@@ -31,8 +31,8 @@ use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Decided, Draft, Io, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token, is_releasable, publish,
-    schema,
+    Background, Decided, Draft, Io, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
+    is_releasable, publish, schema,
 };
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
@@ -208,33 +208,35 @@ impl<'a> Work<'a> {
         searched: Option<Searched>,
         options: &Options,
     ) -> Result<Report, Failure> {
+        let mut clock = std::mem::replace(&mut self.clock, Clock::start());
         let recoded = self.recode(&mapping, options);
         let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
-        let losses = losses(&self.table, &self.prepared, &recoded);
-        self.clock.phase("recode");
+        let (losses, rows) = rayon::join(
+            || losses(&self.table, &self.prepared, &recoded),
+            || Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, self.token(), options.keep_order),
+        );
+        let rows = rows?;
+        clock.phase("recode");
         let draft = Draft::new(self.output)?;
-        let mut sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
-        let rows = Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, self.token(), options.keep_order)?;
+        let sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
+        let mut sink = Background::new(sink, 2);
         let released = rows.len() as u64;
         let mut sent = 0;
         for batch in rows {
             let batch = batch?;
-            sink.write(&batch)?;
             sent += batch.num_rows() as u64;
+            sink.write(batch)?;
             options.watch.progress("write", sent, Some(released));
         }
         sink.finish()?;
-        self.clock.phase("write");
+        clock.phase("write");
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let memory = options.disk.memory();
         let policy = self.policy.with_caps(&self.prepared.caps);
         let verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
-        self.clock.phase("verify");
+        clock.phase("verify");
         // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its name, and the release
-        // gets it last: there is none without its report. The time that its bytes take to reach the disk is reported;
-        // what is left then are names.
-        draft.sync()?;
-        self.clock.phase("publish");
+        // gets it last: there is none without its report. Its bytes have reached the disk; what is left are names.
         let saved = match &options.save_recoding {
             None => None,
             Some(file) => {
@@ -258,7 +260,7 @@ impl<'a> Work<'a> {
             io: Io { read: self.bytes + verification.bytes_read, written, ..Io::default() },
             phases: Vec::new(),
         };
-        conclude(draft, saved, report, self.clock)
+        conclude(draft, saved, report, clock)
     }
 }
 

@@ -90,7 +90,14 @@ pub(super) fn verify_draft(
     memory: u64,
     watch: &Watch,
 ) -> Result<Verification> {
-    let verification = recount(&|| Source::open(draft.path(), format), policy, Some(memory), watch)?;
+    // Meanwhile its bytes go to the disk.
+    let (verification, synced) = std::thread::scope(|scope| {
+        let syncing = scope.spawn(|| draft.sync());
+        let verification = recount(&|| Source::open(draft.path(), format), policy, Some(memory), watch);
+        (verification, syncing.join())
+    });
+    synced.unwrap_or(Err(Error::Defect))?;
+    let verification = verification?;
     let found = verification.verified.rows;
     let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
     match lost.or_else(|| verification.failure()) {

@@ -1,6 +1,5 @@
 //! Random tables in every format with columns of many types that only travel, and what a run makes of them.
 
-use crate::exact::Ground;
 use crate::oracle::Demand;
 use crate::partition::{Parts, Space, Split};
 use crate::tables::{Asked, Drawn, Kind};
