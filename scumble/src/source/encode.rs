@@ -68,6 +68,11 @@ impl Table {
             })
             .collect::<Result<_>>()?;
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
+        if keys.is_empty() {
+            let cell = self.cells.add(&[], rows as u32);
+            self.row_cells.resize(self.row_cells.len() + rows, cell);
+            return Ok(());
+        }
         let mut tuple = vec![0; keys.len()];
         self.row_cells.reserve(rows);
         for row in 0..rows {

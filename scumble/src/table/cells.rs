@@ -4,6 +4,7 @@
 //! the rows themselves are read once.
 
 use hashbrown::HashTable;
+use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
 
@@ -103,6 +104,27 @@ impl Cells {
     }
 }
 
+/// Sorts each of the parts of some values that end at `ends`, counted from `start` on; halves in parallel.
+fn sort_each(values: &mut [u32], start: u32, ends: &[u32]) {
+    if values.len() < 1 << 14 || ends.len() < 2 {
+        let (mut rest, mut start) = (values, start);
+        for end in ends {
+            let (part, others) = rest.split_at_mut((end - start) as usize);
+            if part.len() < 1 << 14 {
+                part.sort_unstable()
+            } else {
+                part.par_sort_unstable()
+            }
+            (rest, start) = (others, *end);
+        }
+        return;
+    }
+    let (first, last) = ends.split_at(ends.len() / 2);
+    let middle = first[first.len() - 1];
+    let (left, right) = values.split_at_mut((middle - start) as usize);
+    rayon::join(|| sort_each(left, start, first), || sort_each(right, middle, last));
+}
+
 /// For each group of rows, the values of one column that occur in it with their counts, in ascending order of value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
@@ -113,20 +135,27 @@ pub struct Tallies {
 impl Tallies {
     /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
     pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
-        use rayon::slice::ParallelSliceMut;
-        let mut pairs: Vec<u64> =
-            groups.iter().zip(values).map(|(group, value)| u64::from(*group) << 32 | u64::from(*value)).collect();
-        pairs.par_sort_unstable();
+        // Values are put beside those of their group, then each group sorts its own.
+        let mut next = vec![0u32; number_of_groups + 1];
+        groups.iter().for_each(|group| next[*group as usize + 1] += 1);
+        (0..number_of_groups).for_each(|group| next[group + 1] += next[group]);
+        let ends = next[1..].to_vec();
+        let mut sorted = vec![0u32; values.len()];
+        for (group, value) in groups.iter().zip(values) {
+            let place = &mut next[*group as usize];
+            sorted[*place as usize] = *value;
+            *place += 1;
+        }
+        sort_each(&mut sorted, 0, &ends);
         let mut tallies = Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
         tallies.starts.push(0);
-        for run in pairs.chunk_by(|a, b| a == b) {
-            let (group, value) = ((run[0] >> 32) as usize, run[0] as u32);
-            while tallies.starts.len() <= group {
-                tallies.starts.push(tallies.entries.len() as u32);
-            }
-            tallies.entries.push((value, run.len() as u32));
+        let mut start = 0;
+        for end in ends {
+            let runs = sorted[start..end as usize].chunk_by(|a, b| a == b);
+            tallies.entries.extend(runs.map(|run| (run[0], run.len() as u32)));
+            tallies.starts.push(tallies.entries.len() as u32);
+            start = end as usize;
         }
-        tallies.starts.resize(number_of_groups + 1, tallies.entries.len() as u32);
         tallies
     }
 

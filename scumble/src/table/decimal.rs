@@ -52,6 +52,17 @@ impl Decimals {
     }
 }
 
+/// The digits of the numbers below a hundred.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
 /// Writes a number of units of 10^-scale in the shortest way.
 pub fn push_decimal(text: &mut Vec<u8>, units: i64, scale: u32) {
     let mut digits = [b'0'; 40];
@@ -64,6 +75,13 @@ pub fn push_decimal(text: &mut Vec<u8>, units: i64, scale: u32) {
     }
     let point = left;
     let mut written = 0;
+    // Two digits at a time where no point comes between them.
+    while point == 0 && rest >= 100 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
+        rest /= 100;
+        written += 2;
+    }
     while rest > 0 || written <= point {
         if written == point && point > 0 {
             at -= 1;

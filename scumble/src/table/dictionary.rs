@@ -10,15 +10,58 @@ pub struct Dictionary {
     text: String,
     ends: Vec<usize>,
     lines: Vec<u64>,
-    codes: HashTable<u32>,
+    codes: HashTable<(Key, u32)>,
     empty: Option<u32>,
 }
 
-fn hash(value: &[u8]) -> u64 {
-    let mut hasher = FxHasher::default();
-    hasher.write(value);
-    hasher.finish()
+/// What values are looked up by. Those of up to seven bytes, as most are, are all in their key, so that nothing else is
+/// compared; of longer ones it is a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key(u64);
+
+impl Key {
+    /// The key of a value that is not empty.
+    #[inline]
+    fn of(value: &[u8]) -> Key {
+        let length = value.len();
+        // Both ends of the value; where they overlap they agree.
+        let bytes = match value {
+            [byte] => u64::from(*byte),
+            [a, b] | [a, b, _] => {
+                u64::from(u16::from_le_bytes([*a, *b])) | u64::from(value[length - 1]) << (8 * (length - 1))
+            }
+            [a, b, c, d, ..] if length < 8 => {
+                let mut last = [0; 4];
+                last.copy_from_slice(&value[length - 4..]);
+                u64::from(u32::from_le_bytes([*a, *b, *c, *d]))
+                    | u64::from(u32::from_le_bytes(last)) << (8 * (length - 4))
+            }
+            _ => {
+                let mut hasher = FxHasher::default();
+                hasher.write(value);
+                return Key(hasher.finish() | LONG);
+            }
+        };
+        Key(bytes | (length as u64) << 56)
+    }
+
+    fn is_whole(self) -> bool {
+        self.0 & LONG != LONG
+    }
+
+    #[inline]
+    fn hash(self) -> u64 {
+        // The table takes bits from both ends of what it is given.
+        let product = u128::from(self.0 ^ ODD) * u128::from(ODD);
+        (product >> 64) as u64 ^ product as u64
+    }
 }
+
+/// Where keys of short values have their length, those of long ones have ones.
+const LONG: u64 = 0xFF << 56;
+
+/// The golden ratio times 2^64.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Dictionary {
     /// How many distinct values there are.
@@ -36,15 +79,12 @@ impl Dictionary {
         if value.is_empty() {
             return self.encode_empty(line);
         }
-        let Dictionary { text, ends, codes, .. } = self;
-        let at = |code: u32| slice(text, ends, code);
-        let hash = hash(value.as_bytes());
-        if let Some(code) = codes.find(hash, |&code| at(code) == value) {
-            return *code;
+        let key = Key::of(value.as_bytes());
+        if let Some(code) = self.find_by(key, value) {
+            return code;
         }
         let code = self.push(value, line);
-        let Dictionary { text, ends, codes, .. } = self;
-        codes.insert_unique(hash, code, |&code| self::hash(slice(text, ends, code).as_bytes()));
+        self.codes.insert_unique(key.hash(), (key, code), |(key, _)| key.hash());
         code
     }
 
@@ -53,13 +93,18 @@ impl Dictionary {
         if value.is_empty() {
             return self.empty;
         }
-        let Dictionary { text, ends, codes, .. } = self;
-        codes.find(hash(value.as_bytes()), |&code| slice(text, ends, code) == value).copied()
+        self.find_by(Key::of(value.as_bytes()), value)
+    }
+
+    #[inline]
+    fn find_by(&self, key: Key, value: &str) -> Option<u32> {
+        let is_it = |(known, code): &(Key, u32)| *known == key && (key.is_whole() || self.value(*code) == value);
+        self.codes.find(key.hash(), is_it).map(|(_, code)| *code)
     }
 
     /// The memory that it takes, about.
     pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * 8 + self.lines.capacity() * 8 + self.codes.capacity() * 5
+        self.text.capacity() + self.ends.capacity() * 8 + self.lines.capacity() * 8 + self.codes.allocation_size()
     }
 
     /// The code of the empty value.
@@ -110,9 +155,24 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Values of every length, some with the same ends or with zeros.
+    #[test]
+    fn short_values_have_keys_of_their_own() {
+        let mut random = crate::random::Random::new(3);
+        let mut known = std::collections::HashMap::new();
+        for _ in 0..50_000 {
+            let length = random.between(1, 9) as usize;
+            let value: Vec<u8> = (0..length).map(|_| [0, 1, b'a', 0x7F][random.below(4) as usize]).collect();
+            let key = Key::of(&value);
+            assert_eq!(key.is_whole(), length < 8);
+            let first = known.entry(key.0).or_insert_with(|| value.clone());
+            assert!(*first == value || length >= 8, "{first:?} and {value:?}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn equal_values_have_equal_codes_and_nothing_else_does(values in prop::collection::vec("[a-c]{0,2}", 0..200)) {
+        fn equal_values_have_equal_codes_and_nothing_else_does(values in prop::collection::vec("[a-c]{0,2}|[ab]{6,9}", 0..200)) {
             let mut dictionary = Dictionary::default();
             let codes: Vec<u32> = (1..).zip(&values).map(|(line, value)| dictionary.encode(value, line)).collect();
             for (i, code) in codes.iter().enumerate() {

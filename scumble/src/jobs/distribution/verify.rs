@@ -146,9 +146,11 @@ pub(super) fn judge(
     originals: Option<&Originals<'_>>,
 ) -> Result<DistributionVerification> {
     let asked = asked(policy)?;
-    let released = Distributed::read(folder)?;
-    let (records, mut problems) = read_records(folder, policy, asked)?;
-    problems.extend(check_groups(&released, &records, policy, asked)?);
+    let (released, records) = rayon::join(|| Distributed::read(folder), || read_records(folder, policy, asked));
+    let (released, (records, mut problems)) = (released?, records?);
+    let (groups, bounds) =
+        rayon::join(|| check_groups(&released, &records, policy, asked), || check_bounds(folder, &released));
+    problems.extend(groups?);
     let mut failing = 0;
     let torn: Vec<Option<u32>> =
         released.groups.par_iter().map(|group| released.trees[group.tree].torn(&group.subdomains)).collect();
@@ -166,7 +168,7 @@ pub(super) fn judge(
         }
     }
     let unchecked_targets = check_targets(&released, asked, originals, &mut problems)?;
-    problems.extend(check_bounds(folder, &released)?);
+    problems.extend(bounds?);
     if let Some(originals) = originals {
         problems.extend(original::check(&released, originals));
     }
