@@ -206,6 +206,10 @@ fn fewer_rows_than_k_are_refused_with_a_report() {
     assert_eq!((&report["released"], &report["smallest-class"]), (&json!(0), &json!(6)));
     let k = &report["privacy"][0];
     assert_eq!((&k["required"], &k["achieved"], &k["satisfied"]), (&json!(7), &json!(6), &json!(false)));
+    for algorithm in ["rothko-s", "rothko-t"] {
+        let on_disk = bed.anonymize(&["-k", "7", "--json", "--algorithm", algorithm]);
+        assert_eq!(on_disk.fails_with(1, "the whole table of 6 rows").json()["privacy"], report["privacy"]);
+    }
     // The diversity of the whole table is as good as it gets: four kinds of illness there are not.
     bed.edit("policy.toml", "k = 2", "k = 2\nl-diversity = { kind = \"distinct\", l = 4 }");
     bed.anonymize(&[]).fails_with(1, "l-diversity");

@@ -5,7 +5,7 @@ use super::{CutOptions, DiskOptions, Failure, Work, cuts};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::recoding::Mapping;
-use crate::release::{Classes, Report, Searched, verify};
+use crate::release::{Classes, Report, Searched, Verified, verify};
 use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
 use crate::search::regions::mondrian;
@@ -127,27 +127,30 @@ pub(super) fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> 
 
 /// An unmet requirement, with what a mapping would reach before suppression.
 pub(super) fn with_report(error: Error, prepared: &Prepared, mapping: &Mapping) -> Failure {
-    let report = matches!(error, Error::CannotBeMet { .. }).then(|| shortfall(&error, prepared, mapping));
-    Failure { error, report }
-}
-
-fn shortfall(error: &Error, prepared: &Prepared, mapping: &Mapping) -> Value {
+    if !matches!(error, Error::CannotBeMet { .. }) {
+        return error.into();
+    }
     let task = &prepared.task;
     let Classes { classes, tallies, .. } = Classes::new(task, mapping);
     let verified = verify(&classes, &tallies, &task.requirements);
-    let mut report = json!({
-        "error": error.to_string(),
-        "rows": task.rows(),
-        "released": 0,
-        "suppressible": task.suppressible,
-        "classes": verified.classes,
-        "smallest-class": verified.smallest,
-        "privacy": verified.privacy_json(&prepared.counted),
-    });
+    let mut report = shortfall(&error, task.rows(), task.suppressible, &verified, &prepared.counted);
     if let Mapping::Levels(levels) = mapping {
         let levels: serde_json::Map<String, Value> =
             prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();
         report["recoding"] = json!({"model": "full-domain", "levels": levels});
     }
-    report
+    Failure { error, report: Some(report) }
+}
+
+/// What was asked and what would be reached, where nothing can be released.
+pub(super) fn shortfall(error: &Error, rows: u64, suppressible: u64, verified: &Verified, counted: &[String]) -> Value {
+    json!({
+        "error": error.to_string(),
+        "rows": rows,
+        "released": 0,
+        "suppressible": suppressible,
+        "classes": verified.classes,
+        "smallest-class": verified.smallest,
+        "privacy": verified.privacy_json(counted),
+    })
 }

@@ -1,6 +1,7 @@
 //! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release that is written as
 //! partitions are finished.
 
+use super::anonymize::shortfall;
 use super::{Failure, Options, Verification, begin, conclude};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Required, Surveyed, numbers};
@@ -8,7 +9,7 @@ use crate::privacy::Group;
 use crate::recoding::{Columns, Mapping, Place, Regions, Style};
 use crate::release::{
     Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Target, Totals,
-    wide,
+    verify, wide,
 };
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
@@ -17,7 +18,7 @@ use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
 use crate::search::{Found, Warrant};
 use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
-use crate::table::{Role, Tallies};
+use crate::table::{Cells, Role, Tallies};
 use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::path::Path;
@@ -502,9 +503,16 @@ fn released(source: &Source, roles: &[Role], coder: &Coder) -> (Schema, Vec<From
 }
 
 /// Refuses a table that does not meet the requirements as one group.
-fn check_whole(known: &Known, rows: u64) -> Result<()> {
+fn check_whole(known: &Known, rows: u64) -> Result<(), Failure> {
+    let Required { requirements, names, .. } = &known.required;
     let group = Group { rows, columns: &known.whole, index: 0 };
-    check_group(&known.required.requirements, &group)
+    check_group(requirements, &group).map_err(|error| {
+        let mut whole = Cells::new(0);
+        // Whatever has more rows than a class can count does not fail for want of them.
+        whole.add(&[], u32::try_from(rows).unwrap_or(u32::MAX));
+        let report = shortfall(&error, rows, 0, &verify(&whole, &known.whole, requirements), names);
+        Failure { error, report: Some(report) }
+    })
 }
 
 /// What section 4 of the paper predicts, beside what happened.
