@@ -391,3 +391,17 @@ fn nothing_of_suppressed_rows_is_left() {
     verify(&bed).ok();
     verify_with_original(&bed).ok();
 }
+
+/// No algorithm that has all rows in memory takes more of it than it was given.
+#[test]
+fn rows_that_exceed_the_memory_are_refused() {
+    let bed = employees("groups = { zipcode = 2 }");
+    let table = bed.read("table.csv");
+    let (header, rows) = table.split_once('\n').unwrap();
+    let many = rows.repeat(16 * 1024 * 1024 / rows.len() / 5);
+    bed.file("table.csv", format!("{header}\n{many}"));
+    let asked = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--memory", "16MiB"];
+    bed.run(&asked).fails_with(3, "more memory than --memory allows");
+    assert!(!bed.path("out").exists());
+    bed.run(&[&asked[..7], &["64MiB"]].concat()).ok();
+}

@@ -85,18 +85,23 @@ pub(super) fn search(
 /// Whether rows are partitioned on disk: where that is asked for, and where the choice is open and the input exceeds the
 /// memory. An algorithm that needs all rows in memory is refused where they would exceed a limit that was given.
 fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> {
-    let exceeds = || Ok(super::open(input, options.delimiter)?.memory_needed() > options.disk.memory());
+    let needed = || Ok::<_, Error>(super::open(input, options.delimiter)?.memory_needed());
     match policy.search.algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-        Algorithm::Auto => exceeds(),
-        _ if options.disk.memory.is_some() && exceeds()? => {
-            let reason = format!(
-                "{}: its rows would take more memory than --memory allows; allow more, or use rothko-s",
-                input.display()
-            );
+        Algorithm::Auto => Ok(needed()? > options.disk.memory()),
+        _ => check_memory(input, needed()?, options, ", or use rothko-s").map(|()| false),
+    }
+}
+
+/// Refuses what needs more memory than a limit that was given.
+pub(super) fn check_memory(input: &Path, needed: u64, options: &Options, instead: &str) -> Result<()> {
+    match options.disk.memory {
+        Some(memory) if needed > memory => {
+            let file = input.display();
+            let reason = format!("{file}: its rows would take more memory than --memory allows; allow more{instead}");
             Err(Error::TooLittleMemory { reason })
         }
-        _ => Ok(false),
+        _ => Ok(()),
     }
 }
 

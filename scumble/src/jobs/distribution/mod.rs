@@ -161,6 +161,8 @@ pub fn distribute(
     let draft = FolderDraft::new(output)?;
     let source = open(input, options.delimiter)?.watched(&options.watch, "read");
     let bytes = source.bytes();
+    // Beside the rows there are their groups, their order, and both again as they are verified.
+    anonymize::check_memory(input, source.memory_needed().saturating_mul(3), options, "")?;
     let table = read(source, policy, asked)?;
     clock.phase("read");
     let generalized = match policy.privacy.asks_for_classes() {
