@@ -8,7 +8,8 @@ use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, verify};
 use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
-use crate::search::regions::mondrian;
+use crate::search::lattice::spalm;
+use crate::search::regions::{mondrian, mpalm};
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -63,7 +64,12 @@ pub(super) fn search(
 ) -> Result<(&'static str, Found), Failure> {
     let task = &prepared.task;
     let (name, found) = match policy.search.algorithm {
-        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
+        Algorithm::Spalm => ("spalm", spalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Auto if policy.privacy.presence.is_some() => {
+            ("spalm", spalm::search(task, options.strategy, &options.watch))
+        }
+        Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
+        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa | Algorithm::Sfalm => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
         // On disk where nothing was fixed by hand; that was seen to above.
@@ -88,7 +94,7 @@ fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> 
     let exceeds = || Ok(super::open(input, options.delimiter)?.memory_needed() > options.disk.memory());
     match policy.search.algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-        Algorithm::Auto => exceeds(),
+        Algorithm::Auto if policy.privacy.presence.is_none() => exceeds(),
         _ if options.disk.memory.is_some() && exceeds()? => {
             let reason = format!(
                 "{}: its rows would take more memory than --memory allows; allow more, or use rothko-s",

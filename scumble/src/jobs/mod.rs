@@ -10,6 +10,7 @@ mod distribution;
 mod generate;
 mod hierarchy;
 mod init;
+mod presence;
 mod query;
 mod risk;
 mod rothko;
@@ -102,6 +103,7 @@ struct Begun {
 fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
     let clock = Clock::start();
     policy.scheme()?;
+    policy.check_presence()?;
     refuse_distribution(policy)?;
     let asked = Format::of(output)?;
     let report = report_of(output);
@@ -145,7 +147,9 @@ impl<'a> Work<'a> {
         let bytes = source.bytes();
         let table = encode(source, &roles)?;
         clock.phase("read");
-        let prepared = policy.prepare(&table)?;
+        let population = presence::population(policy, table.with_role(Role::QuasiIdentifier))?;
+        let prepared = policy.prepare_within(&table, population.as_ref().map(|(population, _)| population))?;
+        let bytes = bytes + population.map_or(0, |(_, bytes)| bytes);
         clock.phase("bind");
         Ok(Work { policy, output, format, table, prepared, bytes, clock })
     }
@@ -174,7 +178,11 @@ impl<'a> Work<'a> {
                 };
                 Decided::Cuts(trees.zip(cuts).map(cut).collect())
             }
-            Mapping::Regions(regions) => Decided::Regions(recoded.classes.len() as u64, regions.style),
+            Mapping::Regions(regions) => {
+                // Regions of the population where no row of the table is are in no release.
+                let released = recoded.classes.counts().iter().filter(|rows| **rows > 0).count();
+                Decided::Regions(released as u64, regions.style)
+            }
         }
     }
 

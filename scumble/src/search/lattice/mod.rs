@@ -8,11 +8,12 @@ mod groups;
 pub mod incognito;
 mod many;
 mod node;
+pub mod spalm;
 
 pub use node::{Lattice, MOST_NODES, Node};
 
 use crate::loss::{Lm, LmSum, Loss, dm, minority};
-use crate::privacy::{Group, Monotone, Requirement, all_hold};
+use crate::privacy::{Group, Monotone, Requirement, all_hold, asks_nothing};
 use crate::search::Task;
 use crate::taxonomy::Level;
 use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
@@ -288,11 +289,12 @@ impl<'a, K: Key> Engine<'a, K> {
                 continue;
             }
             judged.failing.push(index);
-            judged.suppressed += group.rows;
+            // Of the population's groups without a row there is nothing to leave out.
+            judged.suppressed += group.rows.max(1);
             if judged.suppressed > task.suppressible && self.is_monotone() {
                 return Judged { never: judged.suppressed, ..judged };
             }
-            if task.requirements.iter().any(|requirement| !requirement.attainable(&group)) {
+            if task.requirements.iter().any(|one| !asks_nothing(one.as_ref(), &group) && !one.attainable(&group)) {
                 judged.never += group.rows;
                 if judged.never > task.suppressible {
                     break;

@@ -196,7 +196,8 @@ fn nearest_to_median(column: usize, set: &FrequencySet, until: u64, judge: &Judg
     let distance = |below: u64| (2 * below).abs_diff(rows);
     // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken from the middle outwards.
     let (mut at, mut below) = (1, *set.counts.first()?);
-    while at + 1 < positions && distance(below + set.counts[at]) < distance(below) {
+    // A value that only others of a population have moves nothing.
+    while at + 1 < positions && (set.counts[at] == 0 || distance(below + set.counts[at]) < distance(below)) {
         below += set.counts[at];
         at += 1;
     }
