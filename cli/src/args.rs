@@ -59,6 +59,8 @@ pub enum Command {
         levels: Option<Vec<(String, usize)>>,
         #[command(flatten)]
         cuts: CutArgs,
+        #[command(flatten)]
+        presence: PresenceArgs,
         /// Save the recoding, to be applied to other rows later
         #[arg(long, value_name = "FILE")]
         save_recoding: Option<PathBuf>,
@@ -190,6 +192,21 @@ pub struct CutArgs {
     pub extra_generalization: bool,
 }
 
+/// How confident presence is judged.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Presence with marginals (sfalm, mpalm)")]
+pub struct PresenceArgs {
+    /// Switch shortcuts off: pa, sd, dm and dc of the paper; moments, refinement and sharing
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub without: Vec<String>,
+    /// Leave out densities further from the mean than so many standard deviations (SD)
+    #[arg(long, value_name = "2|4", value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub sigmas: Option<u8>,
+    /// Take numbers in buckets of so many (DC)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    pub bucket: Option<u16>,
+}
+
 #[derive(Debug, ClapArgs)]
 pub struct PolicyArgs {
     /// The policy
@@ -202,7 +219,7 @@ pub struct PolicyArgs {
     #[arg(long)]
     pub loss: Option<String>,
     /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize,
-    /// annealing, sa-only or qi-sa
+    /// annealing, spalm, mpalm, sfalm, sa-only or qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or

@@ -1,12 +1,13 @@
 //! From arguments to jobs, and from their results to an exit status.
 
-use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
+use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs};
 use crate::{bench, distribution, hierarchy, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
+use scumble::privacy::Shortcuts;
 use scumble::search::cuts::Suppression;
 use scumble::watch::Watch;
 use serde_json::{Value, json};
@@ -78,9 +79,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk } => {
+        Command::Anonymize { input, policy, output, strategy, levels, cuts, presence, save_recoding, disk } => {
             let policy = read_policy(&policy)?;
             let cuts = cut_options(&cuts, &policy)?;
+            let shortcuts = shortcuts(&presence, &policy)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,
@@ -91,7 +93,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, ..given };
+            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, shortcuts, ..given };
             if policy.privacy.distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(report.to_json(), distribution::report(&report, &input, &output.output));
@@ -185,6 +187,28 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
             extra_generalization: args.extra_generalization,
         }),
     }
+}
+
+/// How confident presence is judged; given with another requirement it would be silently without effect.
+fn shortcuts(args: &PresenceArgs, policy: &Policy) -> Result<Shortcuts> {
+    let mut shortcuts = Shortcuts::default();
+    let given = [
+        ("--without", !args.without.is_empty()),
+        ("--sigmas", args.sigmas.is_some()),
+        ("--bucket", args.bucket.is_some()),
+    ];
+    let confident = policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
+        return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
+    }
+    shortcuts.sigmas = args.sigmas.map(f64::from).or(shortcuts.sigmas);
+    shortcuts.bucket = args.bucket.map_or(shortcuts.bucket, u64::from);
+    for name in &args.without {
+        let found = Shortcuts::NAMES.iter().find(|(known, _)| known == name);
+        let expected = || names(Shortcuts::NAMES.iter().map(|n| n.0));
+        found.ok_or_else(|| wrong("--without", name, expected()))?.1(&mut shortcuts);
+    }
+    Ok(shortcuts)
 }
 
 /// A policy with what the flags say instead.

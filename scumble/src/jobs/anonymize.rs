@@ -8,8 +8,9 @@ use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, verify};
 use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
-use crate::search::lattice::spalm;
-use crate::search::regions::{mondrian, mpalm};
+use crate::privacy::Shortcuts;
+use crate::search::lattice::{sfalm, spalm};
+use crate::search::regions::{mfalm, mondrian, mpalm};
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// What concerns searches for cuts only.
     pub cuts: CutOptions,
+    /// How confident presence is judged.
+    pub shortcuts: Shortcuts,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
@@ -65,11 +68,14 @@ pub(super) fn search(
     let task = &prepared.task;
     let (name, found) = match policy.search.algorithm {
         Algorithm::Spalm => ("spalm", spalm::search(task, options.strategy, &options.watch)),
-        Algorithm::Auto if policy.privacy.presence.is_some() => {
+        Algorithm::Auto if task.confident.is_none() && policy.privacy.presence.is_some() => {
             ("spalm", spalm::search(task, options.strategy, &options.watch))
         }
+        Algorithm::Sfalm => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Auto if task.confident.is_some() => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task, policy.search.partitioning)),
         Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
-        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa | Algorithm::Sfalm => {
+        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
         // On disk where nothing was fixed by hand; that was seen to above.

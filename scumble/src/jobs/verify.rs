@@ -1,6 +1,6 @@
 //! A release re-checked from its file alone.
 
-use super::presence::{self, Presented};
+use super::presence::{self, Presented, Written};
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{Attribute, Policy, Surveyed};
 use crate::ratio::Ratio;
@@ -234,7 +234,8 @@ fn scan(
     let mut verified = judge(recount.classes(), &tallies, &required.requirements);
     let keys: Vec<&str> = read.iter().filter(|column| is_key(column.1)).map(|column| column.0.as_str()).collect();
     let labels: Vec<&Dictionary> = recount.labels().collect();
-    let Presented { judgements, problems, bytes } = presence::judge(policy, &keys, &labels, recount.classes())?;
+    let written = Written { keys: &keys, labels: &labels, classes: recount.classes() };
+    let Presented { judgements, problems, bytes } = presence::judge(policy, &written)?;
     verified.privacy.extend(judgements);
     let unknown = recount.unknown().to_vec();
     let rows = recount.rows();

@@ -17,11 +17,11 @@ mod world;
 pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
 pub use on_cuts::OnCuts;
-pub use prepare::Prepared;
 pub(crate) use prepare::numbers;
+pub use prepare::{Outside, Prepared};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub(crate) use require::{Required, Surveyed};
-pub(crate) use world::{BoundKey, World, others};
+pub(crate) use world::{BoundKey, World, listed_by_column, others};
 pub use targets::{Domain, ROUNDING, Weights, weights};
 
 use crate::error::{Error, Place, Result};

@@ -1,6 +1,6 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values that are counted.
 
-use super::world::{BoundKey, World, dictionaries, others};
+use super::world::{BoundKey, World, dictionaries, listed_by_column, others, own_by_column};
 use super::{OnCuts, Policy, Required, Surveyed};
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -28,6 +28,15 @@ pub struct Prepared {
     pub caps: Vec<(String, String, Ratio)>,
     /// What a search for cuts needs besides.
     pub cuts: Option<OnCuts>,
+}
+
+/// What is known of a table that it does not hold itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outside<'a> {
+    /// The policy's public table.
+    pub population: Option<&'a Table>,
+    /// The confidence that each row needs.
+    pub confidences: Option<&'a [Ratio]>,
 }
 
 /// The requirements on a table, and what they count.
@@ -69,15 +78,15 @@ impl Policy {
 
     /// Binds the policy to a table.
     pub fn prepare(&self, table: &Table) -> Result<Prepared> {
-        self.prepare_within(table, None)
+        self.prepare_within(table, Outside::default())
     }
 
-    /// Binds the policy to a table that is a part of a population.
-    pub fn prepare_within(&self, table: &Table, population: Option<&Table>) -> Result<Prepared> {
+    /// Binds the policy to a table of which something is known that it does not hold itself.
+    pub fn prepare_within(&self, table: &Table, outside: Outside<'_>) -> Result<Prepared> {
         self.check_presence()?;
         let keys = dictionaries(table.with_role(Role::QuasiIdentifier));
         let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
-        let world = self.world(&names, population)?;
+        let world = self.world(&names, outside.population)?;
         let (mut taxonomies, mut axes, mut maps, mut leaves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (key, (name, dictionary)) in keys.iter().enumerate() {
             let BoundKey { binding, world } = match &world {
@@ -116,6 +125,24 @@ impl Policy {
             required.names.push("others".into());
             required.values.push(1);
         }
+        let mut confident = match &world {
+            Some(World::Marginals(asked, lines)) => {
+                let own = own_by_column(&cells, &taxonomies);
+                let listed = listed_by_column(asked, &names, lines, &leaves, &own, &taxonomies)?;
+                self.confident(&listed, &own)
+            }
+            _ => None,
+        };
+        if let Some(of_rows) = outside.confidences {
+            let mut list = of_rows.to_vec();
+            list.sort_unstable();
+            list.dedup();
+            let codes: Vec<u32> = of_rows.iter().map(|one| list.partition_point(|known| known < one) as u32).collect();
+            confident = confident.map(|asked| asked.with_confidences(tallies.len(), list.clone()));
+            tallies.push(Tallies::count(cells.len(), &cell_of_row, &codes));
+            required.names.push("confidence".into());
+            required.values.push(list.len());
+        }
         let task = Task {
             taxonomies,
             axes,
@@ -123,6 +150,7 @@ impl Policy {
             cells,
             values: counted.required.values,
             requirements: counted.required.requirements,
+            confident,
             loss: self.search.loss,
             target,
             target_numbers,

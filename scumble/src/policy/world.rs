@@ -6,9 +6,11 @@
 use super::presence::{MarginalsAsked, MarginalsOf, WorldAsked};
 use super::{Policy, nearest};
 use crate::error::{Error, Place, Result, quoted};
+use crate::privacy::ConfidentPresence;
 use crate::table::{Cells, Column, Dictionary, Table, Tallies};
-use crate::taxonomy::Binding;
+use crate::taxonomy::{Binding, Taxonomy};
 use std::path::Path;
+use std::sync::Arc;
 
 /// What is known of the world, in the order of the table's quasi-identifiers.
 pub(crate) enum World<'a> {
@@ -156,18 +158,65 @@ pub(crate) fn others(
     }
 }
 
-/// How many of the others have each leaf of a quasi-identifier, from marginals over `world` leaves; `own` rows of the table
-/// have each leaf.
-pub(crate) fn others_by_leaf(
+/// How many rows have each leaf, column by column.
+pub(crate) fn own_by_column(cells: &Cells, taxonomies: &[Arc<Taxonomy>]) -> Vec<Vec<u64>> {
+    let of_column = |(column, taxonomy): (usize, &Arc<Taxonomy>)| {
+        let mut rows = vec![0; taxonomy.codes() as usize];
+        for (code, count) in cells.column(column).zip(cells.counts()) {
+            rows[code as usize] += u64::from(*count);
+        }
+        rows
+    };
+    taxonomies.iter().enumerate().map(of_column).collect()
+}
+
+/// How many people the marginals count with each leaf, column by column. What no population can have is refused; `own` is
+/// how many rows of the table have each leaf, where the table is known.
+pub(crate) fn listed_by_column(
     asked: &MarginalsAsked,
-    lines: &[usize],
-    world: &[u32],
-    own: &[u64],
-    label: impl Fn(usize) -> String,
-) -> Result<Vec<u64>> {
-    let mut counts = vec![0u64; own.len()];
-    let mut first: Vec<Option<u64>> = vec![None; own.len()];
-    for (at, leaf) in lines.iter().zip(world) {
+    names: &[&str],
+    lines: &[Vec<usize>],
+    leaves: &[Vec<u32>],
+    own: &[Vec<u64>],
+    taxonomies: &[Arc<Taxonomy>],
+) -> Result<Vec<Vec<u64>>> {
+    let mut listed = Vec::new();
+    for (column, name) in names.iter().enumerate() {
+        let counts = listed_by_leaf(asked, &lines[column], &leaves[column], own[column].len())?;
+        let rarer = counts.iter().zip(&own[column]).position(|(count, own)| count < own);
+        if let Some(leaf) = rarer.filter(|_| asked.of == MarginalsOf::Population) {
+            return Err(asked.impossible(format!(
+                "{}: the value {} is counted {} times, and {} rows of the table have it",
+                quoted(name),
+                quoted(taxonomies[column].level(0).label(leaf as u32)),
+                counts[leaf],
+                own[column][leaf]
+            )));
+        }
+        listed.push(counts);
+    }
+    let sums: Vec<u64> = listed.iter().map(|counts| counts.iter().sum()).collect();
+    let first = sums.first().copied().unwrap_or(0);
+    if let Some(at) = sums.iter().position(|sum| *sum != first) {
+        return Err(asked.impossible(format!(
+            "the counts of {} sum to {first} and those of {} to {}; each attribute counts everybody once",
+            quoted(names[0]),
+            quoted(names[at]),
+            sums[at]
+        )));
+    }
+    let rows: u64 = own.first().map_or(0, |rows| rows.iter().sum());
+    match first <= if asked.of == MarginalsOf::Population { rows } else { 0 } {
+        true => Err(asked.impossible("nobody but those of the table is counted".into())),
+        false => Ok(listed),
+    }
+}
+
+/// The counts of some lines by leaf. A leaf that stands there twice is refused, however it is written.
+fn listed_by_leaf(asked: &MarginalsAsked, lines: &[usize], leaves: &[u32], codes: usize) -> Result<Vec<u64>> {
+    let mut counts = vec![0u64; codes];
+    let mut first: Vec<Option<u64>> = vec![None; codes];
+    for (at, leaf) in lines.iter().zip(leaves) {
         let (line, attribute, value, count) = &asked.listed[*at];
         if let Some(first) = first[*leaf as usize].replace(*line) {
             let place = Place::file(&asked.file).line(*line).column(attribute);
@@ -175,34 +224,18 @@ pub(crate) fn others_by_leaf(
         }
         counts[*leaf as usize] += count;
     }
-    if asked.of == MarginalsOf::Population {
-        for (leaf, (count, own)) in counts.iter_mut().zip(own).enumerate() {
-            let attribute = lines.first().map_or("", |at| asked.listed[*at].1.as_str());
-            let Some(others) = count.checked_sub(*own) else {
-                let (attribute, value) = (quoted(attribute), quoted(&label(leaf)));
-                return Err(asked.impossible(format!(
-                    "{attribute}: the value {value} is counted {count} times, and {own} rows of the table have it"
-                )));
-            };
-            *count = others;
-        }
-    }
     Ok(counts)
 }
 
-/// How many others there are: every attribute must say the same.
-pub(crate) fn number_of_others(asked: &MarginalsAsked, keys: &[&str], others: &[Vec<u64>]) -> Result<u64> {
-    let sums: Vec<u64> = others.iter().map(|counts| counts.iter().sum()).collect();
-    let first = sums.first().copied().unwrap_or(0);
-    match sums.iter().position(|sum| *sum != first) {
-        None if first == 0 => Err(asked.impossible("nobody but those of the table is counted".into())),
-        None => Ok(first),
-        Some(at) => Err(asked.impossible(format!(
-            "the counts of {} sum to {first} others and those of {} to {}; each attribute counts everybody once",
-            quoted(keys[0]),
-            quoted(keys[at]),
-            sums[at]
-        ))),
+impl Policy {
+    /// The presence that is asked for in likely worlds, where so many people are counted with each leaf and so many rows of the
+    /// table have it.
+    pub(crate) fn confident(&self, listed: &[Vec<u64>], own: &[Vec<u64>]) -> Option<ConfidentPresence> {
+        let asked = self.privacy.presence.as_ref()?;
+        let marginals = asked.marginals()?;
+        let own = (marginals.of == MarginalsOf::Population).then_some(own);
+        let range = (asked.min, asked.max);
+        Some(ConfidentPresence::new(range, marginals.confidence, listed, own, marginals.cover_all))
     }
 }
 

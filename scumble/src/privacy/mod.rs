@@ -3,16 +3,20 @@
 //! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says what merging does to
 //! it ([`Monotone`]): what a search may prune follows from that, and from nothing else.
 
+mod confident;
 mod k_anonymity;
 mod l_diversity;
+mod overlaps;
 mod presence;
 mod sample;
 mod t_closeness;
 mod thresholds;
 mod variance;
 
+pub use confident::{ConfidentPresence, Shortcuts, Tuple};
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
+pub use overlaps::Overlaps;
 pub use presence::{Presence, Side};
 pub use sample::Sample;
 pub use t_closeness::{Distance, TCloseness};
