@@ -73,7 +73,7 @@ pub(super) fn search(
         }
         Algorithm::Sfalm => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
         Algorithm::Auto if task.confident.is_some() => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
-        Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task, policy.search.partitioning)),
+        Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task)),
         Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
         Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))

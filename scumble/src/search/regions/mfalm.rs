@@ -4,43 +4,59 @@
 //! guarantee is that of the full-domain search, box by box: the number of others who fall into a box follows the same
 //! recursion with the counts of its sides, because the model does not care which values are put together; confidence is
 //! defined for each tuple by itself (definition 9); and boxes do not overlap, so a person matches one of them at most.
-//! What is judged is the box that is written: the range of the rows' values, or with `regions = "cover"` that of the
-//! partition tree.
+//! What is judged is the box that is written. That is the box of the partition tree, never only the range of the rows' values:
+//! fewer others fall into a smaller box, and what the rows' range leaves out would be known to be absent.
+//!
+//! The classes of the best full-domain recoding are where it begins, so it loses no more than that (in trees; the whole table
+//! where numbers without a hierarchy make other boxes that fail). From there on each region takes the allowable split that
+//! saves most detail, until none is left.
 //!
 //! Where marginals count the table's rows too, the others of a side are those that whoever has the release alone can be sure
 //! of ([`Overlaps`]): such a release can be verified from its file. Parting one region makes others' sides better known and
 //! never worse, so what was allowed stays allowed, and regions are tried until none can be parted.
 //!
-//! Choice: the attribute with the largest share of its range left that has an allowable split; its children, or the
-//! allowable threshold nearest to the median.
+//! Of a column's thresholds the allowable one nearest to the median counts.
 
-use super::choose::{Splits, apart, by_range, child_ranges, splits, threshold};
+use super::choose::{Splits, apart, child_ranges, splits, threshold};
 use super::mpalm::{extents, part};
-use super::{Choice, FrequencySet, Judge, Partitioning};
+use super::{Choice, FrequencySet, Judge};
 use crate::error::{Error, Result};
 use crate::privacy::{ConfidentPresence, Overlaps, Tuple};
 use crate::recoding::{Mapping, Place, RegionNode, Regions, Style};
+use crate::search::lattice::incognito::Strategy;
+use crate::search::lattice::sfalm;
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
-use crate::taxonomy::{Extent, Node};
+use crate::taxonomy::{Axis, Extent, Node};
+use crate::watch::Watch;
 use std::ops::Range;
 
 /// Partitions a task whose presence is judged in likely worlds.
-pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
+pub fn search(task: &Task) -> Result<Found> {
     let confident = task.confident.as_ref().ok_or(Error::Defect)?;
     super::mondrian::check_whole(task)?;
-    let mut growth = Growth {
-        task,
-        confident,
-        judge: Judge::exact(&task.requirements),
-        style: partitioning.style,
-        nodes: vec![RegionNode::Region],
-        overlaps: confident.listed(0, 0..0).map(|_| Overlaps::new(task.axes.len())),
+    let growth = |levels: Vec<usize>| {
+        let mut growth = Growth {
+            task,
+            confident,
+            judge: Judge::exact(&task.requirements),
+            nodes: vec![RegionNode::Region],
+            overlaps: confident.listed(0, 0..0).map(|_| Overlaps::new(task.axes.len())),
+        };
+        let regions = growth.begin(&levels);
+        (growth, regions)
     };
-    let whole = growth.region(0, (0..task.cells.len() as u32).collect(), vec![Place::Whole; task.axes.len()]);
-    growth.check_whole(&whole)?;
-    growth.take(&whole);
-    let mut regions = vec![whole];
+    let best = sfalm::search(task, Strategy::default(), &Watch::default()).ok();
+    let begun = best.map(|best| growth(best.mapping.levels().to_vec()));
+    let begun = begun.filter(|(growth, regions)| growth.all_hold(regions));
+    let (mut growth, mut regions) = match begun {
+        Some(begun) => begun,
+        None => {
+            let (growth, whole) = growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect());
+            growth.check_whole(&whole)?;
+            (growth, whole)
+        }
+    };
     loop {
         let (mut done, mut parted) = (Vec::new(), false);
         while let Some(region) = regions.pop() {
@@ -58,10 +74,7 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
         }
         regions = done;
     }
-    let mut found = Regions { nodes: growth.nodes, style: partitioning.style };
-    if partitioning.style == Style::Cover {
-        found = found.with_missing_apart(&task.axes);
-    }
+    let found = Regions { nodes: growth.nodes, style: Style::Cover }.with_missing_apart(&task.axes);
     let visited = found.nodes.len() as u64;
     let mapping = Mapping::Regions(found);
     Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
@@ -82,7 +95,6 @@ struct Growth<'a> {
     task: &'a Task,
     confident: &'a ConfidentPresence,
     judge: Judge<'a>,
-    style: Style,
     nodes: Vec<RegionNode>,
     /// What the release will tell of its own rows, where that matters.
     overlaps: Option<Overlaps>,
@@ -91,49 +103,85 @@ struct Growth<'a> {
 impl Growth<'_> {
     fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Region {
         let extents = extents(self.task, &cells);
-        let sides = self.task.axes.iter().enumerate().map(|(column, axis)| {
-            let all = self.task.taxonomies[column].codes();
-            match self.style {
-                Style::Tight => axis.said_codes(extents[column], all),
-                Style::Cover => places[column].codes(axis, all),
-            }
-        });
-        let sides = sides.collect();
+        let sides = places.iter().zip(&self.task.axes).zip(&self.task.taxonomies);
+        let sides = sides.map(|((place, axis), taxonomy)| place.codes(axis, taxonomy.codes())).collect();
         let rows = cells.iter().map(|cell| u64::from(self.task.cells.counts()[*cell as usize])).sum();
         Region { node, cells, rows, extents, places, sides }
     }
 
-    fn check_whole(&self, whole: &Region) -> Result<()> {
-        let everything = |column: usize| 0..self.task.taxonomies[column].codes();
-        let covers = self.volume(whole) == self.confident.volume(everything);
-        let mut known = self.overlaps.clone();
-        known.iter_mut().for_each(|known| known.add(&whole.sides, whole.rows));
-        if self.confident.covers_all() && !covers {
-            let reason = "the range of the table's values leaves out some that the marginals count; cover them with \
-                          `regions = \"cover\"`";
-            return Err(Error::CannotBeMet { reason: reason.into() });
+    /// The classes of a full-domain recoding as regions of the tree.
+    fn begin(&mut self, levels: &[usize]) -> Vec<Region> {
+        let whole = self.region(0, (0..self.task.cells.len() as u32).collect(), vec![Place::Whole; levels.len()]);
+        self.take(&whole);
+        let (mut open, mut done) = (vec![whole], Vec::new());
+        while let Some(region) = open.pop() {
+            let choice = (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
+            match choice {
+                None => done.push(region),
+                Some(choice) => {
+                    let parts = self.parts(&region, &choice);
+                    open.extend(self.apply(&region, &choice, parts));
+                }
+            }
         }
-        let tuple = self.tuple(whole, known.as_ref());
-        match self.confident.holds(&tuple) {
-            true => Ok(()),
-            false => {
-                let reason = format!(
-                    "the whole table of {} rows as one class is present within the range with a confidence of {}, and \
-                     partitioning cannot help it",
-                    whole.rows,
-                    self.confident.confidence(&tuple)
-                );
-                Err(Error::CannotBeMet { reason })
+        done
+    }
+
+    /// A split on the way from a region to the nodes of a level; `None` where it is there.
+    fn toward(&self, region: &Region, column: usize, level: usize) -> Option<Choice> {
+        let (axis, extent, taxonomy) =
+            (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
+        let set = || FrequencySet::of_cells(self.task, &region.cells, column);
+        match axis {
+            Axis::Tree(_) => {
+                let here = match region.places[column] {
+                    Place::Below(node) => node.level,
+                    _ => taxonomy.height(),
+                };
+                let children = || child_ranges(axis, here - 1, &set()).into_iter().map(|(node, _)| node).collect();
+                (here > level).then(|| Choice::Children { column, level: here - 1, children: children() })
+            }
+            Axis::Ordered(_) => {
+                let node = |code: u64| taxonomy.level(level).node_of(code as u32);
+                if node(extent.first) == node(extent.last) {
+                    return None;
+                }
+                let set = set();
+                if let Splits::Apart(missing) = splits(axis, extent) {
+                    let at = set.codes.partition_point(|code| *code < missing);
+                    return Some(apart(column, &set, at, missing));
+                }
+                let borders = (1..set.codes.len()).filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
+                let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2))?;
+                Some(threshold(column, &set, at))
             }
         }
     }
 
-    fn take(&mut self, region: &Region) {
-        self.overlaps.iter_mut().for_each(|known| known.add(&region.sides, region.rows));
+    /// Whether all regions together may be released.
+    fn all_hold(&self, regions: &[Region]) -> bool {
+        let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region, self.overlaps.as_ref())).collect();
+        let covered = || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
+        (!self.confident.covers_all() || covered())
+            && regions.iter().all(|region| self.meets(region))
+            && self.confident.hold(&tuples)
     }
 
-    fn volume(&self, region: &Region) -> u128 {
-        self.confident.volume(|column| region.sides[column].clone())
+    fn check_whole(&self, whole: &[Region]) -> Result<()> {
+        if self.all_hold(whole) {
+            return Ok(());
+        }
+        let confidence = |region: &Region| self.confident.confidence(&self.tuple(region, self.overlaps.as_ref()));
+        let reason = format!(
+            "the whole table of {} rows as one class is present within the range with a confidence of {:.6}",
+            self.task.rows(),
+            whole.iter().map(confidence).fold(1.0, f64::min)
+        );
+        Err(Error::CannotBeMet { reason })
+    }
+
+    fn take(&mut self, region: &Region) {
+        self.overlaps.iter_mut().for_each(|known| known.add(&region.sides, region.rows));
     }
 
     /// What is known of a region's others, beside the regions that are known.
@@ -150,27 +198,46 @@ impl Growth<'_> {
         self.confident.tuple_between(region.rows, &marked.collect::<Vec<_>>(), needed)
     }
 
-    /// Parts a region, if there is an allowable way.
+    /// Parts a region in the allowable way that saves most, if there is one.
     fn split(&mut self, region: &Region) -> Option<Vec<Region>> {
-        for column in by_range(&self.task.axes, &region.extents) {
-            for choice in self.choices(region, column) {
-                if let Some(parts) = self.allowed(region, &choice) {
-                    return Some(self.apply(region, &choice, parts));
-                }
+        let mut best: Option<(f64, Choice, Vec<Region>)> = None;
+        for column in 0..self.task.axes.len() {
+            let choices = self.choices(region, column);
+            let allowed = choices.into_iter().find_map(|choice| Some((self.allowed(region, &choice)?, choice)));
+            let Some((parts, choice)) = allowed else { continue };
+            let left: f64 = parts.iter().map(|part| self.lost(part)).sum();
+            if best.as_ref().is_none_or(|(least, ..)| left < *least) {
+                best = Some((left, choice, parts));
             }
         }
-        None
+        let (_, choice, parts) = best?;
+        Some(self.apply(region, &choice, parts))
+    }
+
+    /// The detail that a region's rows have lost.
+    fn lost(&self, region: &Region) -> f64 {
+        let places = region.places.iter().zip(&self.task.axes);
+        places.map(|(place, axis)| place.said(axis).1).sum::<f64>() * region.rows as f64
     }
 
     /// The splits of a column, the best first.
     fn choices(&self, region: &Region, column: usize) -> Vec<Choice> {
         let (axis, extent) = (&self.task.axes[column], region.extents[column]);
+        // A box may be wider than its rows: its node's children, whether or not all of them have some.
+        if let (Axis::Tree(taxonomy), place) = (axis, region.places[column]) {
+            let here = match place {
+                Place::Below(node) => node.level,
+                _ => taxonomy.height(),
+            };
+            return (here > 0).then(|| self.toward(region, column, here - 1)).flatten().into_iter().collect();
+        }
+        if extent.first == extent.last {
+            return Vec::new();
+        }
         let set = FrequencySet::of_cells(self.task, &region.cells, column);
         match splits(axis, extent) {
-            Splits::Children { level } => {
-                let children: Vec<u32> = child_ranges(axis, level, &set).into_iter().map(|(node, _)| node).collect();
-                if children.len() > 1 { vec![Choice::Children { column, level, children }] } else { Vec::new() }
-            }
+            // Trees were seen to above.
+            Splits::Children { .. } => Vec::new(),
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 if at > 0 { vec![apart(column, &set, at, missing)] } else { Vec::new() }
@@ -189,8 +256,8 @@ impl Growth<'_> {
         }
     }
 
-    /// The parts of a split, if all of them are allowable.
-    fn allowed(&self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
+    /// The parts of a split.
+    fn parts(&self, region: &Region, choice: &Choice) -> Vec<Region> {
         let column = choice.column();
         let places = |at: usize| {
             let mut places = region.places.clone();
@@ -201,17 +268,24 @@ impl Growth<'_> {
             places
         };
         let parts = part(self.task, region.cells.clone(), choice).into_iter().enumerate();
-        let parts: Vec<Region> = parts.map(|(at, cells)| self.region(0, cells, places(at))).collect();
-        if self.confident.covers_all()
-            && parts.iter().map(|part| self.volume(part)).fold(0u128, u128::saturating_add) != self.volume(region)
-        {
-            return None;
-        }
-        let meets = |part: &Region| {
-            let merged: Vec<Tallies> = self.task.tallies.iter().map(|counted| gathered(counted, &part.cells)).collect();
-            self.judge.allows(part.rows, &merged, parts.len())
+        parts.map(|(at, cells)| self.region(0, cells, places(at))).collect()
+    }
+
+    /// Whether the rows of a region meet all that is asked of them beside presence.
+    fn meets(&self, region: &Region) -> bool {
+        let merge = |counted: &Tallies| gathered(counted, &region.cells);
+        self.task.requirements.is_empty()
+            || self.judge.allows(region.rows, &self.task.tallies.iter().map(merge).collect::<Vec<_>>(), 2)
+    }
+
+    /// The parts of a split, if all of them are allowable.
+    fn allowed(&self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
+        let parts = self.parts(region, choice);
+        let covered = || {
+            let volume = |region: &Region| self.confident.volume(|column| region.sides[column].clone());
+            parts.iter().map(volume).fold(0u128, u128::saturating_add) == volume(region)
         };
-        if !self.task.requirements.is_empty() && !parts.iter().all(meets) {
+        if self.confident.covers_all() && !covered() || !parts.iter().all(|part| self.meets(part)) {
             return None;
         }
         let mut known = self.overlaps.clone();
