@@ -1,9 +1,10 @@
 //! From arguments to jobs, and from their results to an exit status.
 
-use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs};
-use crate::{bench, distribution, hierarchy, interrupts, progress, show};
+use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg};
+use crate::{advise, bench, distribution, hierarchy, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
+use scumble::generate::subset::Selection;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
@@ -134,12 +135,26 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let risks = jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
             done(show::risks_json(&risks), show::risks(&risks, &file))
         }
-        Command::Generate { kind, rows, seed, output, policy } => {
-            let kind = match kind {
-                KindArg::Census => Table::Census,
-                KindArg::Agrawal => Table::Agrawal,
+        Command::Advise { stakes } => {
+            let (json, text) = advise::advise(&stakes)?;
+            done(json, text)
+        }
+        Command::Generate { kind, rows, selection, seed, output, policy } => {
+            let policy = policy.as_deref();
+            if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
+                return Err(wrong("--selection", "biased", "the kind `subset`".into()).into());
+            }
+            let files = match kind {
+                KindArg::Census => jobs::generate(Table::Census, rows, seed, &output, policy, watch)?,
+                KindArg::Agrawal => jobs::generate(Table::Agrawal, rows, seed, &output, policy, watch)?,
+                KindArg::Subset => {
+                    let selection = match selection {
+                        SelectionArg::Uniform => Selection::Uniform,
+                        SelectionArg::Biased => Selection::Biased,
+                    };
+                    jobs::generate_subset(selection, rows, seed, &output, policy, watch)?
+                }
             };
-            let files = jobs::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
@@ -156,6 +171,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 BenchArg::Rothko => vec![bench::rothko(rows)?],
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
                 BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
+                BenchArg::Presence => bench::presence(adult.as_deref(), rows)?,
                 BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
             };
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();

@@ -24,6 +24,8 @@
 //! the logarithms were. A cut or a bucket only ever takes something away, and so does dropping what is 10^-22 of the largest:
 //! the sum of all [`Likelihoods`] says how much is missing at most.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 /// The logarithms of factorials: a table for small numbers, Stirling's series behind it.
 #[derive(Debug)]
 struct LogFactorials(Vec<f64>);
@@ -134,6 +136,8 @@ pub struct Hypergeometric {
     factorials: LogFactorials,
     /// A density is nine logarithms, each right to its last digit; what is not divided by its sum loses as much.
     toward_no: f64,
+    possible: AtomicU64,
+    computed: AtomicU64,
 }
 
 /// A row of densities: of the numbers from `from` on.
@@ -149,7 +153,8 @@ impl Hypergeometric {
     pub fn new(others: u64) -> Hypergeometric {
         let factorials = LogFactorials::new(others);
         let toward_no = 1.0 - 1e-12 - 16.0 * f64::EPSILON * factorials.of(others);
-        Hypergeometric { others, factorials, toward_no }
+        let (possible, computed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Hypergeometric { others, factorials, toward_no, possible, computed }
     }
 
     /// How many others there are.
@@ -182,16 +187,27 @@ impl Hypergeometric {
         let mut values = vec![0.0; (to - from + 1) as usize];
         let largest = before.values.iter().copied().fold(0.0, f64::max);
         let mut row = Row::default();
+        let (mut possible, mut computed) = (0, 0);
         for (draws, weight) in (before.from..).zip(&before.values) {
             if *weight <= largest * cut.negligible {
                 continue;
             }
             self.row(draws, marked, cut, (from, to), &mut row);
+            let support = self.support(draws, marked);
+            possible += support.1 - support.0 + 1;
+            computed += row.values.len() as u64;
             let at = (row.from - from) as usize;
             let into = &mut values[at..at + row.values.len()];
             into.iter_mut().zip(&row.values).for_each(|(into, density)| *into += weight * density);
         }
+        self.possible.fetch_add(possible, Ordering::Relaxed);
+        self.computed.fetch_add(computed, Ordering::Relaxed);
         trimmed(from, values, cut.negligible)
+    }
+
+    /// How many numbers could have occurred in the rows so far, and how many of their densities were computed.
+    pub fn work(&self) -> (u64, u64) {
+        (self.possible.load(Ordering::Relaxed), self.computed.load(Ordering::Relaxed))
     }
 
     /// The numbers that rows from one number of draws to another can reach. Outside of them a density is below 10^-22, since

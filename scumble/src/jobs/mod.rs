@@ -20,7 +20,7 @@ pub use anonymize::{Options, anonymize};
 pub use apply::apply;
 pub use cuts::CutOptions;
 pub use distribution::{DistributionReport, DistributionVerification, distribute, verify_distribution};
-pub use generate::generate;
+pub use generate::{generate, generate_subset};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
 pub use init::init;
 pub use query::{QueryAnswer, query};

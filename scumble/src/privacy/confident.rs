@@ -27,6 +27,7 @@ use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, reaches};
 use crate::ratio::Ratio;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Ways to judge faster. None of them makes a claim larger than the truth.
@@ -130,6 +131,21 @@ pub struct ConfidentPresence {
     cover_all: bool,
     shortcuts: Shortcuts,
     memory: Mutex<Memory>,
+    seen: AtomicU64,
+    judged: AtomicU64,
+}
+
+/// How much work was there, and how much of it was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Tuples of all releases that were judged.
+    pub tuples: u64,
+    /// Those that no other dominated.
+    pub dominant: u64,
+    /// Numbers that could occur in all rows of densities.
+    pub possible: u64,
+    /// Those that were computed.
+    pub computed: u64,
 }
 
 /// What was computed before.
@@ -189,6 +205,8 @@ impl ConfidentPresence {
             cover_all,
             shortcuts: Shortcuts::default(),
             memory: Mutex::default(),
+            seen: AtomicU64::new(0),
+            judged: AtomicU64::new(0),
         }
     }
 
@@ -322,7 +340,9 @@ impl ConfidentPresence {
     /// The tuples that no other dominates, where one end of the range asks nothing (definition 12); else all of them.
     fn dominant<'a>(&self, mut tuples: Vec<&'a Tuple>) -> Vec<&'a Tuple> {
         let (only_max, only_min) = (self.min == Ratio::ZERO, self.max == Ratio::ONE);
+        self.seen.fetch_add(tuples.len() as u64, Ordering::Relaxed);
         if !self.shortcuts.dominant || !(only_max || only_min) {
+            self.judged.fetch_add(tuples.len() as u64, Ordering::Relaxed);
             return tuples;
         }
         // What is harder to keep: more rows and fewer others for the greatest share, the other way round for the least.
@@ -348,7 +368,15 @@ impl ConfidentPresence {
                 kept.push(tuple);
             }
         }
+        self.judged.fetch_add(kept.len() as u64, Ordering::Relaxed);
         kept
+    }
+
+    /// How much was done so far.
+    pub fn work(&self) -> Work {
+        let (possible, computed) = self.draws.work();
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Work { tuples: of(&self.seen), dominant: of(&self.judged), possible, computed }
     }
 
     /// Whether a class has the confidence that it needs.

@@ -3,6 +3,7 @@
 //! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says what merging does to
 //! it ([`Monotone`]): what a search may prune follows from that, and from nothing else.
 
+mod advice;
 mod confident;
 mod k_anonymity;
 mod l_diversity;
@@ -13,7 +14,8 @@ mod t_closeness;
 mod thresholds;
 mod variance;
 
-pub use confident::{ConfidentPresence, Shortcuts, Tuple};
+pub use advice::{Advice, Stakes, Unadvisable};
+pub use confident::{ConfidentPresence, Shortcuts, Tuple, Work};
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
 pub use overlaps::Overlaps;
