@@ -112,7 +112,7 @@ impl Growth<'_> {
     /// The classes of a full-domain recoding as regions of the tree.
     fn begin(&mut self, levels: &[usize]) -> Vec<Region> {
         let whole = self.region(0, (0..self.task.cells.len() as u32).collect(), vec![Place::Whole; levels.len()]);
-        self.take(&whole);
+        self.exchange(&[], std::slice::from_ref(&whole));
         let (mut open, mut done) = (vec![whole], Vec::new());
         while let Some(region) = open.pop() {
             let choice = (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
@@ -160,7 +160,7 @@ impl Growth<'_> {
 
     /// Whether all regions together may be released.
     fn all_hold(&self, regions: &[Region]) -> bool {
-        let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region, self.overlaps.as_ref())).collect();
+        let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region)).collect();
         let covered = || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
         (!self.confident.covers_all() || covered())
             && regions.iter().all(|region| self.meets(region))
@@ -171,7 +171,7 @@ impl Growth<'_> {
         if self.all_hold(whole) {
             return Ok(());
         }
-        let confidence = |region: &Region| self.confident.confidence(&self.tuple(region, self.overlaps.as_ref()));
+        let confidence = |region: &Region| self.confident.confidence(&self.tuple(region));
         let reason = format!(
             "the whole table of {} rows as one class is present within the range with a confidence of {:.6}",
             self.task.rows(),
@@ -180,12 +180,8 @@ impl Growth<'_> {
         Err(Error::CannotBeMet { reason })
     }
 
-    fn take(&mut self, region: &Region) {
-        self.overlaps.iter_mut().for_each(|known| known.add(&region.sides, region.rows));
-    }
-
-    /// What is known of a region's others, beside the regions that are known.
-    fn tuple(&self, region: &Region, known: Option<&Overlaps>) -> Tuple {
+    /// What is known of a region's others, beside all other regions.
+    fn tuple(&self, region: &Region) -> Tuple {
         let needed = self.confident.needed_by().map_or(0, |column| {
             let of_cell = |cell: &u32| self.task.tallies[column].group(*cell as usize).last().map_or(0, |last| last.0);
             region.cells.iter().map(of_cell).max().unwrap_or(0)
@@ -193,7 +189,8 @@ impl Growth<'_> {
         let marked = region.sides.iter().enumerate().map(|(column, side)| {
             let exact = self.confident.marked(column, side.clone());
             let listed = self.confident.listed(column, side.clone());
-            known.zip(listed).map_or((exact, exact), |(known, listed)| known.others(column, side, listed))
+            let known = self.overlaps.as_ref().zip(listed);
+            known.map_or((exact, exact), |(known, listed)| known.others(column, side, listed))
         });
         self.confident.tuple_between(region.rows, &marked.collect::<Vec<_>>(), needed)
     }
@@ -279,7 +276,7 @@ impl Growth<'_> {
     }
 
     /// The parts of a split, if all of them are allowable.
-    fn allowed(&self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
+    fn allowed(&mut self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
         let parts = self.parts(region, choice);
         let covered = || {
             let volume = |region: &Region| self.confident.volume(|column| region.sides[column].clone());
@@ -288,21 +285,23 @@ impl Growth<'_> {
         if self.confident.covers_all() && !covered() || !parts.iter().all(|part| self.meets(part)) {
             return None;
         }
-        let mut known = self.overlaps.clone();
-        if let Some(known) = &mut known {
-            known.remove(&region.sides, region.rows);
-            parts.iter().for_each(|part| known.add(&part.sides, part.rows));
-        }
-        let tuples: Vec<Tuple> = parts.iter().map(|part| self.tuple(part, known.as_ref())).collect();
+        self.exchange(std::slice::from_ref(region), &parts);
+        let tuples: Vec<Tuple> = parts.iter().map(|part| self.tuple(part)).collect();
+        self.exchange(&parts, std::slice::from_ref(region));
         self.confident.hold(&tuples).then_some(parts)
+    }
+
+    /// Some regions take the place of others in what the release tells of its rows.
+    fn exchange(&mut self, old: &[Region], new: &[Region]) {
+        if let Some(known) = &mut self.overlaps {
+            old.iter().for_each(|region| known.remove(&region.sides, region.rows));
+            new.iter().for_each(|region| known.add(&region.sides, region.rows));
+        }
     }
 
     /// Writes an allowed split into the tree.
     fn apply(&mut self, region: &Region, choice: &Choice, mut parts: Vec<Region>) -> Vec<Region> {
-        if let Some(known) = &mut self.overlaps {
-            known.remove(&region.sides, region.rows);
-            parts.iter().for_each(|part| known.add(&part.sides, part.rows));
-        }
+        self.exchange(std::slice::from_ref(region), &parts);
         let mut numbers = Vec::with_capacity(parts.len());
         for part in &mut parts {
             part.node = self.nodes.len() as u32;
