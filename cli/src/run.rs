@@ -1,6 +1,8 @@
 //! From arguments to jobs, and from their results to an exit status.
 
-use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg};
+use crate::args::{
+    Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg,
+};
 use crate::{advise, bench, distribution, hierarchy, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// A generated subset with its population, marginals and policy.
 fn patients(selection: &str) -> Bed {
     let bed = Bed::new();
-    let arguments = ["generate", "subset", "--rows", "6000", "--seed", "5", "--selection", selection, "-o", "patients.csv"];
+    let arguments =
+        ["generate", "subset", "--rows", "6000", "--seed", "5", "--selection", selection, "-o", "patients.csv"];
     bed.run(&arguments).ok();
     bed
 }
@@ -62,7 +63,8 @@ fn a_subset_comes_with_its_world() {
         assert_eq!(sums.len(), 8);
         assert!(sums.values().all(|sum| *sum == 6000), "{sums:?}");
         let old = |text: &str| {
-            let ages: Vec<u32> = text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+            let ages: Vec<u32> =
+                text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
             ages.iter().filter(|age| **age >= 50).count() as f64 / ages.len() as f64
         };
         let bias = old(&private) / old(&world);
@@ -81,7 +83,10 @@ fn a_population_is_held_against_the_release() {
     let levels = released(&bed, &[]);
     assert_eq!((levels["algorithm"].as_str(), &levels["search"]["optimal"]), (Some("spalm"), &json!(true)));
     let presence = &levels["privacy"][0];
-    assert_eq!((presence["requirement"].as_str(), presence["satisfied"].as_bool()), (Some("delta-presence"), Some(true)));
+    assert_eq!(
+        (presence["requirement"].as_str(), presence["satisfied"].as_bool()),
+        (Some("delta-presence"), Some(true))
+    );
     assert!(presence["achieved"].as_f64().unwrap() <= 0.1);
     let regions = released(&bed, &["--algorithm", "mpalm"]);
     assert!(lm(&regions) < lm(&levels), "{} {}", lm(&regions), lm(&levels));
@@ -116,7 +121,11 @@ fn likely_worlds_are_judged_and_verified() {
     for without in ["sd", "dc", "dm", "sd,dc,dm", "moments", "sharing", "refinement"] {
         let other = released(&bed, &["--without", without]);
         if without != "refinement" {
-            assert_eq!((lm(&other), &other["privacy"][0]["achieved"]), (lm(&levels), &presence["achieved"]), "{without}");
+            assert_eq!(
+                (lm(&other), &other["privacy"][0]["achieved"]),
+                (lm(&levels), &presence["achieved"]),
+                "{without}"
+            );
         }
     }
     let proven = released(&bed, &["--without", "pa"]);
@@ -145,7 +154,8 @@ fn covering_all_and_single_confidences() {
     // A release that leaves somebody uncovered fails.
     let release = bed.read("release.csv");
     let class = release.lines().nth(1).unwrap();
-    let rest: Vec<&str> = release.lines().filter(|line| line.rsplitn(3, ',').nth(2) != class.rsplitn(3, ',').nth(2)).collect();
+    let rest: Vec<&str> =
+        release.lines().filter(|line| line.rsplitn(3, ',').nth(2) != class.rsplitn(3, ',').nth(2)).collect();
     bed.file("release.csv", rest.join("\n") + "\n");
     assert!(verify(&bed).stderr.contains("covered by no class"));
     // One person needs more than all others: no class of hers is present with less.
@@ -236,6 +246,7 @@ fn advice_on_diabetes() {
     let text = bed.run(&[&["advise"], &stakes[..], &more].concat()).ok().stdout;
     assert!(text.contains("delta-max = (a P + (1 - a - b) T) / ((1 - b) P) = 0.050322"), "{text}");
     assert!(text.contains("presence = { min = 0.019355, max = 0.050322, population ="), "{text}");
-    let wrong = bed.run(&["advise", "--prior", "2", "--population", "10", "--table", "1", "--cost", "1", "--misuse", "0"]);
+    let wrong =
+        bed.run(&["advise", "--prior", "2", "--population", "10", "--table", "1", "--cost", "1", "--misuse", "0"]);
     assert!(wrong.status == 2 && wrong.stderr.contains("--prior"), "{}", wrong.stderr);
 }

@@ -349,5 +349,6 @@ pub fn reaches(others: u64, marked: &[u64], within: (u64, u64), (above, below): 
 }
 
 fn choose(many: u64, some: u64) -> Option<u128> {
-    (0..some.min(many - some)).try_fold(1u128, |ways, at| Some(ways.checked_mul((many - at).into())? / u128::from(at + 1)))
+    (0..some.min(many - some))
+        .try_fold(1u128, |ways, at| Some(ways.checked_mul((many - at).into())? / u128::from(at + 1)))
 }

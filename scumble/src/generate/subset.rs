@@ -32,7 +32,8 @@ const BY_AGE: [(i64, f64); 6] = [(29, 0.15), (39, 0.4), (49, 0.9), (59, 1.6), (6
 const MEN: f64 = 1.1;
 
 /// Factors by how a race's name begins; those of other races are 1.
-const BY_RACE: [(&str, f64); 5] = [("White", 0.9), ("Black", 1.5), ("Amer-Indian", 1.6), ("Native", 1.6), ("Asian", 1.05)];
+const BY_RACE: [(&str, f64); 5] =
+    [("White", 0.9), ("Black", 1.5), ("Amer-Indian", 1.6), ("Native", 1.6), ("Asian", 1.05)];
 
 /// How likely a person is to be in the table.
 pub fn chance(selection: Selection, age: i64, sex: &str, race: &str) -> f64 {

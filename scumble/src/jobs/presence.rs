@@ -17,10 +17,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The public table of a policy, where it names one, with only these quasi-identifiers; and the bytes that were read.
-pub(super) fn population<'a>(
-    policy: &Policy,
-    keys: impl Iterator<Item = &'a Column>,
-) -> Result<Option<(Table, u64)>> {
+pub(super) fn population<'a>(policy: &Policy, keys: impl Iterator<Item = &'a Column>) -> Result<Option<(Table, u64)>> {
     let names: Vec<&str> = keys.map(|column| column.name.as_str()).collect();
     read_population(policy, &names)
 }
@@ -159,7 +156,8 @@ impl Presented {
 
 /// Whether two boxes have a tuple in common. Boxes are swept along their first sides.
 fn boxes_meet(boxes: &[Vec<Range<u32>>]) -> bool {
-    let mut order: Vec<&Vec<Range<u32>>> = boxes.iter().filter(|sides| sides.iter().all(|side| !side.is_empty())).collect();
+    let mut order: Vec<&Vec<Range<u32>>> =
+        boxes.iter().filter(|sides| sides.iter().all(|side| !side.is_empty())).collect();
     let column = widest_apart(boxes);
     order.sort_by_key(|sides| sides[column].start);
     order.iter().enumerate().any(|(at, one)| {
@@ -178,9 +176,9 @@ fn widest_apart(boxes: &[Vec<Range<u32>>]) -> usize {
 /// The exact smallest confidence of a release whose table is known, and how many classes have less than they need.
 pub(super) fn exactly(task: &Task, recoded: &Recoded) -> Option<(f64, u64)> {
     let confident = task.confident.as_ref()?;
-    let needed = confident.needed_by().map(|column| {
-        task.tallies[column].merge(recoded.classes.len(), &recoded.class_of, task.values[column])
-    });
+    let needed = confident
+        .needed_by()
+        .map(|column| task.tallies[column].merge(recoded.classes.len(), &recoded.class_of, task.values[column]));
     let tuple = |class: u32| {
         let codes = recoded.classes.codes(class).iter().enumerate();
         let marked = codes.map(|(column, value)| confident.marked(column, recoded.values[column].codes(*value)));

@@ -69,7 +69,11 @@ pub const KEYS: &[Key] = &[
     key("privacy.presence", "max", "the greatest one; 1 where absent"),
     key("privacy.presence", "population", "the path of a table of everybody, those of the table among them"),
     key("privacy.presence", "marginals", "instead of it, the path of a CSV `attribute,value,count` over leaf values"),
-    key("privacy.presence", "marginals-of", "population (where absent) or others: whether the table is counted in them"),
+    key(
+        "privacy.presence",
+        "marginals-of",
+        "population (where absent) or others: whether the table is counted in them",
+    ),
     key("privacy.presence", "confidence", "how sure one must be that the range is kept; with `marginals`"),
     key("privacy.presence", "confidence-column", "a column with the confidence that each row needs instead"),
     key("privacy.presence", "cover", "table (where absent), or all: every tuple that the marginals allow is covered"),

@@ -21,8 +21,8 @@ pub(crate) use prepare::numbers;
 pub use prepare::{Outside, Prepared};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub(crate) use require::{Required, Surveyed};
-pub(crate) use world::{BoundKey, World, listed_by_column, others};
 pub use targets::{Domain, ROUNDING, Weights, weights};
+pub(crate) use world::{BoundKey, World, listed_by_column, others};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;

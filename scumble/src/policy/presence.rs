@@ -154,6 +154,11 @@ impl Policy {
     /// Refuses what does not go with a presence, and searches that are for nothing else.
     pub(crate) fn check_presence(&self) -> Result<()> {
         let algorithm = self.search.algorithm;
+        if self.privacy.presence.is_some() && self.privacy.distribution.is_some() {
+            return Err(self.incomplete(
+                "`presence` and `distribution` do not go together: a folder of records hides nobody".into(),
+            ));
+        }
         let Some(asked) = &self.privacy.presence else {
             return match algorithm {
                 Algorithm::Spalm | Algorithm::Mpalm | Algorithm::Sfalm => Err(self.incomplete(

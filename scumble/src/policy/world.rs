@@ -51,7 +51,9 @@ impl Policy {
                     let lines = marginals.listed.iter().enumerate().filter(|(_, line)| line.1 == *key);
                     let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
                     match lines.is_empty() {
-                        true => Err(marginals.impossible(format!("no counts for the quasi-identifier {}", quoted(key)))),
+                        true => {
+                            Err(marginals.impossible(format!("no counts for the quasi-identifier {}", quoted(key))))
+                        }
                         false => Ok(lines),
                     }
                 };
@@ -122,12 +124,7 @@ impl World<'_> {
 
 /// Adds the cells of a population to those of a table, and counts in each the people who are not in the table. `maps[i]` are
 /// the leaves of the values of quasi-identifier `i`.
-pub(crate) fn others(
-    population: &Table,
-    positions: &[usize],
-    maps: &[&[u32]],
-    cells: &mut Cells,
-) -> Result<Tallies> {
+pub(crate) fn others(population: &Table, positions: &[usize], maps: &[&[u32]], cells: &mut Cells) -> Result<Tallies> {
     let mut people = vec![0u64; cells.len()];
     let mut tuple = vec![0; positions.len()];
     for cell in 0..population.cells.len() as u32 {

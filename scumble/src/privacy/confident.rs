@@ -327,7 +327,8 @@ impl ConfidentPresence {
         let many = if tuple.more.is_empty() { few } else { moments(others, &tuple.more) };
         // A hair nearer and wider, since both are rounded.
         let beyond = |(mean, variance): (f64, f64), distance: f64| {
-            let (distance, variance) = (distance - mean * 1e-12, variance * (1.0 + 1e-9) + 1e-9 + 1e-15 * others as f64);
+            let (distance, variance) =
+                (distance - mean * 1e-12, variance * (1.0 + 1e-9) + 1e-9 + 1e-15 * others as f64);
             if distance > 0.0 { variance / (variance + distance * distance) } else { 1.0 }
         };
         let too_few = if least == 0 { 0.0 } else { beyond(few, few.0 - (least - 1) as f64) };

@@ -42,7 +42,8 @@ impl Known {
         }
         match (&self.axis, said_range(label, self.kind)) {
             (Axis::Ordered(_), Some((from, to))) => {
-                let below = |before: &dyn Fn(f64) -> bool| self.numbers.partition_point(|number| before(*number)) as u32;
+                let below =
+                    |before: &dyn Fn(f64) -> bool| self.numbers.partition_point(|number| before(*number)) as u32;
                 let first = match from {
                     Bound::Unbounded => 0,
                     Bound::Included(least) => below(&|number| number < least),
@@ -94,7 +95,8 @@ pub fn matched(
     };
     if let Some(label_of) = labels_apart(&said, &codes) {
         // One label of each column can be a person's, so there is one tuple to look up.
-        let known: FxHashMap<&[u32], usize> = classes.tuples().enumerate().map(|(class, tuple)| (tuple, class)).collect();
+        let known: FxHashMap<&[u32], usize> =
+            classes.tuples().enumerate().map(|(class, tuple)| (tuple, class)).collect();
         let mut tuple = vec![0; codes.len()];
         for (cell, leaves) in population.tuples().enumerate() {
             for ((label, leaf), of) in tuple.iter_mut().zip(leaves).zip(&label_of) {
@@ -117,7 +119,8 @@ pub fn matched(
             both.iter_mut().zip(segments.classes(*leaf, words)).for_each(|(both, those)| *both &= those);
         }
         let classes = both.iter().enumerate().filter(|(_, word)| **word > 0);
-        let mut classes = classes.flat_map(|(at, word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit));
+        let mut classes = classes
+            .flat_map(|(at, word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit));
         found(cell, &mut classes);
     }
     matched

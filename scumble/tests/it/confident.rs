@@ -25,7 +25,8 @@ fn choose(many: i128, some: i128) -> i128 {
 /// the recursion over attributes. And how many ways there are.
 fn ways(others: u64, marked: &[u64], x: u64) -> (i128, i128) {
     let (others, x) = (i128::from(others), i128::from(x));
-    let product = |left: i128, taken: i128| marked.iter().map(|m| choose(left, i128::from(*m) - taken)).product::<i128>();
+    let product =
+        |left: i128, taken: i128| marked.iter().map(|m| choose(left, i128::from(*m) - taken)).product::<i128>();
     let common = |j: i128| {
         let sign = if j % 2 == 0 { 1 } else { -1 };
         sign * choose(others - x, j) * product(others - x - j, x + j)
@@ -180,9 +181,11 @@ proptest! {
 #[test]
 fn simulated_worlds_agree_on_larger_populations() {
     let mut random = Random::new(11);
-    for (others, marked, rows) in
-        [(400u64, vec![300u64, 200, 250], 10u64), (5000, vec![600, 2500, 3000, 4000], 16), (3000, vec![2900, 1500], 161)]
-    {
+    for (others, marked, rows) in [
+        (400u64, vec![300u64, 200, 250], 10u64),
+        (5000, vec![600, 2500, 3000, 4000], 16),
+        (3000, vec![2900, 1500], 161),
+    ] {
         let asked = presence(others, &marked, "0.05", "0.1", "0.5");
         let (least, most) = asked.bounds(rows);
         let confidence = asked.confidence(&asked.tuple(rows, marked.clone(), 0));
@@ -262,7 +265,8 @@ impl Small {
     }
 
     fn policy(&self, presence: &str, more: &str) -> Policy {
-        let attribute = |name| format!("attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = \"{name}.csv\" }}");
+        let attribute =
+            |name| format!("attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = \"{name}.csv\" }}");
         let attributes: Vec<String> = ["a", "b", "c"].map(attribute).to_vec();
         let text = format!(
             "{}\nprivacy.presence = {{ {presence}, marginals = \"marginals.csv\" }}\n{more}",
@@ -369,7 +373,10 @@ fn sfalm_without_practical_anti_monotonicity_is_the_best_of_all() {
             }
         }
     }
-    assert!(found_some > 100 && infeasible > 3 && not_monotone > 3, "{found_some} {infeasible} {not_monotone} {pa_missed}");
+    assert!(
+        found_some > 100 && infeasible > 3 && not_monotone > 3,
+        "{found_some} {infeasible} {not_monotone} {pa_missed}"
+    );
 }
 
 #[test]
@@ -386,7 +393,8 @@ fn regions_are_confident_and_no_worse_than_the_full_domain() {
             let confident = prepared.task.confident.as_ref().unwrap();
             for class in 0..recoded.classes.len() as u32 {
                 let codes = recoded.classes.codes(class).iter().enumerate();
-                let marked = codes.map(|(column, value)| confident.marked(column, recoded.values[column].codes(*value)));
+                let marked =
+                    codes.map(|(column, value)| confident.marked(column, recoded.values[column].codes(*value)));
                 let rows = u64::from(recoded.classes.counts()[class as usize]);
                 let tuple = confident.tuple(rows, marked.collect(), 0);
                 assert!(confident.confidence(&tuple) >= 0.6 - 1e-12, "seed {seed}");

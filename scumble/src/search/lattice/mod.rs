@@ -336,9 +336,8 @@ impl<'a, K: Key> Engine<'a, K> {
     fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> bool {
         let levels = self.lattice.levels(groups.node);
         let node = |class: usize, column: usize| self.layout.node(&groups.groups[class].0, column);
-        let codes = |class: usize, column: usize| {
-            self.task.taxonomies[column].level(levels[column]).range(node(class, column))
-        };
+        let codes =
+            |class: usize, column: usize| self.task.taxonomies[column].level(levels[column]).range(node(class, column));
         if confident.covers_all() && !confident.is_covered(groups.len(), codes) {
             return false;
         }

@@ -129,8 +129,7 @@ impl Growth<'_> {
 
     /// A split on the way from a region to the nodes of a level; `None` where it is there.
     fn toward(&self, region: &Region, column: usize, level: usize) -> Option<Choice> {
-        let (axis, extent, taxonomy) =
-            (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
+        let (axis, extent, taxonomy) = (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
         let set = || FrequencySet::of_cells(self.task, &region.cells, column);
         match axis {
             Axis::Tree(_) => {
@@ -161,7 +160,8 @@ impl Growth<'_> {
     /// Whether all regions together may be released.
     fn all_hold(&self, regions: &[Region]) -> bool {
         let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region)).collect();
-        let covered = || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
+        let covered =
+            || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
         (!self.confident.covers_all() || covered())
             && regions.iter().all(|region| self.meets(region))
             && self.confident.hold(&tuples)

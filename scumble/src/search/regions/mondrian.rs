@@ -91,7 +91,10 @@ pub(super) fn check_whole(task: &Task) -> Result<()> {
 
 /// Refuses a whole table, as one group, that fails a requirement.
 pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> Result<()> {
-    match requirements.iter().find(|requirement| !asks_nothing(requirement.as_ref(), group) && !requirement.holds(group)) {
+    match requirements
+        .iter()
+        .find(|requirement| !asks_nothing(requirement.as_ref(), group) && !requirement.holds(group))
+    {
         None => Ok(()),
         Some(failing) => {
             let statement = failing.statement();
