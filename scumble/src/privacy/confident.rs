@@ -30,6 +30,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Switches a shortcut off.
+pub type SwitchOff = fn(&mut Shortcuts);
+
 /// Ways to judge faster. None of them makes a claim larger than the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shortcuts {
@@ -76,7 +79,7 @@ impl Shortcuts {
     };
 
     /// The names by which they are switched off, each with what that does.
-    pub const NAMES: [(&'static str, fn(&mut Shortcuts)); 7] = [
+    pub const NAMES: [(&'static str, SwitchOff); 7] = [
         ("pa", |shortcuts| shortcuts.practical = false),
         ("sd", |shortcuts| shortcuts.sigmas = None),
         ("dm", |shortcuts| shortcuts.dominant = false),

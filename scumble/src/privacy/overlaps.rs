@@ -58,3 +58,34 @@ impl Overlaps {
         (listed.saturating_sub(most), listed.saturating_sub(least))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Rows somewhere on the sides of their classes: as many as are on a side lie between the two numbers, and taking
+        /// a class out again leaves no trace.
+        #[test]
+        fn what_is_known_holds_for_every_table(
+            classes in prop::collection::vec((0u32..8, 1u32..5, prop::collection::vec(any::<u8>(), 1..4)), 1..10),
+            (start, length) in (0u32..8, 1u32..6),
+        ) {
+            let mut overlaps = Overlaps::new(1);
+            let asked = start..start + length;
+            let mut truth = 0;
+            for (start, length, rows) in &classes {
+                overlaps.add(&[*start..start + length], rows.len() as u64);
+                truth += rows.iter().filter(|row| asked.contains(&(start + u32::from(**row) % length))).count() as u64;
+            }
+            let (least, most) = overlaps.rows(0, &asked);
+            prop_assert!(least <= truth && truth <= most);
+            prop_assert_eq!(overlaps.others(0, &asked, 100), (100 - most, 100 - least));
+            let before = overlaps.rows(0, &asked);
+            overlaps.add(&[2..4], 3);
+            overlaps.remove(&[2..4], 3);
+            prop_assert_eq!(overlaps.rows(0, &asked), before);
+        }
+    }
+}
