@@ -249,30 +249,26 @@ impl Hypergeometric {
         let mode = (((draws + 1) as f64 * (marked + 1) as f64 / (self.others + 2) as f64) as u64).clamp(least, most);
         let peak = self.density(mode, draws, marked) * if sigmas.is_some() { self.toward_no } else { 1.0 };
         let negligible = peak * cut.negligible;
-        // Both ways from the mode, by the ratio of neighbours.
+        // Both ways from the mode, by the ratio of neighbours; ratios do not depend on each other, so they come first.
         let shift = n - y - m;
-        row.below.clear();
-        let mut density = peak;
-        for x in (least..mode).rev() {
+        let up = |x: u64| {
             let x = x as f64;
-            density *= (x + 1.0) * (shift + x + 1.0) / ((y - x) * (m - x));
-            if density <= negligible {
-                break;
-            }
-            row.below.push(density);
-        }
+            (y - x) * (m - x) / ((x + 1.0) * (shift + x + 1.0))
+        };
+        row.below.clear();
+        let within = |from: u64, to: u64| to.min(from + reach(sigma, cut.negligible));
+        let down = mode - least;
+        let down = within(0, down);
+        row.below.extend((mode - down..mode).rev().map(|x| 1.0 / up(x)));
+        let kept = multiplied(&mut row.below, peak, negligible);
+        row.below.truncate(kept);
         row.from = mode - row.below.len() as u64;
         row.values.extend(row.below.iter().rev());
         row.values.push(peak);
-        density = peak;
-        for x in mode..most {
-            let x = x as f64;
-            density *= (y - x) * (m - x) / ((x + 1.0) * (shift + x + 1.0));
-            if density <= negligible {
-                break;
-            }
-            row.values.push(density);
-        }
+        let start = row.values.len();
+        row.values.extend((mode..within(mode, most)).map(up));
+        let kept = multiplied(&mut row.values[start..], peak, negligible);
+        row.values.truncate(start + kept);
         if sigmas.is_none() {
             let sum: f64 = row.values.iter().sum();
             row.values.iter_mut().for_each(|density| *density /= sum);
@@ -292,6 +288,28 @@ impl Hypergeometric {
             (start, density) = (start + bucket, end);
         }
     }
+}
+
+/// How far from the mode densities can be above a share of the largest, generously. A hypergeometric number is a sum of
+/// independent ones, so Bernstein's inequality holds with its variance: exp(-t² / (2 sigma² + 2 t / 3)).
+fn reach(sigma: f64, negligible: f64) -> u64 {
+    match negligible > 0.0 {
+        true => (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64,
+        false => u64::MAX / 4,
+    }
+}
+
+/// Turns ratios of neighbours into densities beside one; returns how many are above what is negligible.
+fn multiplied(ratios: &mut [f64], first: f64, negligible: f64) -> usize {
+    let mut density = first;
+    for (at, ratio) in ratios.iter_mut().enumerate() {
+        density *= *ratio;
+        if density <= negligible {
+            return at;
+        }
+        *ratio = density;
+    }
+    ratios.len()
 }
 
 /// Likelihoods without what is negligible at both ends.

@@ -14,8 +14,8 @@
 //! | [`Shortcuts::dominant`] | DM: only tuples that no other dominates are judged |
 //! | [`Shortcuts::bucket`] | DC |
 //!
-//! What is added: the mean and the variance of the number of matches are known in closed form, and by Cantelli's inequality
-//! they decide most tuples for certain ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is
+//! What is added: the mean and the variance of the number of matches are known in closed form, and by the inequalities of
+//! Cantelli and Chernoff they decide most tuples for certain ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is
 //! computed without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once, and those that agree on
 //! their rarest values share likelihoods ([`Shortcuts::shared`]): the order of attributes does not matter, so they are
 //! taken from the rarest value on, which keeps bands narrow.
@@ -23,7 +23,7 @@
 //! Every number rounds toward refusal; a confidence that equals what is asked is decided by integers where 128 bits hold them.
 
 use super::Statement;
-use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, reaches};
+use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, reaches};
 use crate::ratio::Ratio;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -156,15 +156,29 @@ pub struct Work {
 struct Memory {
     verdicts: FxHashMap<Tuple, bool>,
     /// By a cut's number and the counts of the rarest values.
-    likelihoods: FxHashMap<(bool, Vec<u64>), Arc<Likelihoods>>,
+    likelihoods: FxHashMap<(u8, Vec<u64>), Arc<Likelihoods>>,
     numbers: usize,
 }
 
 /// Numbers that are kept in likelihoods: 64 megabytes.
 const KEPT: usize = 1 << 23;
 
+/// A cut at so many standard deviations leaves out less than a ten-thousandth.
+const NEARLY_ALL: f64 = 4.0;
+
 /// Rows that are divided by their sums are right to a few of these.
 const MARGIN: f64 = 1e-11;
+
+/// A number that the probability of at least (or, below the mean, at most) so many matches is not above. Whether one person
+/// matches makes it only less likely of others (negative association), so matches stray no further than independent ones of
+/// the same mean would: exp(-U KL(x/U || mean/U)).
+fn chernoff(others: f64, mean: f64, number: f64) -> f64 {
+    if number > others {
+        return 0.0;
+    }
+    let part = |number: f64, mean: f64| if number > 0.0 { number * ((mean - number) / number).ln_1p() } else { 0.0 };
+    (part(number, mean) + part(others - number, others - mean)).exp().min(1.0)
+}
 
 /// The sum of all numbers before each, and of all.
 fn sums(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
@@ -311,9 +325,9 @@ impl ConfidentPresence {
         self.dominant(open).into_iter().all(|tuple| self.holds(tuple))
     }
 
-    /// What Cantelli's inequality says for certain.
+    /// What mean and variance say for certain.
     fn by_moments(&self, tuple: &Tuple) -> Option<bool> {
-        let (at_most, at_least) = self.by_cantelli(tuple);
+        let (at_most, at_least) = self.at_most_and_at_least(tuple);
         let needed = self.confidences[tuple.needed as usize].to_f64();
         match () {
             _ if at_least >= needed + MARGIN => Some(true),
@@ -323,21 +337,27 @@ impl ConfidentPresence {
     }
 
     /// A number that the confidence is not above, and one that it is not below.
-    fn by_cantelli(&self, tuple: &Tuple) -> (f64, f64) {
+    fn at_most_and_at_least(&self, tuple: &Tuple) -> (f64, f64) {
         let (least, most) = self.bounds(tuple.rows);
         let others = self.draws.others();
         let few = moments(others, &tuple.marked);
         let many = if tuple.more.is_empty() { few } else { moments(others, &tuple.more) };
         // A hair nearer and wider, since both are rounded.
-        let beyond = |(mean, variance): (f64, f64), distance: f64| {
+        let beyond = |(mean, variance): (f64, f64), number: f64, distance: f64| {
             let (distance, variance) =
                 (distance - mean * 1e-12, variance * (1.0 + 1e-9) + 1e-9 + 1e-15 * others as f64);
-            if distance > 0.0 { variance / (variance + distance * distance) } else { 1.0 }
+            if distance <= 0.0 {
+                return 1.0;
+            }
+            let cantelli = variance / (variance + distance * distance);
+            cantelli.min(chernoff(others as f64, mean, number) * (1.0 + 1e-5))
         };
-        let too_few = if least == 0 { 0.0 } else { beyond(few, few.0 - (least - 1) as f64) };
-        let too_many = if most == u64::MAX { 0.0 } else { beyond(many, (most as f64 + 1.0) - many.0) };
-        let enough = beyond(few, least as f64 - few.0);
-        let not_more = if most == u64::MAX { 1.0 } else { beyond(many, many.0 - most as f64) };
+        let below = |moments: (f64, f64), number: f64| beyond(moments, number, moments.0 - number);
+        let above = |moments: (f64, f64), number: f64| beyond(moments, number, number - moments.0);
+        let too_few = if least == 0 { 0.0 } else { below(few, (least - 1) as f64) };
+        let too_many = if most == u64::MAX { 0.0 } else { above(many, most as f64 + 1.0) };
+        let enough = above(few, least as f64);
+        let not_more = if most == u64::MAX { 1.0 } else { below(many, most as f64) };
         (enough.min(not_more), 1.0 - too_few - too_many)
     }
 
@@ -398,8 +418,7 @@ impl ConfidentPresence {
 
     fn judge(&self, tuple: &Tuple) -> bool {
         let needed = self.confidences[tuple.needed as usize];
-        let cut = self.shortcuts.cut();
-        if cut.sigmas.is_some() || cut.bucket > 1 {
+        for cut in self.cuts(tuple, needed.to_f64()) {
             let (lowered, mass) = self.likelihood(tuple, cut);
             if lowered >= needed.to_f64() + MARGIN {
                 return true;
@@ -409,13 +428,26 @@ impl ConfidentPresence {
                 return false;
             }
         }
-        let exact = if cut.negligible == 0.0 { Cut::NOTHING } else { Cut::EXACT };
+        let exact = if self.shortcuts.cut() == Cut::NOTHING { Cut::NOTHING } else { Cut::EXACT };
         let (confidence, _) = self.likelihood(tuple, exact);
         match () {
             _ if confidence >= needed.to_f64() + MARGIN => true,
             _ if confidence < needed.to_f64() - MARGIN => false,
             _ => self.is_exactly(tuple, needed),
         }
+    }
+
+    /// What is left out in turn, until that decides: as asked, then next to nothing.
+    fn cuts(&self, tuple: &Tuple, needed: f64) -> impl Iterator<Item = Cut> {
+        let cut = self.shortcuts.cut();
+        let lowers = cut.sigmas.is_some() || cut.bucket > 1;
+        // Two standard deviations keep 95.5 % at every step, so many steps cannot reach much.
+        let steps = tuple.marked.iter().filter(|marked| **marked < self.draws.others()).count() as i32 - 1;
+        let kept = cut.sigmas.map_or(1.0, |sigmas| 1.0 - 2.0 * normal_tail(sigmas));
+        let first = lowers && !(self.shortcuts.refined && kept.powi(steps.max(0)) < needed);
+        let second = cut.sigmas.is_some() && self.shortcuts.refined;
+        let second = second.then_some(Cut { sigmas: Some(NEARLY_ALL), bucket: 1, ..cut });
+        first.then_some(cut).into_iter().chain(second.filter(|second| !first || *second != cut))
     }
 
     /// On the boundary integers decide; where they do not fit, against the tuple.
@@ -451,7 +483,12 @@ impl ConfidentPresence {
         if !self.shortcuts.shared || *last == self.draws.others() {
             return Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
         }
-        let key = (cut == Cut::EXACT, marked.to_vec());
+        let number = match cut {
+            Cut::EXACT => 0,
+            Cut { sigmas: Some(NEARLY_ALL), bucket: 1, .. } => 1,
+            _ => 2,
+        };
+        let key = (number, marked.to_vec());
         if let Some(known) = self.memory.lock().unwrap_or_else(PoisonError::into_inner).likelihoods.get(&key) {
             return known.clone();
         }
@@ -474,7 +511,7 @@ impl ConfidentPresence {
     /// The smallest confidence of all classes, and how many have less than they need. Nothing is left out but what cannot be
     /// the smallest.
     pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
-        let at_least = |tuple: &Tuple| self.by_cantelli(tuple).1;
+        let at_least = |tuple: &Tuple| self.at_most_and_at_least(tuple).1;
         let mut order: Vec<(f64, &Tuple)> = tuples.iter().map(|tuple| (at_least(tuple), tuple)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut smallest, mut failing) = (1.0f64, 0);
@@ -517,6 +554,52 @@ impl ConfidentPresence {
             required: self.asked.to_f64(),
             also: Some(("max", self.max.to_f64())),
             larger_is_safer: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn what_moments_say_holds_for_the_confidence(
+            others in 2u64..3000,
+            counts in prop::collection::vec(any::<u16>(), 1..5),
+            rows in 1u64..60,
+            (min, max) in prop::sample::select(vec![("0", "0.1"), ("0.02", "1"), ("0.02", "0.3"), ("0", "0.6")]),
+        ) {
+            let [min, max] = [min, max].map(|text| text.parse::<Ratio>().unwrap());
+            let listed: Vec<Vec<u64>> = counts.iter().map(|_| vec![others]).collect();
+            let asked = ConfidentPresence::new((min, max), Ratio::ONE, &listed, None, false);
+            let marked = counts.iter().map(|count| u64::from(*count) % (others + 1)).collect();
+            let tuple = asked.tuple(rows, marked, 0);
+            let (at_most, at_least) = asked.at_most_and_at_least(&tuple);
+            let confidence = asked.confidence(&tuple);
+            prop_assert!(at_least <= confidence + 1e-12 && confidence <= at_most + 1e-12, "{at_least} {confidence} {at_most}");
+        }
+
+        /// Where less is known, no more is claimed.
+        #[test]
+        fn less_knowledge_never_raises_a_confidence(
+            others in 10u64..500,
+            counts in prop::collection::vec((any::<u16>(), 0u64..20, 0u64..20), 1..4),
+            rows in 1u64..20,
+            (min, max) in prop::sample::select(vec![("0", "0.2"), ("0.05", "1"), ("0.02", "0.3")]),
+        ) {
+            let [min, max] = [min, max].map(|text| text.parse::<Ratio>().unwrap());
+            let listed: Vec<Vec<u64>> = counts.iter().map(|_| vec![others]).collect();
+            let asked = ConfidentPresence::new((min, max), Ratio::ONE, &listed, None, false);
+            let exact: Vec<u64> = counts.iter().map(|(count, ..)| u64::from(*count) % (others + 1)).collect();
+            let between: Vec<(u64, u64)> = exact.iter().zip(&counts)
+                .map(|(exact, (_, less, more))| (exact.saturating_sub(*less), exact + more)).collect();
+            let known = asked.confidence(&asked.tuple(rows, exact, 0));
+            let guessed = asked.confidence(&asked.tuple_between(rows, &between, 0));
+            prop_assert!(guessed <= known + 1e-12, "{guessed} {known}");
         }
     }
 }
