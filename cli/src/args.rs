@@ -59,6 +59,8 @@ pub enum Command {
         levels: Option<Vec<(String, usize)>>,
         #[command(flatten)]
         cuts: CutArgs,
+        #[command(flatten)]
+        presence: PresenceArgs,
         /// Save the recoding, to be applied to other rows later
         #[arg(long, value_name = "FILE")]
         save_recoding: Option<PathBuf>,
@@ -103,13 +105,21 @@ pub enum Command {
         #[arg(long, value_name = "FILE")]
         population: Option<PathBuf>,
     },
+    /// Turn acceptable misuse into the range of delta-presence
+    Advise {
+        #[command(flatten)]
+        stakes: AdviseArgs,
+    },
     /// Make a synthetic table with its policy and hierarchies
     Generate {
         #[arg(value_enum)]
         kind: KindArg,
-        /// How many rows
+        /// How many rows; of a subset, how many people there are in all
         #[arg(long, allow_negative_numbers = true)]
         rows: u64,
+        /// Who is in a subset: everybody alike, or by age, sex and race
+        #[arg(long, value_enum, default_value_t = SelectionArg::Uniform)]
+        selection: SelectionArg,
         /// Same seed, same bytes
         #[arg(long, default_value_t = 0)]
         seed: u64,
@@ -138,7 +148,8 @@ pub enum Command {
         /// averaged over (3)
         #[arg(long)]
         runs: Option<u32>,
-        /// Rows of the synthetic table; for rothko, rothko-tests and rothko-quality, and for l-plus to measure that size alone
+        /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality and presence, and for l-plus to measure that
+        /// size alone
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
         rows: Option<u64>,
     },
@@ -190,6 +201,21 @@ pub struct CutArgs {
     pub extra_generalization: bool,
 }
 
+/// How confident presence is judged.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Presence with marginals (sfalm, mpalm)")]
+pub struct PresenceArgs {
+    /// Switch shortcuts off: pa, sd, dm and dc of the paper; moments, refinement and sharing
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub without: Vec<String>,
+    /// Leave out densities further from the mean than so many standard deviations (SD)
+    #[arg(long, value_name = "2|4", value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub sigmas: Option<u8>,
+    /// Take numbers in buckets of so many (DC)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
+    pub bucket: Option<u16>,
+}
+
 #[derive(Debug, ClapArgs)]
 pub struct PolicyArgs {
     /// The policy
@@ -202,7 +228,7 @@ pub struct PolicyArgs {
     #[arg(long)]
     pub loss: Option<String>,
     /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize,
-    /// annealing, sa-only or qi-sa
+    /// annealing, spalm, mpalm, sfalm, sa-only or qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or
@@ -273,6 +299,40 @@ impl From<StrategyArg> for Strategy {
 pub enum KindArg {
     Census,
     Agrawal,
+    /// A part of a census whose membership is sensitive, with the population and its marginals
+    Subset,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SelectionArg {
+    Uniform,
+    Biased,
+}
+
+/// What is known and what is acceptable; costs in any one unit.
+#[derive(Debug, ClapArgs)]
+pub struct AdviseArgs {
+    /// How likely anybody of the population has the condition that all of the table have
+    #[arg(long)]
+    pub prior: f64,
+    /// People of the population
+    #[arg(long)]
+    pub population: f64,
+    /// People of the table
+    #[arg(long)]
+    pub table: f64,
+    /// What it costs to be known to have the condition
+    #[arg(long)]
+    pub cost: f64,
+    /// The cost of misuse that is acceptable where belief in the condition grows
+    #[arg(long)]
+    pub misuse: f64,
+    /// The same where it shrinks; any where not given
+    #[arg(long)]
+    pub misuse_below: Option<f64>,
+    /// How sure one will be of the range, where only marginals are known
+    #[arg(long, default_value_t = 0.95)]
+    pub confidence: f64,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -291,6 +351,8 @@ pub enum BenchArg {
     RothkoQuality,
     /// Bounds of queries on distribution releases, figures 5 to 13 of the paper
     Distribution,
+    /// Delta-presence without complete world knowledge: figures 4 to 7 and table 5
+    Presence,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

@@ -1,5 +1,6 @@
 //! The command `scumble`: arguments, jobs, what is shown, exit statuses.
 
+mod advise;
 mod args;
 mod bench;
 mod distribution;

@@ -1,12 +1,16 @@
 //! From arguments to jobs, and from their results to an exit status.
 
-use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, distribution, hierarchy, interrupts, progress, show};
+use crate::args::{
+    Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg,
+};
+use crate::{advise, bench, distribution, hierarchy, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
+use scumble::generate::subset::Selection;
 use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
+use scumble::privacy::Shortcuts;
 use scumble::search::cuts::Suppression;
 use scumble::watch::Watch;
 use serde_json::{Value, json};
@@ -78,9 +82,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk } => {
+        Command::Anonymize { input, policy, output, strategy, levels, cuts, presence, save_recoding, disk } => {
             let policy = read_policy(&policy)?;
             let cuts = cut_options(&cuts, &policy)?;
+            let shortcuts = shortcuts(&presence, &policy)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,
@@ -91,7 +96,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, ..given };
+            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, shortcuts, ..given };
             if policy.privacy.distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(report.to_json(), distribution::report(&report, &input, &output.output));
@@ -132,12 +137,26 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let risks = jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
             done(show::risks_json(&risks), show::risks(&risks, &file))
         }
-        Command::Generate { kind, rows, seed, output, policy } => {
-            let kind = match kind {
-                KindArg::Census => Table::Census,
-                KindArg::Agrawal => Table::Agrawal,
+        Command::Advise { stakes } => {
+            let (json, text) = advise::advise(&stakes)?;
+            done(json, text)
+        }
+        Command::Generate { kind, rows, selection, seed, output, policy } => {
+            let policy = policy.as_deref();
+            if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
+                return Err(wrong("--selection", "biased", "the kind `subset`".into()).into());
+            }
+            let files = match kind {
+                KindArg::Census => jobs::generate(Table::Census, rows, seed, &output, policy, watch)?,
+                KindArg::Agrawal => jobs::generate(Table::Agrawal, rows, seed, &output, policy, watch)?,
+                KindArg::Subset => {
+                    let selection = match selection {
+                        SelectionArg::Uniform => Selection::Uniform,
+                        SelectionArg::Biased => Selection::Biased,
+                    };
+                    jobs::generate_subset(selection, rows, seed, &output, policy, watch)?
+                }
             };
-            let files = jobs::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
             done(json!({"rows": rows, "seed": seed, "files": files}), text)
         }
@@ -154,6 +173,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 BenchArg::Rothko => vec![bench::rothko(rows)?],
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
                 BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
+                BenchArg::Presence => bench::presence(adult.as_deref(), rows)?,
                 BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
             };
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
@@ -185,6 +205,28 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
             extra_generalization: args.extra_generalization,
         }),
     }
+}
+
+/// How confident presence is judged; given with another requirement it would be silently without effect.
+fn shortcuts(args: &PresenceArgs, policy: &Policy) -> Result<Shortcuts> {
+    let mut shortcuts = Shortcuts::default();
+    let given = [
+        ("--without", !args.without.is_empty()),
+        ("--sigmas", args.sigmas.is_some()),
+        ("--bucket", args.bucket.is_some()),
+    ];
+    let confident = policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
+        return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
+    }
+    shortcuts.sigmas = args.sigmas.map(f64::from).or(shortcuts.sigmas);
+    shortcuts.bucket = args.bucket.map_or(shortcuts.bucket, u64::from);
+    for name in &args.without {
+        let found = Shortcuts::NAMES.iter().find(|(known, _)| known == name);
+        let expected = || names(Shortcuts::NAMES.iter().map(|n| n.0));
+        found.ok_or_else(|| wrong("--without", name, expected()))?.1(&mut shortcuts);
+    }
+    Ok(shortcuts)
 }
 
 /// A policy with what the flags say instead.

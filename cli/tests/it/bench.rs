@@ -62,3 +62,36 @@ fn quality_falls_with_k() {
         assert!(by_k.iter().all(|row| row["n=2500"].is_null() && row["n=500"].is_string()));
     }
 }
+
+#[test]
+fn presence_prints_figures_4_to_7_and_table_5() {
+    let json = Bed::new().run(&["bench", "presence", "--rows", "2500", "--json"]).ok().json();
+    let tables = json.as_array().unwrap();
+    let titled = |begin: &str| -> Vec<&Value> {
+        tables.iter().filter(|table| table["title"].as_str().unwrap().starts_with(begin)).collect()
+    };
+    for (title, many) in [("Figure 4", 2), ("Figure 5", 2), ("Figure 6", 2), ("Figure 7", 2), ("Table 5", 1)] {
+        assert_eq!(titled(title).len(), many, "{title}");
+        assert!(titled(title).iter().all(|table| table["rows"].as_array().unwrap().len() >= 4), "{title}");
+    }
+    // What cuts and buckets leave out may cost detail with the paper's rules, never with ours.
+    let mut compared = 0;
+    for row in titled("Figure 5").iter().flat_map(|table| table["rows"].as_array().unwrap()) {
+        let lm = |column: &str| row[column].as_str().unwrap().parse::<f64>().ok();
+        if let (Some(exact), Some(own), Some(all)) = (lm("~DM~DC LM"), lm("scumble LM"), lm("all LM")) {
+            assert!(own <= exact + 1e-4 && own <= all + 1e-4, "{row}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 3, "{compared}");
+    // Knowing the population is worth something, and so are regions.
+    for row in titled("Population or marginals").iter().flat_map(|table| table["rows"].as_array().unwrap()) {
+        let lm = |column: &str| row[column].as_str().unwrap().parse::<f64>().ok();
+        if let (Some(spalm), Some(mpalm)) = (lm("SPALM LM"), lm("MPALM LM")) {
+            assert!(mpalm <= spalm + 1e-4, "{row}");
+        }
+        if let (Some(sfalm), Some(regions)) = (lm("SFALM LM"), lm("regions LM")) {
+            assert!(regions <= sfalm + 1e-4, "{row}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod hierarchy;
 mod killed;
 mod l_plus;
 mod partition;
+mod presence;
 mod readme;
 mod release;
 mod rothko;

@@ -9,9 +9,11 @@
 
 mod chi_square;
 mod gamma;
+mod hypergeometric;
 mod normal;
 
 pub use chi_square::{chi_square_above, chi_square_tail};
+pub use hypergeometric::{Cut, Hypergeometric, Likelihoods, moments, reaches};
 pub use normal::{normal_tail, z_above};
 
 /// Where `ln tail(x) = ln alpha`, by Newton's method from `start`. `tail` gives a tail and the density at x.

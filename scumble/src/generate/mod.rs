@@ -13,6 +13,7 @@
 
 mod agrawal;
 mod census;
+pub mod subset;
 
 use std::path::Path;
 
@@ -116,6 +117,45 @@ pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String
         .replace("{data}", &escaped(data_file_name));
     let mut files = vec![(policy_name, policy)];
     files.extend(hierarchies.into_iter().map(|(name, text)| (format!("{folder}{name}"), text)));
+    files
+}
+
+/// The quasi-identifiers of the census.
+pub const CENSUS_KEYS: [&str; 8] =
+    ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
+
+/// The same for a table that is a part of a population: the policy asks for presence within it. `population` and `marginals`
+/// are the names of those files.
+pub fn subset_companions(
+    data_file_name: &str,
+    folder: &str,
+    population: &str,
+    marginals: &str,
+) -> Vec<(String, String)> {
+    let mut files = companions(Kind::Census, data_file_name, folder);
+    let (population, marginals) = (escaped(population), escaped(marginals));
+    if let Some((_, policy)) = files.first_mut() {
+        let roles = policy.split("# --- Privacy").next().unwrap_or_default().to_string();
+        *policy = format!(
+            r#"{roles}# --- Privacy: what must hold in the release? ---------------------------------------------------------------------
+
+# Being in the table is what nobody should learn. Of any people whom the release makes one group, at most a tenth is in it.
+# Whoever knows everybody is held against that:
+
+[privacy]
+presence = {{ min = 0.0, max = 0.1, population = "{population}" }}
+
+# If only the counts of values are known, it holds in likely worlds:
+# presence = {{ min = 0.0, max = 0.1, confidence = 0.95, marginals = "{marginals}", marginals-of = "population" }}
+
+# --- Search: which of all safe releases is wanted? ---------------------------------------------------------------
+
+[search]
+algorithm = "auto"                 # spalm, or sfalm with marginals; mpalm partitions and loses less
+loss = "lm"                        # the least detail lost, averaged over all values
+"#
+        );
+    }
     files
 }
 

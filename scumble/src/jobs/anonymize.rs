@@ -4,11 +4,13 @@ use super::rothko::rothko;
 use super::{CutOptions, DiskOptions, Failure, Work, cuts};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
+use crate::privacy::Shortcuts;
 use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, Verified, verify};
 use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
-use crate::search::regions::mondrian;
+use crate::search::lattice::{sfalm, spalm};
+use crate::search::regions::{mfalm, mondrian, mpalm};
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -35,6 +37,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// What concerns searches for cuts only.
     pub cuts: CutOptions,
+    /// How confident presence is judged.
+    pub shortcuts: Shortcuts,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
@@ -63,6 +67,14 @@ pub(super) fn search(
 ) -> Result<(&'static str, Found), Failure> {
     let task = &prepared.task;
     let (name, found) = match policy.search.algorithm {
+        Algorithm::Spalm => ("spalm", spalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Auto if task.confident.is_none() && policy.privacy.presence.is_some() => {
+            ("spalm", spalm::search(task, options.strategy, &options.watch))
+        }
+        Algorithm::Sfalm => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Auto if task.confident.is_some() => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task)),
+        Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
         Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
@@ -88,7 +100,7 @@ fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> 
     let needed = || Ok::<_, Error>(super::open(input, options.delimiter)?.memory_needed());
     match policy.search.algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-        Algorithm::Auto => Ok(needed()? > options.disk.memory()),
+        Algorithm::Auto if policy.privacy.presence.is_none() => Ok(needed()? > options.disk.memory()),
         _ => check_memory(input, needed()?, options, ", or use rothko-s").map(|()| false),
     }
 }

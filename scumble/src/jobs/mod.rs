@@ -10,6 +10,7 @@ mod distribution;
 mod generate;
 mod hierarchy;
 mod init;
+mod presence;
 mod query;
 mod risk;
 mod rothko;
@@ -19,7 +20,7 @@ pub use anonymize::{Options, anonymize};
 pub use apply::apply;
 pub use cuts::CutOptions;
 pub use distribution::{DistributionReport, DistributionVerification, distribute, verify_distribution};
-pub use generate::generate;
+pub use generate::{generate, generate_subset};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
 pub use init::init;
 pub use query::{QueryAnswer, query};
@@ -28,7 +29,7 @@ pub use rothko::DiskOptions;
 pub use verify::{Verification, caps_of, verify};
 
 use crate::error::{Error, Place, Result};
-use crate::policy::{Policy, Prepared};
+use crate::policy::{Outside, Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
     Background, Decided, Draft, Io, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
@@ -102,6 +103,7 @@ struct Begun {
 fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
     let clock = Clock::start();
     policy.scheme()?;
+    policy.check_presence()?;
     refuse_distribution(policy)?;
     let asked = Format::of(output)?;
     let report = report_of(output);
@@ -145,7 +147,14 @@ impl<'a> Work<'a> {
         let bytes = source.bytes();
         let table = encode(source, &roles)?;
         clock.phase("read");
-        let prepared = policy.prepare(&table)?;
+        let population = presence::population(policy, table.with_role(Role::QuasiIdentifier))?;
+        let confidences = presence::confidences(policy, || open(input, options.delimiter))?;
+        let population_table = population.as_ref().map(|(population, _)| population);
+        let outside = Outside { population: population_table, confidences: confidences.as_deref() };
+        let mut prepared = policy.prepare_within(&table, outside)?;
+        let task = &mut prepared.task;
+        task.confident = task.confident.take().map(|confident| confident.with_shortcuts(options.shortcuts));
+        let bytes = bytes + population.map_or(0, |(_, bytes)| bytes);
         clock.phase("bind");
         Ok(Work { policy, output, format, table, prepared, bytes, clock })
     }
@@ -174,7 +183,11 @@ impl<'a> Work<'a> {
                 };
                 Decided::Cuts(trees.zip(cuts).map(cut).collect())
             }
-            Mapping::Regions(regions) => Decided::Regions(recoded.classes.len() as u64, regions.style),
+            Mapping::Regions(regions) => {
+                // Regions of the population where no row of the table is are in no release.
+                let released = recoded.classes.counts().iter().filter(|rows| **rows > 0).count();
+                Decided::Regions(released as u64, regions.style)
+            }
         }
     }
 
@@ -233,7 +246,17 @@ impl<'a> Work<'a> {
         let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let memory = options.disk.memory();
         let policy = self.policy.with_caps(&self.prepared.caps);
-        let verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
+        let mut verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
+        if let Some((smallest, failing)) = presence::exactly(&self.prepared.task, &recoded) {
+            let asked = self.prepared.task.confident.as_ref().map(|confident| confident.statement());
+            let judged = verification.verified.privacy.iter_mut().find(|one| Some(&one.statement) == asked.as_ref());
+            let judged = judged.ok_or(Error::Defect)?;
+            judged.achieved = Some(smallest);
+            judged.failing = judged.failing.max(failing);
+            if let Some(reason) = verification.failure() {
+                return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
+            }
+        }
         clock.phase("verify");
         // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its name, and the release
         // gets it last: there is none without its report. Its bytes have reached the disk; what is left are names.

@@ -1,11 +1,12 @@
 //! A release re-checked from its file alone.
 
+use super::presence::{self, Presented, Written};
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{Attribute, Policy, Surveyed};
 use crate::ratio::Ratio;
 use crate::release::{Draft, Part, Recount, Unknown, Verified, caps_of_report, verify as judge};
 use crate::source::{Format, Source, ahead, encode};
-use crate::table::{Role, Tallies};
+use crate::table::{Dictionary, Role, Tallies};
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -128,11 +129,14 @@ fn recount(
         bytes_read += meter.bytes();
         match (scanned?, &mut whole) {
             (Outcome::TooMuch(halves), _) => waiting.extend(halves),
-            (Outcome::Counted(scanned), None) => whole = Some(scanned),
+            (Outcome::Counted(scanned), None) => {
+                bytes_read += scanned.bytes;
+                whole = Some(scanned);
+            }
             (Outcome::Counted(scanned), Some(whole)) => whole.take(scanned, &file)?,
         }
     }
-    let Scanned { verified, counted, unknown, .. } = whole.ok_or(Error::Defect)?;
+    let Scanned { verified, counted, unknown, problems, .. } = whole.ok_or(Error::Defect)?;
     let named = |role: Role| columns.iter().filter(move |column| column.1 == role).map(|(name, _)| name.as_str());
     let identifiers = named(Role::Identifier).map(|name| format!("the identifier {} is in the release", quoted(name)));
     let labels = named(Role::QuasiIdentifier).zip(unknown);
@@ -142,7 +146,7 @@ fn recount(
         let hierarchy = policy.attribute(name).map_or(String::new(), |attribute| attribute.hierarchy.describe());
         Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
     });
-    Ok(Verification { verified, counted, problems: identifiers.chain(labels).collect(), bytes_read })
+    Ok(Verification { verified, counted, problems: identifiers.chain(labels).chain(problems).collect(), bytes_read })
 }
 
 /// How a scan ended.
@@ -157,6 +161,10 @@ struct Scanned {
     verified: Verified,
     counted: Vec<String>,
     unknown: Vec<Unknown>,
+    /// What is wrong with the classes together.
+    problems: Vec<String>,
+    /// Bytes of other files that were read.
+    bytes: u64,
     /// Rows of the whole file.
     rows: u64,
 }
@@ -197,7 +205,8 @@ fn scan(
     };
     let mut recount = Recount::new(part, read.iter().map(|column| is_key(column.1)).collect(), &is_label);
     // Whatever grows holds its old place and its new one for a moment, which is three times as much.
-    let halves = memory.and(part.halves());
+    // Whoever belongs to no class is known only when all classes are.
+    let halves = memory.filter(|_| policy.privacy.presence.is_none()).and(part.halves());
     let most = memory.map_or(u64::MAX, |memory| memory / 3);
     let too_much = ahead(source.texts(&wanted)?, |batches| {
         for batch in batches {
@@ -222,7 +231,13 @@ fn scan(
     let required = policy.required(&surveyed, &file)?;
     let counted = required.columns.iter().zip(&required.leaf_of);
     let tallies: Vec<Tallies> = counted.map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of)).collect();
-    let verified = judge(recount.classes(), &tallies, &required.requirements);
+    let mut verified = judge(recount.classes(), &tallies, &required.requirements);
+    let keys: Vec<&str> = read.iter().filter(|column| is_key(column.1)).map(|column| column.0.as_str()).collect();
+    let labels: Vec<&Dictionary> = recount.labels().collect();
+    let written = Written { keys: &keys, labels: &labels, classes: recount.classes() };
+    let Presented { judgements, problems, bytes } = presence::judge(policy, &written)?;
+    verified.privacy.extend(judgements);
     let unknown = recount.unknown().to_vec();
-    Ok(Outcome::Counted(Scanned { verified, counted: required.names, unknown, rows: recount.rows() }))
+    let rows = recount.rows();
+    Ok(Outcome::Counted(Scanned { verified, counted: required.names, unknown, problems, bytes, rows }))
 }

@@ -283,6 +283,7 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         closeness: several("t-closeness")?.iter().map(closeness).collect::<Result<_>>()?,
         variance: several("variance")?.iter().map(variance).collect::<Result<_>>()?,
         thresholds: section.get("thresholds").map(thresholds).transpose()?,
+        presence: section.get("presence").map(super::presence::parse).transpose()?,
         distribution: section.get("distribution").map(super::distribution::parse).transpose()?,
     })
 }

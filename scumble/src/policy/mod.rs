@@ -9,16 +9,20 @@ mod file;
 mod keys;
 mod on_cuts;
 mod prepare;
+mod presence;
 mod require;
 mod targets;
+mod world;
 
 pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
 pub use on_cuts::OnCuts;
-pub use prepare::Prepared;
 pub(crate) use prepare::numbers;
+pub use prepare::{Outside, Prepared};
+pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub(crate) use require::{Required, Surveyed};
 pub use targets::{Domain, ROUNDING, Weights, weights};
+pub(crate) use world::{BoundKey, World, listed_by_column, others};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -128,13 +132,15 @@ pub struct Privacy {
     pub thresholds: Option<ThresholdsAsked>,
     /// A distribution that a sensitive attribute must seem to be drawn from.
     pub distribution: Option<DistributionAsked>,
+    /// How likely a known person may be in the table.
+    pub presence: Option<PresenceAsked>,
 }
 
 impl Privacy {
     /// Whether anything is asked of classes of equal quasi-identifiers.
     pub fn asks_for_classes(&self) -> bool {
         let of_sensitive = self.diversity.len() + self.closeness.len() + self.variance.len();
-        self.k.is_some() || of_sensitive > 0 || self.thresholds.is_some()
+        self.k.is_some() || of_sensitive > 0 || self.thresholds.is_some() || self.presence.is_some()
     }
 }
 
@@ -155,6 +161,12 @@ pub enum Algorithm {
     LPlusOptimize,
     /// Simulated annealing over full-subtree recodings.
     Annealing,
+    /// The optimal full-domain recoding under a presence with a population.
+    Spalm,
+    /// Greedy partitioning under a presence.
+    Mpalm,
+    /// The best full-domain recoding under a presence with marginals.
+    Sfalm,
     /// A bucket for each group of a distribution.
     SaOnly,
     /// A bucket for each part of equal quasi-identifiers.
@@ -163,7 +175,7 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 9] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 12] = [
         ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
@@ -171,13 +183,16 @@ impl Algorithm {
         ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
         ("l-plus-optimize", Algorithm::LPlusOptimize, "the provably best full-subtree recoding: one cut per attribute"),
         ("annealing", Algorithm::Annealing, "simulated annealing over the same cuts, for comparison"),
+        ("spalm", Algorithm::Spalm, "of a `presence` with a population: the provably best full-domain recoding"),
+        ("mpalm", Algorithm::Mpalm, "of a `presence`: greedy partitioning into regions"),
+        ("sfalm", Algorithm::Sfalm, "of a `presence` with marginals: the best full-domain recoding"),
         ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
         ("qi-sa", Algorithm::QiSa, "of a `distribution`: each group is cut by equal quasi-identifiers"),
     ];
 
     /// Whether it partitions the space into regions.
     pub fn is_partitioning(self) -> bool {
-        matches!(self, Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS)
+        matches!(self, Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS | Algorithm::Mpalm)
     }
 
     /// Whether it looks for cuts.
@@ -269,7 +284,8 @@ impl Policy {
             _ => None,
         });
         let targets = self.privacy.distribution.iter().flat_map(DistributionAsked::files);
-        std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets)
+        let world = self.privacy.presence.iter().map(PresenceAsked::file);
+        std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets).chain(world)
     }
 
     /// What the policy says of a column.

@@ -1,8 +1,10 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values that are counted.
 
+use super::world::{BoundKey, World, dictionaries, listed_by_column, others, own_by_column};
 use super::{OnCuts, Policy, Required, Surveyed};
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
+use crate::privacy::Presence;
 use crate::ratio::Ratio;
 use crate::search::Task;
 use crate::search::regions::Criterion;
@@ -28,6 +30,15 @@ pub struct Prepared {
     pub cuts: Option<OnCuts>,
 }
 
+/// What is known of a table that it does not hold itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outside<'a> {
+    /// The policy's public table.
+    pub population: Option<&'a Table>,
+    /// The confidence that each row needs.
+    pub confidences: Option<&'a [Ratio]>,
+}
+
 /// The requirements on a table, and what they count.
 pub(super) struct Counted {
     pub(super) required: Required,
@@ -48,10 +59,13 @@ type Target = (usize, Option<Arc<[f64]>>);
 impl Policy {
     /// Lays the tree of a column over the values that occur in it.
     pub(super) fn bind(&self, name: &str, dictionary: &Dictionary, file: &Path) -> Result<Binding> {
-        let attribute = self.attribute(name);
-        let hierarchy = attribute.map_or(&Hierarchy::None, |attribute| &attribute.hierarchy);
-        let kind = attribute.and_then(|attribute| attribute.kind);
-        bind(hierarchy, kind, self.missing_of(name), dictionary, name, file)
+        let kind = self.attribute(name).and_then(|attribute| attribute.kind);
+        bind(self.hierarchy(name), kind, self.missing_of(name), dictionary, name, file)
+    }
+
+    /// How the values of a column are generalized.
+    pub(crate) fn hierarchy(&self, name: &str) -> &Hierarchy {
+        self.attribute(name).map_or(&Hierarchy::None, |attribute| &attribute.hierarchy)
     }
 
     /// The tree of one column of a table, whatever its role.
@@ -64,20 +78,35 @@ impl Policy {
 
     /// Binds the policy to a table.
     pub fn prepare(&self, table: &Table) -> Result<Prepared> {
-        let keys = table.with_role(Role::QuasiIdentifier);
-        let keys: Vec<(&Column, &Dictionary)> =
-            keys.filter_map(|column| Some((column, column.dictionary()?))).collect();
-        let bind = |(column, dictionary): &(&Column, &Dictionary)| self.bind(&column.name, dictionary, &table.file);
-        let bound: Vec<Binding> = keys.iter().map(bind).collect::<Result<_>>()?;
-        let (mut taxonomies, mut axes, mut maps) = (Vec::new(), Vec::new(), Vec::new());
-        for ((column, _), binding) in keys.iter().zip(bound) {
+        self.prepare_within(table, Outside::default())
+    }
+
+    /// Binds the policy to a table of which something is known that it does not hold itself.
+    pub fn prepare_within(&self, table: &Table, outside: Outside<'_>) -> Result<Prepared> {
+        self.check_presence()?;
+        let keys = dictionaries(table.with_role(Role::QuasiIdentifier));
+        let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
+        let world = self.world(&names, outside.population)?;
+        let (mut taxonomies, mut axes, mut maps, mut leaves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (key, (name, dictionary)) in keys.iter().enumerate() {
+            let BoundKey { binding, world } = match &world {
+                None => BoundKey { binding: self.bind(name, dictionary, &table.file)?, world: Vec::new() },
+                Some(world) => world.bind(self, key, name, dictionary, &table.file)?,
+            };
             let taxonomy = Arc::new(binding.taxonomy);
-            let hierarchy = self.attribute(&column.name).map_or(&Hierarchy::None, |attribute| &attribute.hierarchy);
-            axes.push(Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy));
+            axes.push(Binding::axis(self.hierarchy(name), binding.kind, &binding.numbers, &taxonomy));
             taxonomies.push(taxonomy);
             maps.push(binding.leaf_of);
+            leaves.push(world);
         }
-        let (cells, leaf_cell) = table.cells.recode(&maps);
+        let (mut cells, leaf_cell) = table.cells.recode(&maps);
+        let others = match &world {
+            Some(World::Population(population, positions)) => {
+                let leaves: Vec<&[u32]> = leaves.iter().map(Vec::as_slice).collect();
+                Some(others(population, positions, &leaves, &mut cells)?)
+            }
+            _ => None,
+        };
         let mut counted = self.counted(table)?;
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
@@ -86,19 +115,48 @@ impl Policy {
         let sensitive = table.with_role(Role::Sensitive);
         self.check_named_values(sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))))?;
         let cuts = self.on_cuts(&taxonomies, &cells, &cell_of_row, &counted, target)?;
+        let mut tallies = counted.tallies(cells.len(), &cell_of_row);
+        let required = &mut counted.required;
+        if let (Some(others), Some(asked)) = (others, &self.privacy.presence) {
+            for one in Presence::within(tallies.len(), asked.min, asked.max) {
+                required.requirements.push(Box::new(one));
+            }
+            tallies.push(others);
+            required.names.push("others".into());
+            required.values.push(1);
+        }
+        let mut confident = match &world {
+            Some(World::Marginals(asked, lines)) => {
+                let own = own_by_column(&cells, &taxonomies);
+                let listed = listed_by_column(asked, &names, lines, &leaves, &own, &taxonomies)?;
+                self.confident(&listed, &own)
+            }
+            _ => None,
+        };
+        if let Some(of_rows) = outside.confidences {
+            let mut list = of_rows.to_vec();
+            list.sort_unstable();
+            list.dedup();
+            let codes: Vec<u32> = of_rows.iter().map(|one| list.partition_point(|known| known < one) as u32).collect();
+            confident = confident.map(|asked| asked.with_confidences(tallies.len(), list.clone()));
+            tallies.push(Tallies::count(cells.len(), &cell_of_row, &codes));
+            required.names.push("confidence".into());
+            required.values.push(list.len());
+        }
         let task = Task {
             taxonomies,
             axes,
-            tallies: counted.tallies(cells.len(), &cell_of_row),
+            tallies,
             cells,
             values: counted.required.values,
             requirements: counted.required.requirements,
+            confident,
             loss: self.search.loss,
             target,
             target_numbers,
             suppressible: self.search.suppression.floor_of(table.rows()),
         };
-        let names = keys.iter().map(|(column, _)| column.name.clone()).collect();
+        let names = names.into_iter().map(str::to_string).collect();
         let Required { names: counted, caps, .. } = counted.required;
         Ok(Prepared { task, leaf_cell, names, counted, caps, cuts })
     }

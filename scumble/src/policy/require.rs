@@ -171,9 +171,10 @@ impl Policy {
                 binder.capped(column, asked);
             }
         }
-        if binder.required.requirements.is_empty() {
-            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness`, `variance` or `thresholds` under \
-                           [privacy]";
+        // A presence is bound to what is known of the world, which is not here.
+        if binder.required.requirements.is_empty() && privacy.presence.is_none() {
+            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness`, `variance`, `thresholds` or \
+                           `presence` under [privacy]";
             return Err(self.incomplete(missing.into()));
         }
         Ok(binder.required)

@@ -3,15 +3,23 @@
 //! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says what merging does to
 //! it ([`Monotone`]): what a search may prune follows from that, and from nothing else.
 
+mod advice;
+mod confident;
 mod k_anonymity;
 mod l_diversity;
+mod overlaps;
+mod presence;
 mod sample;
 mod t_closeness;
 mod thresholds;
 mod variance;
 
+pub use advice::{Advice, Stakes, Unadvisable};
+pub use confident::{ConfidentPresence, Shortcuts, Tuple, Work};
 pub use k_anonymity::KAnonymity;
 pub use l_diversity::{Diversity, LDiversity};
+pub use overlaps::Overlaps;
+pub use presence::{Presence, Side};
 pub use sample::Sample;
 pub use t_closeness::{Distance, TCloseness};
 pub use thresholds::{Caps, Thresholds};
@@ -24,7 +32,7 @@ use std::fmt::Debug;
 /// What is counted of a group: its rows, and the values of every counted column.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// How many rows it has; never zero.
+    /// How many rows it has; none only where a population is known, of which some group may have no row in the table.
     pub rows: u64,
     /// The tallies of the counted columns.
     pub columns: &'a [Tallies],
@@ -55,7 +63,7 @@ pub enum Monotone {
 /// What a requirement asks, as a report states it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity".
+    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity", "delta-presence".
     pub requirement: &'static str,
     /// The kind, where there are several.
     pub kind: Option<&'static str>,
@@ -116,6 +124,12 @@ pub trait Requirement: Debug + Send + Sync {
         1
     }
 
+    /// Whether it asks something of a group of the population that has no row in the table. All others are met by such a
+    /// group, which has nobody to protect.
+    fn is_about_absent(&self) -> bool {
+        false
+    }
+
     /// Whether [`least_rows`](Self::least_rows) rows are all it asks.
     fn rows_decide(&self) -> bool {
         false
@@ -131,7 +145,12 @@ pub trait Requirement: Debug + Send + Sync {
 
 /// Whether a group meets all requirements.
 pub fn all_hold(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> bool {
-    requirements.iter().all(|requirement| requirement.holds(group))
+    requirements.iter().all(|requirement| asks_nothing(requirement.as_ref(), group) || requirement.holds(group))
+}
+
+/// Whether a requirement has nothing to ask of a group, which has no row.
+pub fn asks_nothing(requirement: &dyn Requirement, group: &Group<'_>) -> bool {
+    group.rows == 0 && !requirement.is_about_absent()
 }
 
 /// What is said of a group with so many rows of each value, in one counted column.

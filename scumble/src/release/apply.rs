@@ -75,7 +75,8 @@ impl Recoded {
         };
         let kept: Vec<bool> = (0..classes.len()).map(|class| judge(&task.requirements, class)).collect();
         let left_out = classes.counts().iter().zip(&kept).filter(|(_, kept)| !**kept);
-        let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count)).sum();
+        // Of the population's groups without a row there is nothing to leave out.
+        let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count).max(1)).sum();
         let rows = task.rows();
         if suppressed > task.suppressible || suppressed == rows {
             let reason = format!(

@@ -171,6 +171,11 @@ impl<'a> Recount<'a> {
         &self.unknown
     }
 
+    /// The labels of each quasi-identifier, by which classes are coded.
+    pub fn labels(&self) -> impl Iterator<Item = &Dictionary> {
+        self.labels.iter().map(Codes::dictionary)
+    }
+
     /// For each counted column, its values and the rows of the whole file that have them.
     pub fn values(&self) -> impl Iterator<Item = (&Dictionary, &[u64])> {
         self.counted.iter().map(|values| (values.codes.dictionary(), values.rows.as_slice()))

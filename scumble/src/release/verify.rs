@@ -2,7 +2,7 @@
 //!
 //! Nothing of the search is used here.
 
-use crate::privacy::{Group, Requirement, Statement};
+use crate::privacy::{Group, Requirement, Statement, asks_nothing};
 use crate::table::{Cells, Tallies};
 
 /// How one requirement came out.
@@ -63,22 +63,31 @@ impl Verified {
 
 /// Judges every class. `tallies` are those of the counted columns by class.
 pub fn verify(classes: &Cells, tallies: &[Tallies], requirements: &[Box<dyn Requirement>]) -> Verified {
-    let sizes = || classes.counts().iter().map(|count| u64::from(*count));
+    let sizes: Vec<u64> = classes.counts().iter().map(|count| u64::from(*count)).collect();
+    verify_sizes(&sizes, tallies, requirements)
+}
+
+/// The same for classes of which only the rows are known; those without any are groups of the population alone.
+pub fn verify_sizes(sizes: &[u64], tallies: &[Tallies], requirements: &[Box<dyn Requirement>]) -> Verified {
     let judge = |requirement: &dyn Requirement| {
         let statement = requirement.statement();
         let (mut achieved, mut failing) = (None::<f64>, 0);
-        for (index, rows) in sizes().enumerate() {
-            let group = Group { rows, columns: tallies, index };
+        for (index, rows) in sizes.iter().enumerate() {
+            let group = Group { rows: *rows, columns: tallies, index };
+            if asks_nothing(requirement, &group) {
+                continue;
+            }
             failing += u64::from(!requirement.holds(&group));
             let figure = requirement.figure(&group);
             achieved = Some(achieved.map_or(figure, |worst| statement.worse(worst, figure)));
         }
         Judgement { statement, achieved, failing }
     };
+    let classes = || sizes.iter().copied().filter(|rows| *rows > 0);
     Verified {
-        rows: sizes().sum(),
-        classes: classes.len() as u64,
-        smallest: sizes().min().unwrap_or(0),
+        rows: sizes.iter().sum(),
+        classes: classes().count() as u64,
+        smallest: classes().min().unwrap_or(0),
         privacy: requirements.iter().map(|requirement| judge(requirement.as_ref())).collect(),
     }
 }

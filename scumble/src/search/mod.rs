@@ -9,7 +9,7 @@ pub mod lattice;
 pub mod regions;
 
 use crate::loss::Loss;
-use crate::privacy::Requirement;
+use crate::privacy::{ConfidentPresence, Requirement};
 use crate::recoding::Mapping;
 use crate::table::{Cells, Tallies};
 use crate::taxonomy::{Axis, Taxonomy};
@@ -30,6 +30,8 @@ pub struct Task {
     pub values: Vec<usize>,
     /// What every group must meet.
     pub requirements: Vec<Box<dyn Requirement>>,
+    /// What the classes together must meet in likely worlds.
+    pub confident: Option<ConfidentPresence>,
     /// What is minimised.
     pub loss: Loss,
     /// The class label among the counted columns.

@@ -239,6 +239,9 @@ impl Tallies {
     /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new ones.
     /// `values` is larger than any value.
     pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
+        if values == 1 {
+            return self.merge_one(groups, went);
+        }
         // Groups in the order of where they go (a counting sort), then each new group by a row of counts.
         let mut ends = vec![0u32; groups + 1];
         for new in went {
@@ -275,6 +278,24 @@ impl Tallies {
         }
         entries.truncate(len);
         entries.shrink_to_fit();
+        Tallies { starts, entries }
+    }
+
+    /// The same for a column of one value: sums.
+    fn merge_one(&self, groups: usize, went: &[u32]) -> Tallies {
+        let mut sums = vec![0u32; groups];
+        for (bounds, new) in self.starts.windows(2).zip(went) {
+            if bounds[0] < bounds[1] {
+                sums[*new as usize] += self.entries[bounds[0] as usize].1;
+            }
+        }
+        let mut starts = Vec::with_capacity(groups + 1);
+        let mut entries = Vec::with_capacity(groups);
+        starts.push(0);
+        for sum in sums {
+            entries.extend((sum > 0).then_some((0, sum)));
+            starts.push(entries.len() as u32);
+        }
         Tallies { starts, entries }
     }
 
@@ -353,6 +374,10 @@ mod tests {
             prop_assert_eq!(fine.merge(3, &went, 5), Tallies::count(3, &moved, &values));
             prop_assert_eq!(fine.merge(3, &went, SHORT_ROW + 1), Tallies::count(3, &moved, &values));
             prop_assert_eq!(fine.totals(5).iter().sum::<u64>(), groups.len() as u64);
+            let (ones, zeros): (Vec<u32>, Vec<u32>) = groups.iter().map(|group| (group % 5, 0)).unzip();
+            let moved: Vec<u32> = ones.iter().map(|group| went[*group as usize]).collect();
+            let fine = Tallies::count(6, &ones, &zeros);
+            prop_assert_eq!(fine.merge(3, &went, 1), Tallies::count(3, &moved, &zeros));
         }
 
         #[test]

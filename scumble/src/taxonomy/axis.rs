@@ -6,7 +6,7 @@
 
 use super::{Node, ROOT, Taxonomy};
 use crate::table::{Day, Type};
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 /// What a region that holds every number, but no missing value, is called.
@@ -207,30 +207,35 @@ pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String
 
 /// Whether a text is what one of the functions above writes for numbers of a type.
 pub fn is_range_label(text: &str, kind: Type) -> bool {
-    let number = |part: &str| kind.number(part).is_some_and(|number| number_label(kind, number) == part);
-    let ascending = |first: &str, last: &str| {
-        number(first)
-            && number(last)
-            && kind.number(first).partial_cmp(&kind.number(last)) == Some(std::cmp::Ordering::Less)
-    };
+    said_range(text, kind).is_some()
+}
+
+/// The numbers that a text means if it is what one of the functions above writes for numbers of a type.
+pub fn said_range(text: &str, kind: Type) -> Option<(Bound<f64>, Bound<f64>)> {
+    let number = |part: &str| kind.number(part).filter(|number| number_label(kind, *number) == part);
     let pair = |inner: &str, between: &str| {
-        inner.match_indices(between).any(|(at, _)| ascending(&inner[..at], &inner[at + between.len()..]))
+        inner.match_indices(between).find_map(|(at, _)| {
+            let (first, last) = (number(&inner[..at])?, number(&inner[at + between.len()..])?);
+            (first < last).then_some((first, last))
+        })
     };
-    if let Some(rest) = text.strip_prefix("up to ").or_else(|| text.strip_prefix("above ")) {
-        return number(rest);
+    if let Some(rest) = text.strip_prefix("up to ") {
+        return Some((Bound::Unbounded, Bound::Included(number(rest)?)));
+    }
+    if let Some(rest) = text.strip_prefix("above ") {
+        return Some((Bound::Excluded(number(rest)?), Bound::Unbounded));
     }
     if text == ANY_NUMBER {
-        return true;
+        return Some((Bound::Unbounded, Bound::Unbounded));
     }
-    match kind {
-        Type::Integer => pair(text, "-") || pair(text, " to "),
-        Type::Date => pair(text, " to "),
-        Type::Real => {
-            let inner = text.strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix(']'));
-            inner.is_some_and(|inner| pair(inner, ", "))
-        }
-        Type::Text => false,
-    }
+    let (first, last) = match kind {
+        Type::Integer => pair(text, "-").or_else(|| pair(text, " to "))?,
+        Type::Date => pair(text, " to ")?,
+        Type::Real => pair(text.strip_prefix(['[', '('])?.strip_suffix(']')?, ", ")?,
+        Type::Text => return None,
+    };
+    let from = if text.starts_with('(') { Bound::Excluded(first) } else { Bound::Included(first) };
+    Some((from, Bound::Included(last)))
 }
 
 #[cfg(test)]

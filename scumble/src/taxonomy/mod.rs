@@ -17,6 +17,7 @@ mod mask;
 
 pub use axis::{
     ANY_NUMBER, Axis, Extent, Numbers, Ordered, bits_of, cover_label, is_range_label, number_label, range_label,
+    said_range,
 };
 pub use bind::{Binding, bind};
 pub use cut::{Cut, Node};

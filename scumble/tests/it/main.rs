@@ -11,6 +11,7 @@
 //! | `rothko`, `disk` | is a partition on disk the one in memory, or another that is as good? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
+//! | `presence`, `confident` | is everybody present within the range, for certain or in likely worlds, at the least cost? |
 //! | `cuts` | is the best cut the best of all? |
 //! | `buckets` | do subdomains and fakes follow the target at the least cost? |
 //! | `distribution` | do releases that follow a target hold the truth, whatever the table and the policy? |
@@ -26,6 +27,7 @@ mod adult;
 mod brute;
 mod buckets;
 mod buffers;
+mod confident;
 mod cuts;
 mod disk;
 mod distribution;
@@ -39,6 +41,7 @@ mod optimum;
 mod oracle;
 mod papers;
 mod partition;
+mod presence;
 mod recount;
 mod rothko;
 mod said;

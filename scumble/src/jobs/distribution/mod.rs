@@ -146,6 +146,7 @@ pub fn distribute(
         let missing = "there is no `distribution` under [privacy]".into();
         return Err(Error::Incomplete { file: policy.file.clone(), missing }.into());
     };
+    policy.check_presence()?;
     let flag = |key: &str, expected: &str| -> Failure {
         let (key, value, expected) = (key.into(), "given".into(), expected.into());
         Error::BadParameter { place: None, key, value, expected }.into()

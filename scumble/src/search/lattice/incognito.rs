@@ -263,6 +263,10 @@ impl<'a, K: Key> Search<'a, K> {
     /// it may be the new best; and coarse nodes have few groups.
     fn probe(&self, node: Node) -> Node {
         let mut at = node;
+        // Where a failing node says nothing of finer ones, the cheapest comes first.
+        if !self.engine.prunes_finer() {
+            return node;
+        }
         while let Some(next) = self.cheapest_step(at).filter(|next| !self.is_hopeful(*next)) {
             at = next;
         }

@@ -8,13 +8,15 @@ mod groups;
 pub mod incognito;
 mod many;
 mod node;
+pub mod sfalm;
+pub mod spalm;
 
 pub use node::{Lattice, MOST_NODES, Node};
 
 use crate::loss::{Lm, LmSum, Loss, dm, minority};
-use crate::privacy::{Group, Monotone, Requirement, all_hold};
+use crate::privacy::{ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing};
 use crate::search::Task;
-use crate::taxonomy::Level;
+use crate::taxonomy::{Level, Taxonomy};
 use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -52,6 +54,8 @@ struct Engine<'a, K> {
     always: bool,
     /// Whether unions of groups that hold do.
     mergeable: bool,
+    /// `marked[column][level][node]`: the others of a likely world with a value below the node.
+    marked: Vec<Vec<Vec<u64>>>,
     /// When too many rows are in groups that fail for their size alone.
     too_small: TooSmall,
     /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
@@ -60,6 +64,17 @@ struct Engine<'a, K> {
     /// Memory for roll-up that no thread uses now.
     idle: Mutex<Vec<Scratch<K>>>,
     rows: u64,
+}
+
+/// The others of a likely world with a value below each node.
+fn marked(task: &Task, confident: &ConfidentPresence) -> Vec<Vec<Vec<u64>>> {
+    let of_level = |column: usize, level: &Level| {
+        (0..level.len() as u32).map(|node| confident.marked(column, level.range(node))).collect()
+    };
+    let of_column = |(column, taxonomy): (usize, &Arc<Taxonomy>)| {
+        taxonomy.levels().iter().map(|level| of_level(column, level)).collect()
+    };
+    task.taxonomies.iter().enumerate().map(of_column).collect()
 }
 
 /// The most leaves that any value loses at a level.
@@ -115,13 +130,15 @@ impl<'a, K: Key> Engine<'a, K> {
             lm,
             marginals,
             shares,
-            always: monotone.iter().all(|monotone| *monotone == Monotone::Always),
+            always: task.confident.is_none() && monotone.iter().all(|monotone| *monotone == Monotone::Always),
             too_small: TooSmall {
                 least: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
                 limit: task.suppressible,
             },
             order,
-            mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never),
+            mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never)
+                && task.confident.as_ref().is_none_or(|confident| confident.shortcuts().practical),
+            marked: task.confident.as_ref().map_or(Vec::new(), |confident| marked(task, confident)),
             rows: task.rows(),
             idle: Mutex::default(),
             kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
@@ -134,6 +151,11 @@ impl<'a, K: Key> Engine<'a, K> {
     /// Whether a feasible node's coarser neighbours are all feasible too: rows that fail never become more.
     pub fn is_monotone(&self) -> bool {
         self.always || self.mergeable && self.task.suppressible == 0
+    }
+
+    /// Whether a node that fails may say something of finer ones.
+    pub fn prunes_finer(&self) -> bool {
+        self.mergeable || self.task.suppressible > 0
     }
 
     /// The least that any release at this node can cost, known without looking at its groups. For LM it follows from
@@ -288,18 +310,45 @@ impl<'a, K: Key> Engine<'a, K> {
                 continue;
             }
             judged.failing.push(index);
-            judged.suppressed += group.rows;
+            // Of the population's groups without a row there is nothing to leave out.
+            judged.suppressed += group.rows.max(1);
             if judged.suppressed > task.suppressible && self.is_monotone() {
                 return Judged { never: judged.suppressed, ..judged };
             }
-            if task.requirements.iter().any(|requirement| !requirement.attainable(&group)) {
+            if task.requirements.iter().any(|one| !asks_nothing(one.as_ref(), &group) && !one.attainable(&group)) {
                 judged.never += group.rows;
                 if judged.never > task.suppressible {
                     break;
                 }
             }
         }
+        if let Some(confident) = &task.confident
+            && judged.suppressed == 0
+            && !self.is_confident(groups, confident)
+        {
+            // The classes together fail, so no row is the one to leave out.
+            judged.suppressed = 1;
+        }
         judged
+    }
+
+    /// Whether the classes of a node are confidently present, and cover all that they should.
+    fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> bool {
+        let levels = self.lattice.levels(groups.node);
+        let node = |class: usize, column: usize| self.layout.node(&groups.groups[class].0, column);
+        let codes =
+            |class: usize, column: usize| self.task.taxonomies[column].level(levels[column]).range(node(class, column));
+        if confident.covers_all() && !confident.is_covered(groups.len(), codes) {
+            return false;
+        }
+        let needed = confident.needed_by().map(|column| &groups.tallies(&self.task.values)[column]);
+        let tuple = |(class, rows): (usize, u64)| {
+            let marked = self.marked.iter().zip(&levels).enumerate();
+            let marked = marked.map(|(column, (of, level))| of[*level][node(class, column) as usize]).collect();
+            confident.tuple(rows, marked, needed.and_then(|needed| needed.group(class).last()).map_or(0, |last| last.0))
+        };
+        let tuples: Vec<Tuple> = groups.sizes().enumerate().map(tuple).collect();
+        confident.hold(&tuples)
     }
 
     /// Requirements that compare a group with the whole must hold against the released rows as well.

@@ -141,7 +141,7 @@ pub fn choose(
 }
 
 /// How an attribute can be split within an extent.
-enum Splits {
+pub(super) enum Splits {
     /// Between any two codes up to this one.
     Thresholds { until: u64 },
     /// Missing values, with this code, from all numbers.
@@ -150,7 +150,7 @@ enum Splits {
     Children { level: usize },
 }
 
-fn splits(axis: &Axis, extent: Extent) -> Splits {
+pub(super) fn splits(axis: &Axis, extent: Extent) -> Splits {
     match axis {
         Axis::Ordered(ordered) => match ordered.missing {
             Some(missing) if extent.last == missing => Splits::Apart(missing),
@@ -162,13 +162,13 @@ fn splits(axis: &Axis, extent: Extent) -> Splits {
 
 /// The threshold before a position: right behind the greatest code of the first part, so that values which no row of the
 /// partition has lie on the side that the threshold's number says.
-fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
+pub(super) fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
     let last = set.codes[at - 1];
     Choice::Threshold { column, before: last + 1, last }
 }
 
 /// Missing values from all numbers, those before a position.
-fn apart(column: usize, set: &FrequencySet, at: usize, missing: u64) -> Choice {
+pub(super) fn apart(column: usize, set: &FrequencySet, at: usize, missing: u64) -> Choice {
     Choice::Threshold { column, before: missing, last: set.codes[at - 1] }
 }
 
@@ -196,7 +196,8 @@ fn nearest_to_median(column: usize, set: &FrequencySet, until: u64, judge: &Judg
     let distance = |below: u64| (2 * below).abs_diff(rows);
     // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken from the middle outwards.
     let (mut at, mut below) = (1, *set.counts.first()?);
-    while at + 1 < positions && distance(below + set.counts[at]) < distance(below) {
+    // A value that only others of a population have moves nothing.
+    while at + 1 < positions && (set.counts[at] == 0 || distance(below + set.counts[at]) < distance(below)) {
         below += set.counts[at];
         at += 1;
     }
@@ -280,7 +281,7 @@ impl Sides {
 }
 
 /// The positions of each child that occurs, in order.
-fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, Range<usize>)> {
+pub(super) fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, Range<usize>)> {
     let Axis::Tree(taxonomy) = axis else { return Vec::new() };
     let level = taxonomy.level(level);
     let mut ranges: Vec<(u32, Range<usize>)> = Vec::new();

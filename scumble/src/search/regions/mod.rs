@@ -19,7 +19,9 @@
 mod choose;
 pub mod disk;
 mod frequency;
+pub mod mfalm;
 pub mod mondrian;
+pub mod mpalm;
 mod points;
 pub mod rothko_s;
 pub mod rothko_t;
@@ -28,7 +30,7 @@ pub use choose::{Choice, choose};
 pub use frequency::FrequencySet;
 pub use points::{Layout, Points};
 
-use crate::privacy::{Group, Requirement, Sample};
+use crate::privacy::{Group, Requirement, Sample, all_hold};
 use crate::recoding::Style;
 use crate::table::Tallies;
 use std::sync::Arc;
@@ -141,6 +143,8 @@ impl<'a> Judge<'a> {
     pub fn least_rows(&self) -> u64 {
         match self.sampled {
             Some(_) => 1,
+            // A part of the population may have no row of the table.
+            None if self.requirements.iter().any(|requirement| requirement.is_about_absent()) => 0,
             None => self.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1).max(1),
         }
     }
@@ -150,7 +154,7 @@ impl<'a> Judge<'a> {
         let group = Group { rows, columns: tallies, index: 0 };
         match self.sample(parts) {
             _ if rows < self.least_rows() => false,
-            None => self.requirements.iter().all(|requirement| requirement.holds(&group)),
+            None => all_hold(self.requirements, &group),
             Some(sample) => self.requirements.iter().all(|requirement| requirement.likely_holds(&group, &sample)),
         }
     }

@@ -13,7 +13,7 @@
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::{Error, Result};
-use crate::privacy::{Group, Requirement};
+use crate::privacy::{Group, Requirement, asks_nothing};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
@@ -71,7 +71,7 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
 }
 
 /// The aim of a criterion, for the target that the task counts.
-fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
+pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     let missing = |what: &str| Error::CannotBeMet { reason: what.to_string() };
     match (criterion, task.target, &task.target_numbers) {
         (Criterion::Median, ..) => Ok(Aim::Median),
@@ -82,7 +82,7 @@ fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
 }
 
 /// Refuses a table that does not meet the requirements as one group: partitioning cannot help it.
-fn check_whole(task: &Task) -> Result<()> {
+pub(super) fn check_whole(task: &Task) -> Result<()> {
     let went = vec![0; task.cells.len()];
     let merge = |(tally, values): (&Tallies, &usize)| tally.merge(1, &went, *values);
     let whole: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
@@ -91,7 +91,10 @@ fn check_whole(task: &Task) -> Result<()> {
 
 /// Refuses a whole table, as one group, that fails a requirement.
 pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> Result<()> {
-    match requirements.iter().find(|requirement| !requirement.holds(group)) {
+    match requirements
+        .iter()
+        .find(|requirement| !asks_nothing(requirement.as_ref(), group) && !requirement.holds(group))
+    {
         None => Ok(()),
         Some(failing) => {
             let statement = failing.statement();

@@ -1,0 +1,372 @@
+//! How many of the others share all values with a person, when only the counts of single values are known (Nergiz and
+//! Clifton 2008, sections 4.2, 5.2 and 5.4).
+//!
+//! Of `U` others, M_i have the value of attribute i, and every way to put attributes together is as likely. How many have
+//! the first value is known; of `y` who have the first i - 1 values, x have the next one too with the probability of
+//! drawing x marked of M_i among U in y draws. So the likelihoods of all x follow from those of all y by a product with a
+//! narrow band, attribute by attribute.
+//!
+//! | here | paper |
+//! |---|---|
+//! | [`Likelihoods`] | l^n_x for all x |
+//! | `others` | U, N |
+//! | `marked` | M, f_n(t*[n]) |
+//! | y | n of hyp(x; n, M, N) |
+//! | [`Cut::sigmas`] | SD: hyp' is nothing so many standard deviations from the mean |
+//! | [`Cut::bucket`] | DC: hyp'' is the lesser end of a bucket of so many numbers |
+//!
+//! Misprints: the sum over y begins at 0, not at 1; the mean of the approximation is y M / U; hyp' is the density within the
+//! cut, and everywhere where the case is not standard, else 0 (the paper has it the other way round); hyp'' inside a bucket is
+//! that of the bucket's beginning.
+//!
+//! Densities at the mode come from a table of logarithms of factorials, those beside it by their ratios, which keep the
+//! precision of a float. Without a cut the numbers of a row are divided by their sum, so that it does not matter how precise
+//! the logarithms were. A cut or a bucket only ever takes something away, and so does dropping what is 10^-22 of the largest:
+//! the sum of all [`Likelihoods`] says how much is missing at most.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The logarithms of factorials: a table for small numbers, Stirling's series behind it.
+#[derive(Debug)]
+struct LogFactorials(Vec<f64>);
+
+impl LogFactorials {
+    /// Beyond so many the series is as precise as the table.
+    const MOST: u64 = 1 << 20;
+
+    fn new(most: u64) -> LogFactorials {
+        let (mut sum, mut rest) = (0.0f64, 0.0f64);
+        let entries = (0..=most.min(Self::MOST)).map(|number| {
+            if number > 1 {
+                // What a sum loses in rounding is carried along (Kahan).
+                let term = (number as f64).ln() - rest;
+                let next = sum + term;
+                rest = (next - sum) - term;
+                sum = next;
+            }
+            sum
+        });
+        LogFactorials(entries.collect())
+    }
+
+    fn of(&self, number: u64) -> f64 {
+        match self.0.get(number as usize) {
+            Some(known) => *known,
+            None => {
+                let n = number as f64;
+                n * n.ln() - n + 0.5 * (std::f64::consts::TAU * n).ln() + 1.0 / (12.0 * n)
+            }
+        }
+    }
+
+    /// The logarithm of the ways to choose some of many.
+    fn choose(&self, many: u64, some: u64) -> f64 {
+        self.of(many) - self.of(some) - self.of(many - some)
+    }
+}
+
+/// What is left out of a row of densities.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cut {
+    /// Numbers further from the mean than so many standard deviations, where the case is standard.
+    pub sigmas: Option<f64>,
+    /// Numbers come in buckets of so many; 1 for none.
+    pub bucket: u64,
+    /// Densities below this share of the largest.
+    pub negligible: f64,
+}
+
+impl Cut {
+    /// Nothing that a float could tell.
+    pub const EXACT: Cut = Cut { sigmas: None, bucket: 1, negligible: 1e-22 };
+    /// Nothing at all: whatever is above zero in a float.
+    pub const NOTHING: Cut = Cut { sigmas: None, bucket: 1, negligible: 0.0 };
+}
+
+/// How likely each number is; those outside are not, or were left out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Likelihoods {
+    from: u64,
+    values: Vec<f64>,
+}
+
+impl Likelihoods {
+    /// A number that is known.
+    pub fn certain(number: u64) -> Likelihoods {
+        Likelihoods { from: number, values: vec![1.0] }
+    }
+
+    /// How likely a number is.
+    pub fn of(&self, number: u64) -> f64 {
+        let at = number.checked_sub(self.from).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.values.get(at)).copied().unwrap_or(0.0)
+    }
+
+    /// How likely a number from `least` to `most` is.
+    pub fn within(&self, least: u64, most: u64) -> f64 {
+        if most < self.from || least > most {
+            return 0.0;
+        }
+        let end = self.values.len() as u64;
+        let first = least.saturating_sub(self.from).min(end) as usize;
+        let last = (most - self.from).saturating_add(1).min(end) as usize;
+        self.values[first..last.max(first)].iter().sum()
+    }
+
+    /// All of them: 1, less what was left out.
+    pub fn mass(&self) -> f64 {
+        self.values.iter().sum()
+    }
+
+    /// How many numbers are kept.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+}
+
+/// Draws from a population of others.
+#[derive(Debug)]
+pub struct Hypergeometric {
+    others: u64,
+    factorials: LogFactorials,
+    /// A density is nine logarithms, each right to its last digit; what is not divided by its sum loses as much.
+    toward_no: f64,
+    possible: AtomicU64,
+    computed: AtomicU64,
+}
+
+/// A row of densities: of the numbers from `from` on.
+#[derive(Default)]
+struct Row {
+    from: u64,
+    values: Vec<f64>,
+    below: Vec<f64>,
+}
+
+impl Hypergeometric {
+    /// For so many others.
+    pub fn new(others: u64) -> Hypergeometric {
+        let factorials = LogFactorials::new(others);
+        let toward_no = 1.0 - 1e-12 - 16.0 * f64::EPSILON * factorials.of(others);
+        let (possible, computed) = (AtomicU64::new(0), AtomicU64::new(0));
+        Hypergeometric { others, factorials, toward_no, possible, computed }
+    }
+
+    /// How many others there are.
+    pub fn others(&self) -> u64 {
+        self.others
+    }
+
+    /// The probability of `x` marked ones in `draws` of all others, `marked` of whom are so.
+    pub fn density(&self, x: u64, draws: u64, marked: u64) -> f64 {
+        let (least, most) = self.support(draws, marked);
+        if x < least || x > most {
+            return 0.0;
+        }
+        let ln = &self.factorials;
+        (ln.choose(draws, x) + ln.choose(self.others - draws, marked - x) - ln.choose(self.others, marked)).exp()
+    }
+
+    /// The least and the greatest number of marked ones.
+    fn support(&self, draws: u64, marked: u64) -> (u64, u64) {
+        ((draws + marked).saturating_sub(self.others), draws.min(marked))
+    }
+
+    /// The likelihoods after another attribute, whose value `marked` of the others have.
+    pub fn next(&self, before: &Likelihoods, marked: u64, cut: Cut) -> Likelihoods {
+        if marked == self.others || before.is_empty() {
+            return before.clone();
+        }
+        let last = before.from + before.values.len() as u64 - 1;
+        let (from, to) = self.reach(before.from, last, marked, cut);
+        let mut values = vec![0.0; (to - from + 1) as usize];
+        let largest = before.values.iter().copied().fold(0.0, f64::max);
+        let mut row = Row::default();
+        let (mut possible, mut computed) = (0, 0);
+        for (draws, weight) in (before.from..).zip(&before.values) {
+            if *weight <= largest * cut.negligible {
+                continue;
+            }
+            self.row(draws, marked, cut, (from, to), &mut row);
+            let support = self.support(draws, marked);
+            possible += support.1 - support.0 + 1;
+            computed += row.values.len() as u64;
+            let at = (row.from - from) as usize;
+            let into = &mut values[at..at + row.values.len()];
+            into.iter_mut().zip(&row.values).for_each(|(into, density)| *into += weight * density);
+        }
+        self.possible.fetch_add(possible, Ordering::Relaxed);
+        self.computed.fetch_add(computed, Ordering::Relaxed);
+        trimmed(from, values, cut.negligible)
+    }
+
+    /// How many numbers could have occurred in the rows so far, and how many of their densities were computed.
+    pub fn work(&self) -> (u64, u64) {
+        (self.possible.load(Ordering::Relaxed), self.computed.load(Ordering::Relaxed))
+    }
+
+    /// The numbers that rows from one number of draws to another can reach. Outside of them a density is below 10^-22, since
+    /// drawing without replacement strays no further than with it (Hoeffding: exp(-2 t² / draws)).
+    fn reach(&self, first: u64, last: u64, marked: u64, cut: Cut) -> (u64, u64) {
+        let (least, most) = (self.support(first, marked).0, self.support(last, marked).1);
+        if cut.negligible == 0.0 {
+            return (least, most);
+        }
+        let share = marked as f64 / self.others as f64;
+        let stray = (25.4 * last as f64).sqrt() + 1.0;
+        let low = (first as f64 * share - stray).max(0.0) as u64;
+        let high = (last as f64 * share + stray).ceil() as u64;
+        (least.max(low), most.min(high).max(least.max(low)))
+    }
+
+    /// The densities of one number of draws within the limits.
+    fn row(&self, draws: u64, marked: u64, cut: Cut, limits: (u64, u64), row: &mut Row) {
+        let (least, most) = self.support(draws, marked);
+        let (mut least, mut most) = (least.max(limits.0), most.min(limits.1));
+        let [y, m, n] = [draws, marked, self.others].map(|number| number as f64);
+        let share = m / n;
+        let (mean, sigma) = (y * share, (y * share * (1.0 - share) * (1.0 - y / n)).sqrt());
+        let is_standard = share < 0.99 && y / n < 0.99;
+        let sigmas = cut.sigmas.filter(|_| is_standard);
+        if let Some(sigmas) = sigmas {
+            least = least.max((mean - sigmas * sigma).ceil().max(0.0) as u64);
+            most = most.min((mean + sigmas * sigma).floor() as u64);
+        }
+        row.from = least.min(limits.1);
+        row.values.clear();
+        if least > most {
+            return;
+        }
+        // The paper discretizes where at least four buckets lie within two standard deviations.
+        if cut.bucket > 1 && is_standard && 4.0 * sigma >= 4.0 * cut.bucket as f64 {
+            return self.buckets(draws, marked, cut.bucket, (least, most), row);
+        }
+        let mode = (((draws + 1) as f64 * (marked + 1) as f64 / (self.others + 2) as f64) as u64).clamp(least, most);
+        let peak = self.density(mode, draws, marked) * if sigmas.is_some() { self.toward_no } else { 1.0 };
+        let negligible = peak * cut.negligible;
+        // Both ways from the mode, by the ratio of neighbours; ratios do not depend on each other, so they come first.
+        let shift = n - y - m;
+        let up = |x: u64| {
+            let x = x as f64;
+            (y - x) * (m - x) / ((x + 1.0) * (shift + x + 1.0))
+        };
+        row.below.clear();
+        let within = |from: u64, to: u64| to.min(from + reach(sigma, cut.negligible));
+        let down = mode - least;
+        let down = within(0, down);
+        row.below.extend((mode - down..mode).rev().map(|x| 1.0 / up(x)));
+        let kept = multiplied(&mut row.below, peak, negligible);
+        row.below.truncate(kept);
+        row.from = mode - row.below.len() as u64;
+        row.values.extend(row.below.iter().rev());
+        row.values.push(peak);
+        let start = row.values.len();
+        row.values.extend((mode..within(mode, most)).map(up));
+        let kept = multiplied(&mut row.values[start..], peak, negligible);
+        row.values.truncate(start + kept);
+        if sigmas.is_none() {
+            let sum: f64 = row.values.iter().sum();
+            row.values.iter_mut().for_each(|density| *density /= sum);
+        }
+    }
+
+    /// The same in buckets: inside one the density is at least that of the lesser end, since it rises to the mode and falls
+    /// behind it. Only whole buckets count.
+    fn buckets(&self, draws: u64, marked: u64, bucket: u64, (least, most): (u64, u64), row: &mut Row) {
+        let first = least.next_multiple_of(bucket);
+        row.from = first.min(most);
+        let mut start = first;
+        let mut density = if start <= most { self.density(start, draws, marked) } else { 0.0 };
+        while start + bucket <= most {
+            let end = self.density(start + bucket, draws, marked);
+            row.values.extend(std::iter::repeat_n(density.min(end) * self.toward_no, bucket as usize));
+            (start, density) = (start + bucket, end);
+        }
+    }
+}
+
+/// How far from the mode densities can be above a share of the largest, generously. A hypergeometric number is a sum of
+/// independent ones, so Bernstein's inequality holds with its variance: exp(-t² / (2 sigma² + 2 t / 3)).
+fn reach(sigma: f64, negligible: f64) -> u64 {
+    match negligible > 0.0 {
+        true => (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64,
+        false => u64::MAX / 4,
+    }
+}
+
+/// Turns ratios of neighbours into densities beside one; returns how many are above what is negligible.
+fn multiplied(ratios: &mut [f64], first: f64, negligible: f64) -> usize {
+    let mut density = first;
+    for (at, ratio) in ratios.iter_mut().enumerate() {
+        density *= *ratio;
+        if density <= negligible {
+            return at;
+        }
+        *ratio = density;
+    }
+    ratios.len()
+}
+
+/// Likelihoods without what is negligible at both ends.
+fn trimmed(from: u64, mut values: Vec<f64>, negligible: f64) -> Likelihoods {
+    let least = values.iter().copied().fold(0.0, f64::max) * negligible;
+    let end = values.iter().rposition(|value| *value > least).map_or(0, |at| at + 1);
+    values.truncate(end);
+    let start = values.iter().position(|value| *value > least).unwrap_or(0);
+    values.drain(..start);
+    Likelihoods { from: from + start as u64, values }
+}
+
+/// Mean and variance of how many share all values: of `others`, so many have each of them.
+pub fn moments(others: u64, marked: &[u64]) -> (f64, f64) {
+    let whole = others as f64;
+    let Some((first, rest)) = marked.split_first() else { return (whole, 0.0) };
+    let (mut mean, mut variance) = (*first as f64, 0.0);
+    for marked in rest {
+        let share = *marked as f64 / whole;
+        // Of y draws the variance is y (U - y) share (1 - share) / (U - 1); its mean, and the variance of the mean.
+        let spread = (whole * mean - (variance + mean * mean)) / (whole - 1.0).max(1.0);
+        variance = (spread * share * (1.0 - share)).max(0.0) + share * share * variance;
+        mean *= share;
+    }
+    (mean, variance)
+}
+
+/// Whether the probability of a number from `least` to `most` is at least `above` / `below`, decided by integers; `None`
+/// where 128 bits do not hold them.
+///
+/// With the ways to mark M of U instead of those to draw y, every step has one denominator: hyp(x; y, M, U) = C(y, x)
+/// C(U - y, M - x) / C(U, M).
+pub fn reaches(others: u64, marked: &[u64], within: (u64, u64), (above, below): (u64, u64)) -> Option<bool> {
+    if others > 64 {
+        return None;
+    }
+    let (first, rest) = marked.split_first()?;
+    let mut ways = vec![0u128; others as usize + 1];
+    ways[*first as usize] = 1;
+    let mut all = 1u128;
+    for marked in rest {
+        let mut next = vec![0u128; ways.len()];
+        for (y, ways) in (0..).zip(&ways).filter(|(_, ways)| **ways > 0) {
+            for x in (y + marked).saturating_sub(others)..=y.min(*marked) {
+                let here = choose(y, x)?.checked_mul(choose(others - y, marked - x)?)?.checked_mul(*ways)?;
+                next[x as usize] = next[x as usize].checked_add(here)?;
+            }
+        }
+        all = all.checked_mul(choose(others, *marked)?)?;
+        ways = next;
+    }
+    let (least, most) = (within.0.min(others + 1) as usize, within.1.min(others) as usize);
+    let good = if least > most { 0 } else { ways[least..=most].iter().sum::<u128>() };
+    Some(good.checked_mul(below.into())? >= all.checked_mul(above.into())?)
+}
+
+fn choose(many: u64, some: u64) -> Option<u128> {
+    (0..some.min(many - some))
+        .try_fold(1u128, |ways, at| Some(ways.checked_mul((many - at).into())? / u128::from(at + 1)))
+}

@@ -1,0 +1,162 @@
+//! From acceptable misuse to delta-presence (Nergiz and Clifton 2008, section 6).
+//!
+//! Everybody believes that a person has the condition with the prior probability b. Of a population of P people T are in the
+//! table, and all of them have it. Whoever knows that a person is in the table with probability p believes
+//!
+//! ```text
+//! b' = p + (1 - p) (b P - T) / (P - T) = p P (1 - b) / (P - T) + (b P - T) / (P - T)
+//! ```
+//!
+//! Belief may be worth as much as the acceptable misuse m of the cost d of a disclosure: a = m / d. From b' - b <= a and
+//! b - b' <= a' follow
+//!
+//! ```text
+//! p <= delta-max = ( a  P + (1 - a  - b) T) / ((1 - b) P)
+//! p >= delta-min = (-a' P + (1 + a' - b) T) / ((1 - b) P)
+//! ```
+//!
+//! With a confidence c there is a rest of 1 - c in which a person may be exposed altogether: belief grows to 1 at most, which
+//! costs (1 - b) d. The expected liability is (1 - c)(1 - b) d for each person of the table. The paper sets it apart from
+//! the misuse as well; its printed term, (1 / c) / d, has no unit.
+
+/// What is known and what is acceptable. Costs are in any one unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stakes {
+    /// b: how likely anybody has the condition.
+    pub prior: f64,
+    /// P.
+    pub population: f64,
+    /// T.
+    pub table: f64,
+    /// d: what a disclosure costs.
+    pub cost: f64,
+    /// m: the misuse that is acceptable when somebody is believed to have it more likely than before.
+    pub misuse: f64,
+    /// The same when somebody is believed to have it less likely; any where absent.
+    pub misuse_below: Option<f64>,
+    /// c: how sure one will be of the range.
+    pub confidence: f64,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Advice {
+    /// The least presence.
+    pub min: f64,
+    /// The greatest one.
+    pub max: f64,
+    /// The expected liability for each person of the table.
+    pub liability: f64,
+}
+
+/// Why there is no advice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unadvisable {
+    /// The prior is not between 0 and 1.
+    Prior,
+    /// The table is not a part of the population.
+    Table,
+    /// More people are in the table than the prior says there are with the condition.
+    MoreThanPrior,
+    /// A cost is not a number above 0, or misuse is not one from 0.
+    Cost,
+    /// The confidence is not from 0 to 1.
+    Confidence,
+}
+
+impl Stakes {
+    /// The presence that is acceptable. Ends are rounded inwards to six digits.
+    pub fn advice(&self) -> Result<Advice, Unadvisable> {
+        let Stakes { prior: b, population: p, table: t, cost: d, misuse, misuse_below, confidence } = *self;
+        let is_number = |number: f64| number.is_finite() && number >= 0.0;
+        if !(b > 0.0 && b < 1.0) {
+            return Err(Unadvisable::Prior);
+        }
+        if !(is_number(p) && t > 0.0 && t < p) {
+            return Err(Unadvisable::Table);
+        }
+        if t > b * p {
+            return Err(Unadvisable::MoreThanPrior);
+        }
+        if !(is_number(d) && d > 0.0 && is_number(misuse) && misuse_below.is_none_or(is_number)) {
+            return Err(Unadvisable::Cost);
+        }
+        if !(0.0..=1.0).contains(&confidence) {
+            return Err(Unadvisable::Confidence);
+        }
+        let a = misuse / d;
+        let max = (a * p + (1.0 - a - b) * t) / ((1.0 - b) * p);
+        let min = misuse_below.map_or(0.0, |below| {
+            let a = below / d;
+            (-a * p + (1.0 + a - b) * t) / ((1.0 - b) * p)
+        });
+        const DIGITS: f64 = 1e6;
+        // A hair first, so that what is whole in decimals stays it.
+        let max = ((max * DIGITS + 1e-6).floor() / DIGITS).clamp(0.0, 1.0);
+        let min = ((min * DIGITS - 1e-6).ceil() / DIGITS).clamp(0.0, 1.0) + 0.0;
+        Ok(Advice { min, max, liability: (1.0 - confidence) * (1.0 - b) * d })
+    }
+
+    /// What is believed of a person who is in the table with this probability.
+    pub fn belief(&self, presence: f64) -> f64 {
+        let rest = (self.prior * self.population - self.table) / (self.population - self.table);
+        presence + (1.0 - presence) * rest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Diabetes: 7 % have it, 4 % of the population are in the table, it costs $10,000, and $100 and $200 are noise.
+    const DIABETES: Stakes = Stakes {
+        prior: 0.07,
+        population: 45_222.0,
+        table: 0.04 * 45_222.0,
+        cost: 10_000.0,
+        misuse: 100.0,
+        misuse_below: Some(200.0),
+        confidence: 0.98,
+    };
+
+    #[test]
+    fn nergiz_2008_section_6_diabetes() {
+        let advice = DIABETES.advice().unwrap();
+        // (0.01 + 0.92 x 0.04) / 0.93 and (-0.02 + 0.95 x 0.04) / 0.93: "about 0.05" and "about 0.02".
+        assert_eq!((advice.min, advice.max), (0.019355, 0.050322));
+        assert!((advice.liability - 186.0).abs() < 1e-9);
+        // Nobody in the table: belief falls to 0.03125 ("b_o = 0.032").
+        assert!((DIABETES.belief(0.0) - 0.03125).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let refused = |stakes: Stakes| stakes.advice().unwrap_err();
+        assert_eq!(refused(Stakes { prior: 0.0, ..DIABETES }), Unadvisable::Prior);
+        assert_eq!(refused(Stakes { table: 50_000.0, ..DIABETES }), Unadvisable::Table);
+        assert_eq!(refused(Stakes { prior: 0.03, ..DIABETES }), Unadvisable::MoreThanPrior);
+        assert_eq!(refused(Stakes { cost: f64::NAN, ..DIABETES }), Unadvisable::Cost);
+        assert_eq!(refused(Stakes { confidence: 1.5, ..DIABETES }), Unadvisable::Confidence);
+    }
+
+    proptest! {
+        /// Whoever keeps the advice keeps the misuse: belief itself is the judge.
+        #[test]
+        fn belief_stays_within_what_is_acceptable(
+            prior in 0.01..0.9f64, share in 0.001..0.99f64, misuse in 0.0..3000.0f64, below in 0.0..3000.0f64,
+        ) {
+            let population = 10_000.0;
+            let stakes = Stakes {
+                prior, population, table: share * prior * population, cost: 10_000.0, misuse, misuse_below: Some(below),
+                confidence: 0.9,
+            };
+            let advice = stakes.advice().unwrap();
+            prop_assert!(stakes.belief(advice.max) - prior <= misuse / 10_000.0 + 1e-9);
+            prop_assert!(prior - stakes.belief(advice.min) <= below / 10_000.0 + 1e-9);
+            // And hardly anything is given away.
+            let more = (advice.max + 3e-6).min(1.0);
+            prop_assert!(advice.max == 1.0 || stakes.belief(more) - prior >= misuse / 10_000.0 - 1e-9);
+        }
+    }
+}

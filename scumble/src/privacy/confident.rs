@@ -1,0 +1,605 @@
+//! c-confident delta-presence: the range of delta-presence is kept with a confidence, when only attribute distributions are
+//! known (Nergiz and Clifton 2008, sections 4, 5 and 7).
+//!
+//! Whoever attacks may know the whole population; whoever publishes knows how many of the others have each value. So the
+//! world is a random one, and each person of the table must be present within [min, max] in a share of worlds that is at
+//! least the confidence. For a class of n1 rows that means: the number of others who match it is from c_low to c_high.
+//!
+//! | here | paper |
+//! |---|---|
+//! | [`Tuple`] | t* with n1 and f_i(t*[i]) for all attributes |
+//! | [`ConfidentPresence::bounds`] | c_low = ceil(n1 / max - n1), c_high = floor(n1 / min - n1) |
+//! | [`Shortcuts::practical`] | PA: what fails is taken to fail wherever it is finer |
+//! | [`Shortcuts::sigmas`] | SD |
+//! | [`Shortcuts::dominant`] | DM: only tuples that no other dominates are judged |
+//! | [`Shortcuts::bucket`] | DC |
+//!
+//! What is added: the mean and the variance of the number of matches are known in closed form, and by the inequalities of
+//! Cantelli and Chernoff they decide most tuples for certain ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is
+//! computed without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once, and those that agree on
+//! their rarest values share likelihoods ([`Shortcuts::shared`]): the order of attributes does not matter, so they are
+//! taken from the rarest value on, which keeps bands narrow.
+//!
+//! Every number rounds toward refusal; a confidence that equals what is asked is decided by integers where 128 bits hold them.
+
+use super::Statement;
+use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, reaches};
+use crate::ratio::Ratio;
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Switches a shortcut off.
+pub type SwitchOff = fn(&mut Shortcuts);
+
+/// Ways to judge faster. None of them makes a claim larger than the truth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shortcuts {
+    /// PA.
+    pub practical: bool,
+    /// SD: densities further from the mean than so many standard deviations are left out.
+    pub sigmas: Option<f64>,
+    /// DM.
+    pub dominant: bool,
+    /// DC: numbers in buckets of so many; 1 for none.
+    pub bucket: u64,
+    /// Mean and variance first.
+    pub moments: bool,
+    /// What a cut leaves open is computed without.
+    pub refined: bool,
+    /// Equal tuples are judged once.
+    pub shared: bool,
+}
+
+impl Default for Shortcuts {
+    fn default() -> Self {
+        Shortcuts {
+            practical: true,
+            sigmas: Some(2.0),
+            dominant: true,
+            bucket: 4,
+            moments: true,
+            refined: true,
+            shared: true,
+        }
+    }
+}
+
+impl Shortcuts {
+    /// None of them.
+    pub const NONE: Shortcuts = Shortcuts {
+        practical: false,
+        sigmas: None,
+        dominant: false,
+        bucket: 1,
+        moments: false,
+        refined: false,
+        shared: false,
+    };
+
+    /// The names by which they are switched off, each with what that does.
+    pub const NAMES: [(&'static str, SwitchOff); 7] = [
+        ("pa", |shortcuts| shortcuts.practical = false),
+        ("sd", |shortcuts| shortcuts.sigmas = None),
+        ("dm", |shortcuts| shortcuts.dominant = false),
+        ("dc", |shortcuts| shortcuts.bucket = 1),
+        ("moments", |shortcuts| shortcuts.moments = false),
+        ("refinement", |shortcuts| shortcuts.refined = false),
+        ("sharing", |shortcuts| shortcuts.shared = false),
+    ];
+
+    /// Whether a tuple that holds may be refused.
+    pub fn may_refuse(&self) -> bool {
+        !self.refined && (self.sigmas.is_some() || self.bucket > 1)
+    }
+
+    /// What is left out of densities.
+    fn cut(&self) -> Cut {
+        let negligible = if *self == Shortcuts::NONE { 0.0 } else { Cut::EXACT.negligible };
+        Cut { sigmas: self.sigmas, bucket: self.bucket, negligible }
+    }
+}
+
+/// What is known of a class: how many rows it has, and how many of the others have its value in each attribute.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Tuple {
+    rows: u64,
+    /// Ascending: the order of attributes does not matter.
+    marked: Vec<u64>,
+    /// The same where no more than that is known: at least `marked`, at most these. Empty where they are equal.
+    more: Vec<u64>,
+    /// Which of the confidences it needs.
+    needed: u32,
+}
+
+/// The presence that is asked for, and how often each value occurs among the others.
+#[derive(Debug)]
+pub struct ConfidentPresence {
+    min: Ratio,
+    max: Ratio,
+    /// What is asked of whoever needs nothing else.
+    asked: Ratio,
+    /// Confidences that classes may need, ascending.
+    confidences: Vec<Ratio>,
+    /// The counted column that holds the number of the confidence that each row needs; all need the first where absent.
+    needed_by: Option<usize>,
+    /// `sums[column][code]`: others with a smaller code.
+    sums: Vec<Vec<u64>>,
+    /// The same for the people whom the marginals count, where the table's rows are among them.
+    listed: Option<Vec<Vec<u64>>>,
+    /// `occurring[column][code]`: smaller codes that the marginals count at all.
+    occurring: Vec<Vec<u64>>,
+    draws: Hypergeometric,
+    cover_all: bool,
+    shortcuts: Shortcuts,
+    memory: Mutex<Memory>,
+    seen: AtomicU64,
+    judged: AtomicU64,
+}
+
+/// How much work was there, and how much of it was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Tuples of all releases that were judged.
+    pub tuples: u64,
+    /// Those that no other dominated.
+    pub dominant: u64,
+    /// Numbers that could occur in all rows of densities.
+    pub possible: u64,
+    /// Those that were computed.
+    pub computed: u64,
+}
+
+/// What was computed before.
+#[derive(Debug, Default)]
+struct Memory {
+    verdicts: FxHashMap<Tuple, bool>,
+    /// By a cut's number and the counts of the rarest values.
+    likelihoods: FxHashMap<(u8, Vec<u64>), Arc<Likelihoods>>,
+    numbers: usize,
+}
+
+/// Numbers that are kept in likelihoods: 64 megabytes.
+const KEPT: usize = 1 << 23;
+
+/// A cut at so many standard deviations leaves out less than a ten-thousandth.
+const NEARLY_ALL: f64 = 4.0;
+
+/// Rows that are divided by their sums are right to a few of these.
+const MARGIN: f64 = 1e-11;
+
+/// A number that the probability of at least (or, below the mean, at most) so many matches is not above. Whether one person
+/// matches makes it only less likely of others (negative association), so matches stray no further than independent ones of
+/// the same mean would: exp(-U KL(x/U || mean/U)).
+fn chernoff(others: f64, mean: f64, number: f64) -> f64 {
+    if number > others {
+        return 0.0;
+    }
+    let part = |number: f64, mean: f64| if number > 0.0 { number * ((mean - number) / number).ln_1p() } else { 0.0 };
+    (part(number, mean) + part(others - number, others - mean)).exp().min(1.0)
+}
+
+/// The sum of all numbers before each, and of all.
+fn sums(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut sums = vec![0];
+    for number in numbers {
+        sums.push(sums[sums.len() - 1] + number);
+    }
+    sums
+}
+
+impl ConfidentPresence {
+    /// What must hold; `listed[column][code]` is how many people the marginals count with each code, the same number in every
+    /// column. `own` is how many of them are rows of the table, where those are counted too.
+    pub fn new(
+        (min, max): (Ratio, Ratio),
+        confidence: Ratio,
+        listed: &[Vec<u64>],
+        own: Option<&[Vec<u64>]>,
+        cover_all: bool,
+    ) -> ConfidentPresence {
+        let all: Vec<Vec<u64>> = listed.iter().map(|counts| sums(counts.iter().copied())).collect();
+        let others = match own {
+            None => all.clone(),
+            Some(own) => {
+                let others = |(listed, own): (&Vec<u64>, &Vec<u64>)| {
+                    sums(listed.iter().zip(own).map(|(listed, own)| listed.saturating_sub(*own)))
+                };
+                listed.iter().zip(own).map(others).collect()
+            }
+        };
+        ConfidentPresence {
+            min,
+            max,
+            asked: confidence,
+            confidences: vec![confidence],
+            needed_by: None,
+            draws: Hypergeometric::new(others.first().and_then(|sums| sums.last()).copied().unwrap_or(0)),
+            sums: others,
+            listed: own.map(|_| all),
+            occurring: listed.iter().map(|counts| sums(counts.iter().map(|count| u64::from(*count > 0)))).collect(),
+            cover_all,
+            shortcuts: Shortcuts::default(),
+            memory: Mutex::default(),
+            seen: AtomicU64::new(0),
+            judged: AtomicU64::new(0),
+        }
+    }
+
+    /// The same among so many others, where the marginals count more people than those.
+    pub fn among(self, others: u64) -> ConfidentPresence {
+        ConfidentPresence { draws: Hypergeometric::new(others), ..self }
+    }
+
+    /// The same with a confidence for each row: a counted column holds the number of each in an ascending list.
+    pub fn with_confidences(self, column: usize, confidences: Vec<Ratio>) -> ConfidentPresence {
+        ConfidentPresence { confidences, needed_by: Some(column), ..self }
+    }
+
+    /// The same, judged with other shortcuts.
+    pub fn with_shortcuts(self, shortcuts: Shortcuts) -> ConfidentPresence {
+        ConfidentPresence { shortcuts, memory: Mutex::default(), ..self }
+    }
+
+    /// How it is judged.
+    pub fn shortcuts(&self) -> Shortcuts {
+        self.shortcuts
+    }
+
+    /// Whether every tuple that the marginals allow must be covered.
+    pub fn covers_all(&self) -> bool {
+        self.cover_all
+    }
+
+    /// The counted column with the confidence of each row.
+    pub fn needed_by(&self) -> Option<usize> {
+        self.needed_by
+    }
+
+    /// How many of the others have one of these codes.
+    pub fn marked(&self, column: usize, codes: Range<u32>) -> u64 {
+        self.sums[column][codes.end as usize] - self.sums[column][codes.start as usize]
+    }
+
+    /// How many people with one of these codes the marginals count, where the table's rows are among them.
+    pub fn listed(&self, column: usize, codes: Range<u32>) -> Option<u64> {
+        let sums = &self.listed.as_ref()?[column];
+        Some(sums[codes.end as usize] - sums[codes.start as usize])
+    }
+
+    /// A class of so many rows, given what is marked of each attribute and which confidence is needed.
+    pub fn tuple(&self, rows: u64, mut marked: Vec<u64>, needed: u32) -> Tuple {
+        marked.sort_unstable();
+        Tuple { rows, marked, more: Vec::new(), needed }
+    }
+
+    /// The same where others who have the value of an attribute are known to be from one number to another. Its confidence is
+    /// the least that they can make: more others never make fewer matches likely (theorem 3).
+    pub fn tuple_between(&self, rows: u64, marked: &[(u64, u64)], needed: u32) -> Tuple {
+        let others = self.draws.others();
+        let mut least: Vec<u64> = marked.iter().map(|(least, _)| (*least).min(others)).collect();
+        let mut most: Vec<u64> = marked.iter().map(|(_, most)| (*most).min(others)).collect();
+        least.sort_unstable();
+        most.sort_unstable();
+        match (self.min == Ratio::ZERO, self.max == Ratio::ONE) {
+            // One end asks for one number alone.
+            (true, _) => Tuple { rows, marked: least, more: Vec::new(), needed },
+            (_, true) => Tuple { rows, marked: most, more: Vec::new(), needed },
+            _ if least == most => Tuple { rows, marked: least, more: Vec::new(), needed },
+            _ => Tuple { rows, marked: least, more: most, needed },
+        }
+    }
+
+    /// How many of the others may match a class of so many rows: from c_low to c_high.
+    pub fn bounds(&self, rows: u64) -> (u64, u64) {
+        let parts = |ratio: Ratio| {
+            let above = u128::from(rows) * u128::from(ratio.denominator() - ratio.numerator());
+            (above, u128::from(ratio.numerator()))
+        };
+        let (above, below) = parts(self.max);
+        let least = u64::try_from(above.div_ceil(below)).unwrap_or(u64::MAX);
+        let most = match self.min.numerator() {
+            0 => u64::MAX,
+            _ => {
+                let (above, below) = parts(self.min);
+                u64::try_from(above / below).unwrap_or(u64::MAX)
+            }
+        };
+        (least, most)
+    }
+
+    /// Whether all classes of a release have the confidence that they need.
+    pub fn hold(&self, tuples: &[Tuple]) -> bool {
+        if !self.shortcuts.moments {
+            return self.dominant(tuples.iter().collect()).into_iter().all(|tuple| self.holds(tuple));
+        }
+        let mut open = Vec::new();
+        for tuple in tuples {
+            match self.by_moments(tuple) {
+                Some(true) => {}
+                Some(false) => return false,
+                None => open.push(tuple),
+            }
+        }
+        self.dominant(open).into_iter().all(|tuple| self.holds(tuple))
+    }
+
+    /// What mean and variance say for certain.
+    fn by_moments(&self, tuple: &Tuple) -> Option<bool> {
+        let (at_most, at_least) = self.at_most_and_at_least(tuple);
+        let needed = self.confidences[tuple.needed as usize].to_f64();
+        match () {
+            _ if at_least >= needed + MARGIN => Some(true),
+            _ if at_most < needed - MARGIN => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A number that the confidence is not above, and one that it is not below.
+    fn at_most_and_at_least(&self, tuple: &Tuple) -> (f64, f64) {
+        let (least, most) = self.bounds(tuple.rows);
+        let others = self.draws.others();
+        let few = moments(others, &tuple.marked);
+        let many = if tuple.more.is_empty() { few } else { moments(others, &tuple.more) };
+        // A hair nearer and wider, since both are rounded.
+        let beyond = |(mean, variance): (f64, f64), number: f64, distance: f64| {
+            let (distance, variance) =
+                (distance - mean * 1e-12, variance * (1.0 + 1e-9) + 1e-9 + 1e-15 * others as f64);
+            if distance <= 0.0 {
+                return 1.0;
+            }
+            let cantelli = variance / (variance + distance * distance);
+            cantelli.min(chernoff(others as f64, mean, number) * (1.0 + 1e-5))
+        };
+        let below = |moments: (f64, f64), number: f64| beyond(moments, number, moments.0 - number);
+        let above = |moments: (f64, f64), number: f64| beyond(moments, number, number - moments.0);
+        let too_few = if least == 0 { 0.0 } else { below(few, (least - 1) as f64) };
+        let too_many = if most == u64::MAX { 0.0 } else { above(many, most as f64 + 1.0) };
+        let enough = above(few, least as f64);
+        let not_more = if most == u64::MAX { 1.0 } else { below(many, most as f64) };
+        (enough.min(not_more), 1.0 - too_few - too_many)
+    }
+
+    /// The tuples that no other dominates, where one end of the range asks nothing (definition 12); else all of them.
+    fn dominant<'a>(&self, mut tuples: Vec<&'a Tuple>) -> Vec<&'a Tuple> {
+        let (only_max, only_min) = (self.min == Ratio::ZERO, self.max == Ratio::ONE);
+        self.seen.fetch_add(tuples.len() as u64, Ordering::Relaxed);
+        if !self.shortcuts.dominant || !(only_max || only_min) {
+            self.judged.fetch_add(tuples.len() as u64, Ordering::Relaxed);
+            return tuples;
+        }
+        // What is harder to keep: more rows and fewer others for the greatest share, the other way round for the least.
+        let harder = |one: &Tuple, other: &Tuple| {
+            let pairs = || one.marked.iter().zip(&other.marked);
+            // With one end a tuple has one list of counts.
+            one.needed >= other.needed
+                && match only_max {
+                    true => one.rows >= other.rows && pairs().all(|(one, other)| one <= other),
+                    false => one.rows <= other.rows && pairs().all(|(one, other)| one >= other),
+                }
+        };
+        // A tuple that dominates another comes before it.
+        let marked = |tuple: &Tuple| tuple.marked.iter().sum::<u64>();
+        tuples.sort_unstable_by(|a, b| {
+            let order = b.rows.cmp(&a.rows).then_with(|| marked(a).cmp(&marked(b)));
+            let order = if only_max { order } else { order.reverse() };
+            order.then_with(|| b.needed.cmp(&a.needed)).then_with(|| a.marked.cmp(&b.marked))
+        });
+        let mut kept: Vec<&Tuple> = Vec::new();
+        for tuple in tuples {
+            if !kept.iter().any(|known| harder(known, tuple)) {
+                kept.push(tuple);
+            }
+        }
+        self.judged.fetch_add(kept.len() as u64, Ordering::Relaxed);
+        kept
+    }
+
+    /// How much was done so far.
+    pub fn work(&self) -> Work {
+        let (possible, computed) = self.draws.work();
+        let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Work { tuples: of(&self.seen), dominant: of(&self.judged), possible, computed }
+    }
+
+    /// Whether a class has the confidence that it needs.
+    pub fn holds(&self, tuple: &Tuple) -> bool {
+        let known = || self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.get(tuple).copied();
+        if let Some(known) = self.shortcuts.shared.then(known).flatten() {
+            return known;
+        }
+        let verdict = self.judge(tuple);
+        if self.shortcuts.shared {
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.insert(tuple.clone(), verdict);
+        }
+        verdict
+    }
+
+    fn judge(&self, tuple: &Tuple) -> bool {
+        let needed = self.confidences[tuple.needed as usize];
+        for cut in self.cuts(tuple, needed.to_f64()) {
+            let (lowered, mass) = self.likelihood(tuple, cut);
+            if lowered >= needed.to_f64() + MARGIN {
+                return true;
+            }
+            // What was left out could not make up for it.
+            if !self.shortcuts.refined || lowered + (1.0 - mass) < needed.to_f64() - MARGIN {
+                return false;
+            }
+        }
+        let exact = if self.shortcuts.cut() == Cut::NOTHING { Cut::NOTHING } else { Cut::EXACT };
+        let (confidence, _) = self.likelihood(tuple, exact);
+        match () {
+            _ if confidence >= needed.to_f64() + MARGIN => true,
+            _ if confidence < needed.to_f64() - MARGIN => false,
+            _ => self.is_exactly(tuple, needed),
+        }
+    }
+
+    /// What is left out in turn, until that decides: as asked, then next to nothing.
+    fn cuts(&self, tuple: &Tuple, needed: f64) -> impl Iterator<Item = Cut> {
+        let cut = self.shortcuts.cut();
+        let lowers = cut.sigmas.is_some() || cut.bucket > 1;
+        // Two standard deviations keep 95.5 % at every step, so many steps cannot reach much.
+        let steps = tuple.marked.iter().filter(|marked| **marked < self.draws.others()).count() as i32 - 1;
+        let kept = cut.sigmas.map_or(1.0, |sigmas| 1.0 - 2.0 * normal_tail(sigmas));
+        let first = lowers && !(self.shortcuts.refined && kept.powi(steps.max(0)) < needed);
+        let second = cut.sigmas.is_some() && self.shortcuts.refined;
+        let second = second.then_some(Cut { sigmas: Some(NEARLY_ALL), bucket: 1, ..cut });
+        first.then_some(cut).into_iter().chain(second.filter(|second| !first || *second != cut))
+    }
+
+    /// On the boundary integers decide; where they do not fit, against the tuple.
+    fn is_exactly(&self, tuple: &Tuple, needed: Ratio) -> bool {
+        if !tuple.more.is_empty() {
+            return false;
+        }
+        let within = self.bounds(tuple.rows);
+        let needed = (needed.numerator(), needed.denominator());
+        reaches(self.draws.others(), &tuple.marked, within, needed).unwrap_or(false)
+    }
+
+    /// How likely it is that a class's matching others are within their bounds, and how likely everything is that was not
+    /// left out.
+    fn likelihood(&self, tuple: &Tuple, cut: Cut) -> (f64, f64) {
+        let (least, most) = self.bounds(tuple.rows);
+        let few = self.likelihoods(&tuple.marked, cut);
+        if tuple.more.is_empty() {
+            return (few.within(least, most), few.mass());
+        }
+        let many = self.likelihoods(&tuple.more, cut);
+        (few.within(least, u64::MAX) + many.within(0, most) - 1.0, few.mass() + many.mass() - 1.0)
+    }
+
+    /// How likely each number of matching others is.
+    fn likelihoods(&self, marked: &[u64], cut: Cut) -> Arc<Likelihoods> {
+        let Some((last, before)) = marked.split_last() else {
+            return Arc::new(Likelihoods::certain(self.draws.others()));
+        };
+        if before.is_empty() {
+            return Arc::new(Likelihoods::certain(*last));
+        }
+        if !self.shortcuts.shared || *last == self.draws.others() {
+            return Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
+        }
+        let number = match cut {
+            Cut::EXACT => 0,
+            Cut { sigmas: Some(NEARLY_ALL), bucket: 1, .. } => 1,
+            _ => 2,
+        };
+        let key = (number, marked.to_vec());
+        if let Some(known) = self.memory.lock().unwrap_or_else(PoisonError::into_inner).likelihoods.get(&key) {
+            return known.clone();
+        }
+        let found = Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
+        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if memory.numbers > KEPT {
+            memory.likelihoods.clear();
+            memory.numbers = 0;
+        }
+        memory.numbers += found.len() + marked.len();
+        memory.likelihoods.insert(key, found.clone());
+        found
+    }
+
+    /// The confidence of a class, to the precision of a float.
+    pub fn confidence(&self, tuple: &Tuple) -> f64 {
+        self.likelihood(tuple, Cut::EXACT).0.clamp(0.0, 1.0) + 0.0
+    }
+
+    /// The smallest confidence of all classes, and how many have less than they need. Nothing is left out but what cannot be
+    /// the smallest.
+    pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
+        let at_least = |tuple: &Tuple| self.at_most_and_at_least(tuple).1;
+        let mut order: Vec<(f64, &Tuple)> = tuples.iter().map(|tuple| (at_least(tuple), tuple)).collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut smallest, mut failing) = (1.0f64, 0);
+        for (at_least, tuple) in order {
+            let needed = self.confidences[tuple.needed as usize];
+            if at_least > smallest + MARGIN && at_least > needed.to_f64() + MARGIN {
+                continue;
+            }
+            let confidence = self.confidence(tuple);
+            smallest = smallest.min(confidence);
+            let holds = confidence >= needed.to_f64() + MARGIN
+                || confidence >= needed.to_f64() - MARGIN && self.is_exactly(tuple, needed);
+            failing += u64::from(!holds);
+        }
+        (smallest, failing)
+    }
+
+    /// How many tuples that the marginals allow lie in a box: whoever has values that occur may exist.
+    pub fn volume(&self, side: impl Fn(usize) -> Range<u32>) -> u128 {
+        let lengths = self.occurring.iter().enumerate().map(|(column, values)| {
+            let codes = side(column);
+            u128::from(values[codes.end as usize] - values[codes.start as usize])
+        });
+        lengths.fold(1u128, |volume, length| volume.saturating_mul(length))
+    }
+
+    /// Whether boxes that do not overlap cover every tuple that the marginals allow. `codes(class, column)` are a box's sides.
+    pub fn is_covered(&self, classes: usize, codes: impl Fn(usize, usize) -> Range<u32>) -> bool {
+        let whole = self.volume(|column| 0..self.occurring[column].len() as u32 - 1);
+        let covered = (0..classes).map(|class| self.volume(|column| codes(class, column)));
+        whole < u128::MAX && covered.fold(0u128, u128::saturating_add) == whole
+    }
+
+    /// What is asked, as a report states it.
+    pub fn statement(&self) -> Statement {
+        Statement {
+            requirement: "delta-presence",
+            kind: Some("confident"),
+            column: None,
+            required: self.asked.to_f64(),
+            also: Some(("max", self.max.to_f64())),
+            larger_is_safer: true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(500))]
+
+        #[test]
+        fn what_moments_say_holds_for_the_confidence(
+            others in 2u64..3000,
+            counts in prop::collection::vec(any::<u16>(), 1..5),
+            rows in 1u64..60,
+            (min, max) in prop::sample::select(vec![("0", "0.1"), ("0.02", "1"), ("0.02", "0.3"), ("0", "0.6")]),
+        ) {
+            let [min, max] = [min, max].map(|text| text.parse::<Ratio>().unwrap());
+            let listed: Vec<Vec<u64>> = counts.iter().map(|_| vec![others]).collect();
+            let asked = ConfidentPresence::new((min, max), Ratio::ONE, &listed, None, false);
+            let marked = counts.iter().map(|count| u64::from(*count) % (others + 1)).collect();
+            let tuple = asked.tuple(rows, marked, 0);
+            let (at_most, at_least) = asked.at_most_and_at_least(&tuple);
+            let confidence = asked.confidence(&tuple);
+            prop_assert!(at_least <= confidence + 1e-12 && confidence <= at_most + 1e-12, "{at_least} {confidence} {at_most}");
+        }
+
+        /// Where less is known, no more is claimed.
+        #[test]
+        fn less_knowledge_never_raises_a_confidence(
+            others in 10u64..500,
+            counts in prop::collection::vec((any::<u16>(), 0u64..20, 0u64..20), 1..4),
+            rows in 1u64..20,
+            (min, max) in prop::sample::select(vec![("0", "0.2"), ("0.05", "1"), ("0.02", "0.3")]),
+        ) {
+            let [min, max] = [min, max].map(|text| text.parse::<Ratio>().unwrap());
+            let listed: Vec<Vec<u64>> = counts.iter().map(|_| vec![others]).collect();
+            let asked = ConfidentPresence::new((min, max), Ratio::ONE, &listed, None, false);
+            let exact: Vec<u64> = counts.iter().map(|(count, ..)| u64::from(*count) % (others + 1)).collect();
+            let between: Vec<(u64, u64)> = exact.iter().zip(&counts)
+                .map(|(exact, (_, less, more))| (exact.saturating_sub(*less), exact + more)).collect();
+            let known = asked.confidence(&asked.tuple(rows, exact, 0));
+            let guessed = asked.confidence(&asked.tuple_between(rows, &between, 0));
+            prop_assert!(guessed <= known + 1e-12, "{guessed} {known}");
+        }
+    }
+}

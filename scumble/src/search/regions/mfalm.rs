@@ -1,0 +1,326 @@
+//! MFALM: multidimensional partitioning under c-confident delta-presence, which Nergiz and Clifton (2008, section 9) leave open.
+//!
+//! Rows are parted as Mondrian parts them, and a part is allowable if its box has the confidence that its rows need. The
+//! guarantee is that of the full-domain search, box by box: the number of others who fall into a box follows the same
+//! recursion with the counts of its sides, because the model does not care which values are put together; confidence is
+//! defined for each tuple by itself (definition 9); and boxes do not overlap, so a person matches one of them at most.
+//! What is judged is the box that is written. That is the box of the partition tree, never only the range of the rows' values:
+//! fewer others fall into a smaller box, and what the rows' range leaves out would be known to be absent.
+//!
+//! The classes of the best full-domain recoding are where it begins, so it loses no more than that (in trees; the whole table
+//! where numbers without a hierarchy make other boxes that fail). From there on each region takes the allowable split that
+//! saves most detail, until none is left.
+//!
+//! Where marginals count the table's rows too, the others of a side are those that whoever has the release alone can be sure
+//! of ([`Overlaps`]): such a release can be verified from its file. Parting one region makes others' sides better known and
+//! never worse, so what was allowed stays allowed, and regions are tried until none can be parted.
+//!
+//! Of a column's thresholds the allowable one nearest to the median counts.
+
+use super::choose::{Splits, apart, child_ranges, splits, threshold};
+use super::mpalm::{extents, part};
+use super::{Choice, FrequencySet, Judge};
+use crate::error::{Error, Result};
+use crate::privacy::{ConfidentPresence, Overlaps, Tuple};
+use crate::recoding::{Mapping, Place, RegionNode, Regions, Style};
+use crate::search::lattice::incognito::Strategy;
+use crate::search::lattice::sfalm;
+use crate::search::{Found, Task, Warrant};
+use crate::table::Tallies;
+use crate::taxonomy::{Axis, Extent, Node};
+use crate::watch::Watch;
+use std::ops::Range;
+
+/// Partitions a task whose presence is judged in likely worlds.
+pub fn search(task: &Task) -> Result<Found> {
+    let confident = task.confident.as_ref().ok_or(Error::Defect)?;
+    super::mondrian::check_whole(task)?;
+    let growth = |levels: Vec<usize>| {
+        let mut growth = Growth {
+            task,
+            confident,
+            judge: Judge::exact(&task.requirements),
+            nodes: vec![RegionNode::Region],
+            overlaps: confident.listed(0, 0..0).map(|_| Overlaps::new(task.axes.len())),
+        };
+        let regions = growth.begin(&levels);
+        (growth, regions)
+    };
+    let best = sfalm::search(task, Strategy::default(), &Watch::default()).ok();
+    let begun = best.map(|best| growth(best.mapping.levels().to_vec()));
+    let begun = begun.filter(|(growth, regions)| growth.all_hold(regions));
+    let (mut growth, mut regions) = match begun {
+        Some(begun) => begun,
+        None => {
+            let (growth, whole) = growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect());
+            growth.check_whole(&whole)?;
+            (growth, whole)
+        }
+    };
+    loop {
+        let (mut done, mut parted) = (Vec::new(), false);
+        while let Some(region) = regions.pop() {
+            match growth.split(&region) {
+                None => done.push(region),
+                Some(parts) => {
+                    parted = true;
+                    regions.extend(parts);
+                }
+            }
+        }
+        // Where sides are not known better than before, nothing that was refused is allowable now.
+        if !parted || growth.overlaps.is_none() {
+            break;
+        }
+        regions = done;
+    }
+    let found = Regions { nodes: growth.nodes, style: Style::Cover }.with_missing_apart(&task.axes);
+    let visited = found.nodes.len() as u64;
+    let mapping = Mapping::Regions(found);
+    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+}
+
+/// A box, and the rows in it.
+struct Region {
+    node: u32,
+    cells: Vec<u32>,
+    rows: u64,
+    extents: Vec<Extent>,
+    places: Vec<Place>,
+    /// The codes that its name stands for.
+    sides: Vec<Range<u32>>,
+}
+
+struct Growth<'a> {
+    task: &'a Task,
+    confident: &'a ConfidentPresence,
+    judge: Judge<'a>,
+    nodes: Vec<RegionNode>,
+    /// What the release will tell of its own rows, where that matters.
+    overlaps: Option<Overlaps>,
+}
+
+impl Growth<'_> {
+    fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Region {
+        let extents = extents(self.task, &cells);
+        let sides = places.iter().zip(&self.task.axes).zip(&self.task.taxonomies);
+        let sides = sides.map(|((place, axis), taxonomy)| place.codes(axis, taxonomy.codes())).collect();
+        let rows = cells.iter().map(|cell| u64::from(self.task.cells.counts()[*cell as usize])).sum();
+        Region { node, cells, rows, extents, places, sides }
+    }
+
+    /// The classes of a full-domain recoding as regions of the tree.
+    fn begin(&mut self, levels: &[usize]) -> Vec<Region> {
+        let whole = self.region(0, (0..self.task.cells.len() as u32).collect(), vec![Place::Whole; levels.len()]);
+        self.exchange(&[], std::slice::from_ref(&whole));
+        let (mut open, mut done) = (vec![whole], Vec::new());
+        while let Some(region) = open.pop() {
+            let choice = (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
+            match choice {
+                None => done.push(region),
+                Some(choice) => {
+                    let parts = self.parts(&region, &choice);
+                    open.extend(self.apply(&region, &choice, parts));
+                }
+            }
+        }
+        done
+    }
+
+    /// A split on the way from a region to the nodes of a level; `None` where it is there.
+    fn toward(&self, region: &Region, column: usize, level: usize) -> Option<Choice> {
+        let (axis, extent, taxonomy) = (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
+        let set = || FrequencySet::of_cells(self.task, &region.cells, column);
+        match axis {
+            Axis::Tree(_) => {
+                let here = match region.places[column] {
+                    Place::Below(node) => node.level,
+                    _ => taxonomy.height(),
+                };
+                let children = || child_ranges(axis, here - 1, &set()).into_iter().map(|(node, _)| node).collect();
+                (here > level).then(|| Choice::Children { column, level: here - 1, children: children() })
+            }
+            Axis::Ordered(_) => {
+                let node = |code: u64| taxonomy.level(level).node_of(code as u32);
+                if node(extent.first) == node(extent.last) {
+                    return None;
+                }
+                let set = set();
+                if let Splits::Apart(missing) = splits(axis, extent) {
+                    let at = set.codes.partition_point(|code| *code < missing);
+                    return Some(apart(column, &set, at, missing));
+                }
+                let borders = (1..set.codes.len()).filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
+                let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2))?;
+                Some(threshold(column, &set, at))
+            }
+        }
+    }
+
+    /// Whether all regions together may be released.
+    fn all_hold(&self, regions: &[Region]) -> bool {
+        let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region)).collect();
+        let covered =
+            || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
+        (!self.confident.covers_all() || covered())
+            && regions.iter().all(|region| self.meets(region))
+            && self.confident.hold(&tuples)
+    }
+
+    fn check_whole(&self, whole: &[Region]) -> Result<()> {
+        if self.all_hold(whole) {
+            return Ok(());
+        }
+        let confidence = |region: &Region| self.confident.confidence(&self.tuple(region));
+        let reason = format!(
+            "the whole table of {} rows as one class is present within the range with a confidence of {:.6}",
+            self.task.rows(),
+            whole.iter().map(confidence).fold(1.0, f64::min)
+        );
+        Err(Error::CannotBeMet { reason })
+    }
+
+    /// What is known of a region's others, beside all other regions.
+    fn tuple(&self, region: &Region) -> Tuple {
+        let needed = self.confident.needed_by().map_or(0, |column| {
+            let of_cell = |cell: &u32| self.task.tallies[column].group(*cell as usize).last().map_or(0, |last| last.0);
+            region.cells.iter().map(of_cell).max().unwrap_or(0)
+        });
+        let marked = region.sides.iter().enumerate().map(|(column, side)| {
+            let exact = self.confident.marked(column, side.clone());
+            let listed = self.confident.listed(column, side.clone());
+            let known = self.overlaps.as_ref().zip(listed);
+            known.map_or((exact, exact), |(known, listed)| known.others(column, side, listed))
+        });
+        self.confident.tuple_between(region.rows, &marked.collect::<Vec<_>>(), needed)
+    }
+
+    /// Parts a region in the allowable way that saves most, if there is one.
+    fn split(&mut self, region: &Region) -> Option<Vec<Region>> {
+        let mut best: Option<(f64, Choice, Vec<Region>)> = None;
+        for column in 0..self.task.axes.len() {
+            let choices = self.choices(region, column);
+            let allowed = choices.into_iter().find_map(|choice| Some((self.allowed(region, &choice)?, choice)));
+            let Some((parts, choice)) = allowed else { continue };
+            let left: f64 = parts.iter().map(|part| self.lost(part)).sum();
+            if best.as_ref().is_none_or(|(least, ..)| left < *least) {
+                best = Some((left, choice, parts));
+            }
+        }
+        let (_, choice, parts) = best?;
+        Some(self.apply(region, &choice, parts))
+    }
+
+    /// The detail that a region's rows have lost.
+    fn lost(&self, region: &Region) -> f64 {
+        let places = region.places.iter().zip(&self.task.axes);
+        places.map(|(place, axis)| place.said(axis).1).sum::<f64>() * region.rows as f64
+    }
+
+    /// The splits of a column, the best first.
+    fn choices(&self, region: &Region, column: usize) -> Vec<Choice> {
+        let (axis, extent) = (&self.task.axes[column], region.extents[column]);
+        // A box may be wider than its rows: its node's children, whether or not all of them have some.
+        if let (Axis::Tree(taxonomy), place) = (axis, region.places[column]) {
+            let here = match place {
+                Place::Below(node) => node.level,
+                _ => taxonomy.height(),
+            };
+            return (here > 0).then(|| self.toward(region, column, here - 1)).flatten().into_iter().collect();
+        }
+        if extent.first == extent.last {
+            return Vec::new();
+        }
+        let set = FrequencySet::of_cells(self.task, &region.cells, column);
+        match splits(axis, extent) {
+            // Trees were seen to above.
+            Splits::Children { .. } => Vec::new(),
+            Splits::Apart(missing) => {
+                let at = set.codes.partition_point(|code| *code < missing);
+                if at > 0 { vec![apart(column, &set, at, missing)] } else { Vec::new() }
+            }
+            Splits::Thresholds { .. } => {
+                let rows = set.rows();
+                let mut below = 0;
+                let mut positions: Vec<(u64, usize)> = Vec::new();
+                for (at, count) in set.counts.iter().enumerate().take(set.codes.len().saturating_sub(1)) {
+                    below += count;
+                    positions.push(((2 * below).abs_diff(rows), at + 1));
+                }
+                positions.sort_unstable();
+                positions.into_iter().map(|(_, at)| threshold(column, &set, at)).collect()
+            }
+        }
+    }
+
+    /// The parts of a split.
+    fn parts(&self, region: &Region, choice: &Choice) -> Vec<Region> {
+        let column = choice.column();
+        let places = |at: usize| {
+            let mut places = region.places.clone();
+            places[column] = match choice {
+                Choice::Threshold { .. } => places[column].parted(choice.up_to(&self.task.axes))[at],
+                Choice::Children { level, children, .. } => Place::Below(Node { level: *level, index: children[at] }),
+            };
+            places
+        };
+        let parts = part(self.task, region.cells.clone(), choice).into_iter().enumerate();
+        parts.map(|(at, cells)| self.region(0, cells, places(at))).collect()
+    }
+
+    /// Whether the rows of a region meet all that is asked of them beside presence.
+    fn meets(&self, region: &Region) -> bool {
+        let merge = |counted: &Tallies| gathered(counted, &region.cells);
+        self.task.requirements.is_empty()
+            || self.judge.allows(region.rows, &self.task.tallies.iter().map(merge).collect::<Vec<_>>(), 2)
+    }
+
+    /// The parts of a split, if all of them are allowable.
+    fn allowed(&mut self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
+        let parts = self.parts(region, choice);
+        let covered = || {
+            let volume = |region: &Region| self.confident.volume(|column| region.sides[column].clone());
+            parts.iter().map(volume).fold(0u128, u128::saturating_add) == volume(region)
+        };
+        if self.confident.covers_all() && !covered() || !parts.iter().all(|part| self.meets(part)) {
+            return None;
+        }
+        self.exchange(std::slice::from_ref(region), &parts);
+        let tuples: Vec<Tuple> = parts.iter().map(|part| self.tuple(part)).collect();
+        self.exchange(&parts, std::slice::from_ref(region));
+        self.confident.hold(&tuples).then_some(parts)
+    }
+
+    /// Some regions take the place of others in what the release tells of its rows.
+    fn exchange(&mut self, old: &[Region], new: &[Region]) {
+        if let Some(known) = &mut self.overlaps {
+            old.iter().for_each(|region| known.remove(&region.sides, region.rows));
+            new.iter().for_each(|region| known.add(&region.sides, region.rows));
+        }
+    }
+
+    /// Writes an allowed split into the tree.
+    fn apply(&mut self, region: &Region, choice: &Choice, mut parts: Vec<Region>) -> Vec<Region> {
+        self.exchange(std::slice::from_ref(region), &parts);
+        let mut numbers = Vec::with_capacity(parts.len());
+        for part in &mut parts {
+            part.node = self.nodes.len() as u32;
+            numbers.push(part.node);
+            self.nodes.push(RegionNode::Region);
+        }
+        self.nodes[region.node as usize] = choice.node(&self.task.axes, &numbers);
+        parts
+    }
+}
+
+/// The values of a counted column in some cells, as one group.
+fn gathered(counted: &Tallies, cells: &[u32]) -> Tallies {
+    let mut entries: Vec<(u32, u32)> = cells.iter().flat_map(|cell| counted.group(*cell as usize)).copied().collect();
+    entries.sort_unstable();
+    entries.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        kept.1 += if same { next.1 } else { 0 };
+        same
+    });
+    Tallies::from_parts(vec![0, entries.len() as u32], entries)
+}

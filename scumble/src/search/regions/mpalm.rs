@@ -1,0 +1,103 @@
+//! MPALM: multidimensional partitioning under delta-presence with a public table (Nergiz, Atzori and Clifton 2007; named in
+//! Nergiz and Clifton 2008, section 7).
+//!
+//! Population and private rows are parted together, as Mondrian parts rows: a split is allowable if the share of private
+//! rows on every side stays within the range and every other requirement holds for the private rows of it. A side without
+//! a private row is a group too, and is refused where the least share is above nothing. What is called halves are halves of
+//! the private rows.
+//!
+//! A region is named by all people in it, not by the private rows alone: a name that left out some of the population would
+//! tell that they are not in the table, and make the others' share larger. Regions are boxes that do not overlap, so every
+//! person of the population falls into one of them.
+//!
+//! Cells are parted, not rows: people with the same values always share a side.
+//!
+//! Cost: O(c log² c) for c cells of the population and a fixed number of attributes.
+
+use super::mondrian::{Grown, aim, check_whole, flatten};
+use super::{Aim, Choice, FrequencySet, Judge, Partitioning, choose};
+use crate::error::Result;
+use crate::recoding::{Mapping, Regions, Style};
+use crate::search::{Found, Task, Warrant};
+use crate::taxonomy::{Axis, Extent};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
+/// Below this many cells a thread of its own is not worth its while.
+const ALONE: usize = 4096;
+
+/// Partitions the population of a task.
+pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
+    check_whole(task)?;
+    let aim = aim(task, partitioning.criterion)?;
+    let growth =
+        Growth { task, judge: Judge::exact(&task.requirements), aim: &aim, least_gain: partitioning.least_gain };
+    let grown = growth.grow((0..task.cells.len() as u32).collect(), false);
+    let mut regions = Regions { nodes: Vec::new(), style: partitioning.style };
+    flatten(&grown, &task.axes, &mut regions);
+    if partitioning.style == Style::Cover {
+        regions = regions.with_missing_apart(&task.axes);
+    }
+    let visited = regions.nodes.len() as u64;
+    let mapping = Mapping::Regions(regions);
+    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+}
+
+struct Growth<'a> {
+    task: &'a Task,
+    judge: Judge<'a>,
+    aim: &'a Aim,
+    least_gain: f64,
+}
+
+impl Growth<'_> {
+    /// Grows the tree of some cells. `plain`: the median has taken over.
+    fn grow(&self, cells: Vec<u32>, plain: bool) -> Grown {
+        let extents = extents(self.task, &cells);
+        let aim = if plain { &Aim::Median } else { self.aim };
+        let set = |column| FrequencySet::of_cells(self.task, &cells, column);
+        let (choice, plain) = choose(&self.task.axes, &extents, &self.judge, aim, self.least_gain, set);
+        let Some(choice) = choice else { return Grown::Region(cells.len()) };
+        let many = cells.len() >= ALONE;
+        let parts = part(self.task, cells, &choice);
+        let grow = |part| self.grow(part, plain);
+        let parts = match many {
+            false => parts.into_iter().map(grow).collect(),
+            true => parts.into_par_iter().map(grow).collect(),
+        };
+        Grown::Split(choice, parts)
+    }
+}
+
+/// The least and the greatest code of some cells in every column.
+pub(super) fn extents(task: &Task, cells: &[u32]) -> Vec<Extent> {
+    let mut extents = vec![Extent { first: u64::MAX, last: 0 }; task.axes.len()];
+    for cell in cells {
+        for (extent, code) in extents.iter_mut().zip(task.cells.codes(*cell)) {
+            extent.first = extent.first.min(u64::from(*code));
+            extent.last = extent.last.max(u64::from(*code));
+        }
+    }
+    extents
+}
+
+/// The parts of a split, in order.
+pub(super) fn part(task: &Task, cells: Vec<u32>, choice: &Choice) -> Vec<Vec<u32>> {
+    let code = |cell: &u32, column: usize| task.cells.codes(*cell)[column];
+    match choice {
+        Choice::Threshold { column, before, .. } => {
+            let (below, above) = cells.into_iter().partition(|cell| u64::from(code(cell, *column)) < *before);
+            vec![below, above]
+        }
+        Choice::Children { column, level, children } => {
+            let Axis::Tree(taxonomy) = &task.axes[*column] else { return vec![cells] };
+            let level = taxonomy.level(*level);
+            let mut parts = vec![Vec::new(); children.len()];
+            for cell in cells {
+                let node = level.node_of(code(&cell, *column));
+                // Every cell's child was counted, so it is one of them.
+                parts[children.partition_point(|child| *child < node)].push(cell);
+            }
+            parts
+        }
+    }
+}
