@@ -1,10 +1,10 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs};
-use crate::{bench, distribution, hierarchy, interrupts, progress, show};
+use crate::{bench, distribution, hierarchy, instant, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
-use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
+use scumble::jobs::{self, CutOptions, DiskOptions, Failure, InstantOptions, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
 use scumble::search::cuts::Suppression;
@@ -78,9 +78,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk } => {
+        Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk, instant } => {
             let policy = read_policy(&policy)?;
             let cuts = cut_options(&cuts, &policy)?;
+            let instant = instant::options(instant, &policy, output.seed)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,
@@ -91,13 +92,36 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, ..given };
+            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, instant, ..given };
             if policy.privacy.distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(report.to_json(), distribution::report(&report, &input, &output.output));
             }
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
+        }
+        Command::Summarize { input, policy, output, build, rows, seed } => {
+            let policy = read_policy(&policy)?;
+            let built = instant::building(&build, rows, seed)?;
+            let disk = DiskOptions { memory: common.memory, ..DiskOptions::default() };
+            let options = Options {
+                delimiter: common.delimiter,
+                watch: watch.clone(),
+                disk,
+                instant: built,
+                ..Options::default()
+            };
+            let (summary, seconds) = jobs::summarize(&input, &policy, &output, &options)?;
+            done(
+                instant::summary_json(&summary, seconds, &output),
+                instant::summary(&summary, seconds, &input, &output),
+            )
+        }
+        Command::Estimate { summary, policy, levels, believe } => {
+            let policy = read_policy(&policy)?;
+            let options = instant::believing(&believe, InstantOptions::default());
+            let estimation = jobs::estimate(&summary, &policy, &options, levels.as_deref(), watch)?;
+            done(estimation.to_json(), instant::estimation(&estimation, &summary))
         }
         Command::Apply { recoding, input, policy, output } => {
             let policy = read_policy(&policy)?;
@@ -154,6 +178,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 BenchArg::Rothko => vec![bench::rothko(rows)?],
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
                 BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
+                BenchArg::Instant => bench::instant(adult.as_deref(), rows)?,
                 BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
             };
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
@@ -166,7 +191,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
     }
 }
 
-fn wrong(key: &str, value: &str, expected: String) -> Error {
+pub fn wrong(key: &str, value: &str, expected: String) -> Error {
     Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
 }
 

@@ -8,6 +8,7 @@ mod groups;
 pub mod incognito;
 mod many;
 mod node;
+pub mod s_instant;
 
 pub use node::{Lattice, MOST_NODES, Node};
 

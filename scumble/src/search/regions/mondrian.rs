@@ -71,7 +71,7 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
 }
 
 /// The aim of a criterion, for the target that the task counts.
-fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
+pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     let missing = |what: &str| Error::CannotBeMet { reason: what.to_string() };
     match (criterion, task.target, &task.target_numbers) {
         (Criterion::Median, ..) => Ok(Aim::Median),
@@ -82,7 +82,7 @@ fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
 }
 
 /// Refuses a table that does not meet the requirements as one group: partitioning cannot help it.
-fn check_whole(task: &Task) -> Result<()> {
+pub(super) fn check_whole(task: &Task) -> Result<()> {
     let went = vec![0; task.cells.len()];
     let merge = |(tally, values): (&Tallies, &usize)| tally.merge(1, &went, *values);
     let whole: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
@@ -109,7 +109,7 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
 
 /// A point for each row, cell by cell. Rows of one cell stay together in every partition, so it does not matter which of
 /// them gets which of the cell's counted values.
-fn points(task: &Task) -> (Layout, Vec<u32>) {
+pub(super) fn points(task: &Task) -> (Layout, Vec<u32>) {
     let counted = task.tallies.len();
     let keys = task.cells.width();
     let layout = Layout::new(&vec![false; keys], counted, 0);
