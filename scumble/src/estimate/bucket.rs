@@ -88,6 +88,11 @@ pub fn of_chances(
     if size.p <= 0.0 || size.n == 0 {
         return Bucket { fine: zero, outliers: 0.0 };
     }
+    if size.p >= 1.0 {
+        let fine = if size.n >= least { chance(size.n).0 } else { 0.0 };
+        let fine = Part { ln_chance: fine.ln(), mean, variance: 0.0 };
+        return Bucket { outliers: mean * (1.0 - fine.chance()), fine };
+    }
     let (mut from, mut to) = (least.max(1), size.n);
     if shortcuts.sd_cut {
         from = from.max((mean - CUT.0 * deviation).floor().max(0.0) as u64);

@@ -227,6 +227,16 @@ fn diversity_agrees_with_simulation() {
 }
 
 #[test]
+fn one_bucket_holds_all_rows() {
+    let even = [Diversity::new(&[0.3, 0.3, 0.4], &caps(2, 3), Shortcuts::ALL)];
+    for size in [Binomial { n: 500, p: 1.0 }, Binomial { n: 500, p: 1.0 - 1e-12 }] {
+        let mut total = Total::default();
+        total.add(size, &of_values(size, 2, &even, Shortcuts::ALL), 1.0);
+        assert!(total.probability(500) > 0.99 && total.outliers() < 1.0);
+    }
+}
+
+#[test]
 fn the_limit_waits_for_a_whole_step() {
     // Three rows of two values are never 2-diverse; large buckets of even shares with three values are.
     let diversity = Diversity::new(&[0.4, 0.3, 0.3], &caps(2, 3), Shortcuts::ALL);

@@ -21,16 +21,18 @@ pub struct Dependence {
 }
 
 /// A network: every attribute once, after all that it depends on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     /// How many values each attribute has.
-    pub sizes: Vec<usize>,
+    sizes: Vec<usize>,
     /// The attributes in order.
-    pub dependences: Vec<Dependence>,
+    dependences: Vec<Dependence>,
+    /// What each is given the others, in the same order.
+    conditionals: Vec<Conditional>,
 }
 
 /// Conditional shares: for each tuple of the values of others, the attribute's values with their shares.
-type Conditional<'a> = FxHashMap<u64, Vec<(u32, f64)>>;
+type Conditional = FxHashMap<u64, Vec<(u32, f64)>>;
 
 impl Dependence {
     /// The number of a tuple of given values.
@@ -38,8 +40,8 @@ impl Dependence {
         self.given.iter().zip(values).fold(0, |number, (given, value)| number * sizes[*given] as u64 + value)
     }
 
-    fn conditional(&self, sizes: &[usize]) -> Conditional<'_> {
-        let mut rows: Conditional<'_> = FxHashMap::default();
+    fn conditional(&self, sizes: &[usize]) -> Conditional {
+        let mut rows: Conditional = FxHashMap::default();
         for (values, count) in &self.counts {
             let Some((value, given)) = values.split_last() else { continue };
             let key = self.number(given.iter().map(|value| u64::from(*value)), sizes);
@@ -54,6 +56,17 @@ impl Dependence {
 }
 
 impl Network {
+    /// A network of attributes with so many values; each dependence stands after those of the attributes that it names.
+    pub fn new(sizes: Vec<usize>, dependences: Vec<Dependence>) -> Network {
+        let conditionals = dependences.iter().map(|dependence| dependence.conditional(&sizes)).collect();
+        Network { sizes, dependences, conditionals }
+    }
+
+    /// The attributes in order.
+    pub fn dependences(&self) -> &[Dependence] {
+        &self.dependences
+    }
+
     /// For each place in the order, whether the attribute there says anything: it is grouped or restricted, or one that
     /// depends on it does.
     fn telling(&self, groups: &[Groups<'_>]) -> Vec<bool> {
@@ -93,12 +106,8 @@ impl Believe for Network {
             };
             let still: Vec<usize> = asked.iter().copied().chain([dependence.attribute]).filter(later).collect();
             still.iter().try_fold(1u64, |product, attribute| product.checked_mul(self.sizes[*attribute] as u64))?;
-            states = self.extended(
-                &states,
-                (&asked, &still),
-                dependence,
-                (&groups[dependence.attribute], weights[dependence.attribute]),
-            )?;
+            let grouped = (&groups[dependence.attribute], weights[dependence.attribute]);
+            states = self.extended(&states, (&asked, &still), place, grouped)?;
             asked = still;
         }
         let mut tuples: Vec<(u64, f64)> = states.into_iter().map(|(number, _, share)| (number, share)).collect();
@@ -113,10 +122,10 @@ impl Network {
         &self,
         states: &[(u64, u64, f64)],
         (asked, still): (&[usize], &[usize]),
-        dependence: &Dependence,
+        place: usize,
         (groups, weight): (&Groups<'_>, u64),
     ) -> Option<Vec<(u64, u64, f64)>> {
-        let conditional = dependence.conditional(&self.sizes);
+        let (dependence, conditional) = (&self.dependences[place], &self.conditionals[place]);
         // The value of an asked attribute is a digit of the state's second number.
         let digit = |attribute: usize| {
             let at = asked.iter().position(|known| *known == attribute)?;

@@ -122,9 +122,9 @@ impl Builder {
         let belief = match self.kind {
             Kind::Histogram => Belief::Histogram,
             Kind::Bayes => {
-                let sizes = attributes.iter().map(|attribute| attribute.values.len()).collect();
-                let tables = Tables { rows: self.rows, sizes, ..self.tables };
-                Belief::Bayes(renumbered(tables.network(self.structure), &numbers))
+                let sizes: Vec<usize> = attributes.iter().map(|attribute| attribute.values.len()).collect();
+                let tables = Tables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
+                Belief::Bayes(renumbered(&tables.network(self.structure), sizes, &numbers))
             }
             Kind::Sample => {
                 let mut drawn = self.sample;
@@ -154,13 +154,14 @@ fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::Counts)>
 }
 
 /// The same network with other numbers for values.
-fn renumbered(mut network: Network, numbers: &[Vec<u32>]) -> Network {
-    for dependence in &mut network.dependences {
+fn renumbered(network: &Network, sizes: Vec<usize>, numbers: &[Vec<u32>]) -> Network {
+    let mut dependences = network.dependences().to_vec();
+    for dependence in &mut dependences {
         let columns: Vec<usize> = dependence.given.iter().copied().chain([dependence.attribute]).collect();
         for (values, _) in &mut dependence.counts {
             values.iter_mut().zip(&columns).for_each(|(value, column)| *value = numbers[*column][*value as usize]);
         }
         dependence.counts.sort_unstable();
     }
-    network
+    Network::new(sizes, dependences)
 }

@@ -91,7 +91,7 @@ impl Summary {
         match &self.belief {
             Belief::Histogram => {}
             Belief::Bayes(network) => {
-                let lines = network.dependences.iter().map(|one| line(serde_json::to_string(&dependence(one))));
+                let lines = network.dependences().iter().map(|one| line(serde_json::to_string(&dependence(one))));
                 text += &list("network", lines.collect());
             }
             Belief::Sample(drawn) => {
@@ -184,7 +184,7 @@ fn checked_network(saved: Vec<SavedDependence>, attributes: &[Attribute], rows: 
     if dependences.len() != attributes.len() {
         return Err("the network leaves out attributes".into());
     }
-    Ok(Network { sizes, dependences })
+    Ok(Network::new(sizes, dependences))
 }
 
 fn checked_sample(saved: &[Vec<u32>], attributes: &[Attribute], rows: u64) -> Result<Drawn, String> {

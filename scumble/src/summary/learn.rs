@@ -94,7 +94,7 @@ impl Tables {
             let all: Vec<usize> = given.iter().copied().chain([attribute]).collect();
             Dependence { attribute, counts: self.counts(&all), given }
         });
-        Network { sizes: self.sizes.clone(), dependences: dependences.collect() }
+        Network::new(self.sizes.clone(), dependences.collect())
     }
 
     /// The maximum spanning tree by mutual information, from the first attribute on: parents of each.
@@ -233,5 +233,95 @@ impl Scores {
             }
         }
         best.1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts of random rows in which attributes lean on one another: pairs or triples of them.
+    fn tables(seed: u64, many: usize, width: usize) -> Tables {
+        let mut random = Random::new(seed);
+        let mut rows: Vec<Vec<u64>> = Vec::new();
+        for _ in 0..400 {
+            let mut row = vec![random.below(3)];
+            for one in 1..many {
+                let leans_on = row[random.below(one as u64) as usize];
+                row.push(if random.below(3) > 0 { leans_on } else { random.below(3) });
+            }
+            rows.push(row);
+        }
+        let mut sets: Vec<Vec<usize>> = vec![Vec::new()];
+        for _ in 0..width {
+            let longer = |set: &Vec<usize>| -> Vec<Vec<usize>> {
+                let from = set.last().map_or(0, |last| last + 1);
+                (from..many).map(|next| [set.clone(), vec![next]].concat()).collect()
+            };
+            sets = sets.iter().flat_map(longer).collect();
+        }
+        let counted = sets.into_iter().map(|set| {
+            let mut counts = Counts::default();
+            for row in &rows {
+                let key = set.iter().fold(0, |key, one| key << VALUE_BITS | row[*one]);
+                *counts.entry(key).or_insert(0) += 1;
+            }
+            (set, counts)
+        });
+        Tables { rows: 400, sizes: vec![3; many], tables: counted.collect() }
+    }
+
+    fn likelihood(tables: &Tables, parents: &[Vec<usize>]) -> f64 {
+        let penalty = 0.5 * 400f64.ln();
+        let of = |(one, given): (usize, &Vec<usize>)| {
+            tables.score(one, given) + penalty * 2.0 * 3f64.powi(given.len() as i32)
+        };
+        parents.iter().enumerate().map(of).sum()
+    }
+
+    #[test]
+    fn the_tree_is_the_likeliest_of_all_trees() {
+        for seed in 0..20 {
+            let tables = tables(seed, 4, 2);
+            let found = likelihood(&tables, &tables.tree());
+            // Every choice of a parent for each of the others that is a tree.
+            let mut trees = 0;
+            for choice in 0..4usize.pow(3) {
+                let parent = |one: usize| choice / 4usize.pow(one as u32 - 1) % 4;
+                let parents: Vec<Vec<usize>> =
+                    (0..4).map(|one| if one == 0 { vec![] } else { vec![parent(one)] }).collect();
+                if (1..4).any(|one| parent(one) == one) || order(&parents).len() < 4 {
+                    continue;
+                }
+                trees += 1;
+                assert!(likelihood(&tables, &parents) <= found + 1e-6, "{seed}");
+            }
+            assert_eq!(trees, 16);
+        }
+    }
+
+    #[test]
+    fn two_parents_are_found_and_scores_add_up() {
+        for seed in 0..5 {
+            let tables = tables(seed, 4, 3);
+            let scores = Scores::new(&tables);
+            let whole = |parents: &[Vec<usize>]| -> f64 {
+                parents.iter().enumerate().map(|(one, given)| scores.of(one, given)).sum()
+            };
+            let (greedy, annealed) = (scores.greedy(), scores.annealed(seed));
+            assert_eq!(annealed, scores.annealed(seed), "the same seed");
+            for parents in [&greedy, &annealed] {
+                assert_eq!(order(parents).len(), 4);
+                assert!(parents.iter().all(|given| given.len() <= 2));
+                assert!(whole(parents) >= whole(&vec![Vec::new(); 4]));
+            }
+            // No single change makes the greedy one better.
+            for (from, to) in (0..16).map(|pair| (pair / 4, pair % 4)).filter(|(from, to)| from != to) {
+                for turn in [false, true] {
+                    assert!(scores.changed(&greedy, from, to, turn).is_none_or(|(_, gain)| gain < 1e-6));
+                }
+            }
+            assert!(whole(&annealed) >= whole(&greedy) - 20.0);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! M-INSTANT: Mondrian's splitter with a believed count ([Nergiz, Tamersoy and Saygin 2011], section 3.3, algorithm 2).
 //!
-//! The first phase parts the domain, not the rows. Each region in turn is split at the believed median of one attribute, the
-//! widest first, if the whole partition is believed in afterwards; where no attribute will do it stays. The estimates of a
-//! partition are sums over its regions, so a split changes them by the difference of a few terms.
+//! The first phase parts the domain, not the rows. Each region in turn is split at the believed median of its widest
+//! attribute, if the whole partition is believed in afterwards. The estimates of a partition are sums over its regions, so a
+//! split changes them by the difference of a few terms.
 //!
 //! The second phase goes over the rows once. A split of which some part fails among the rows is undone: the part is merged
 //! with its siblings. Whatever region is left is split further as Mondrian does, by counts, as long as an allowable split is
@@ -13,7 +13,9 @@
 //! | [`partition`] | lines 1 to 17, the queue Q |
 //! | [`settle`] | lines 18 to 22: "merge with their siblings", "further partition big segments" |
 //!
-//! Departure: the paper's stack of mappings would undo the last splits, wherever they were; its text merges those that fail,
+//! Departures: where the widest attribute cannot be split the paper's first phase goes on with a narrower one. That decides
+//! by belief what the rows decide better: on the Adult table it costs 0.07 of LM. Here such a region is left to the rows, and
+//! the result is Mondrian's wherever belief is right. The paper's stack of mappings would undo the last splits, wherever they were; its text merges those that fail,
 //! and so does this. Undoing works from the top down: a part that fails takes all below it along, which for k-anonymity is the
 //! same as merging upwards.
 
@@ -77,8 +79,9 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
             break;
         }
         let extents: Vec<Extent> = open.ranges.iter().map(extent).collect();
-        for column in by_range(&beliefs.axes, &extents) {
-            let Some((choice, parts)) = split(estimator, &enough, &open, &extents, column) else { continue };
+        let widest = by_range(&beliefs.axes, &extents).first().copied();
+        let chosen = widest.and_then(|column| split(estimator, &enough, &open, &extents, column));
+        if let Some((choice, parts)) = chosen {
             visited += 1;
             let mut next = total;
             next.add(open.believed.0, &open.believed.1, -1.0);
@@ -93,7 +96,6 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
                 regions.nodes.push(RegionNode::Region);
                 queue.push_back(Open { ranges, believed, at });
             }
-            break;
         }
         watch.progress("estimate", visited, None);
     }
