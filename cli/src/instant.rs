@@ -65,6 +65,15 @@ pub fn options(args: AnonymizeInstantArgs, policy: &Policy, seed: Option<u64>) -
     Ok(believing(&args.believe, options))
 }
 
+/// What a kind of summary is called in a sentence.
+pub fn article(kind: &str) -> &'static str {
+    match kind {
+        "bayes" => "a Bayesian network",
+        "sample" => "a sample",
+        _ => "a histogram",
+    }
+}
+
 /// A summary that was written, for scripts.
 pub fn summary_json(summary: &Summary, seconds: f64, output: &Path) -> Value {
     let attributes: Vec<Value> = summary
@@ -87,10 +96,10 @@ pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> 
     let attributes: Vec<String> =
         summary.attributes.iter().map(|attribute| format!("{} {}", attribute.name, attribute.values.len())).collect();
     format!(
-        "{} -> {}: a {} of {} rows, read once in {}\n  values of each attribute: {}\n",
+        "{} -> {}: {} of {} rows, read once in {}\n  values of each attribute: {}\n",
         input.display(),
         output.display(),
-        summary.kind().name(),
+        article(summary.kind().name()),
         thousands(summary.rows.into()),
         duration(seconds),
         attributes.join(", ")
@@ -101,9 +110,9 @@ pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> 
 pub fn estimation(estimation: &Estimation, file: &Path) -> String {
     let list = &estimation.candidates.list;
     let mut text = format!(
-        "{}: a {} of {} rows; {} recodings estimated in {}, {} believed in\n",
+        "{}: {} of {} rows; {} recodings estimated in {}, {} believed in\n",
         file.display(),
-        estimation.summary,
+        article(estimation.summary),
         thousands(estimation.rows.into()),
         thousands(estimation.candidates.visited.into()),
         duration(estimation.seconds),

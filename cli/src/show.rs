@@ -157,8 +157,12 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     if let Some(believed) = report.searched.as_ref().and_then(|searched| searched.believed.as_ref()) {
         let _ = writeln!(
             text,
-            "  believed from a {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of {} candidates checked",
-            believed.summary, believed.probability, believed.outliers, believed.checks, believed.candidates
+            "  believed from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of {} candidates checked",
+            crate::instant::article(believed.summary),
+            believed.probability,
+            believed.outliers,
+            believed.checks,
+            believed.candidates
         );
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();

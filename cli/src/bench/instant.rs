@@ -202,11 +202,9 @@ impl Bound<'_> {
 
     /// The optimal cut.
     fn cuts(&self) -> Result<Option<Reached>> {
-        let text = format!("{:?}", self.policy.search.algorithm);
         let mut policy = self.policy.clone();
         policy.search.algorithm = scumble::policy::Algorithm::LPlusOptimize;
         let prepared = policy.prepare(&self.ready.table)?;
-        drop(text);
         let Some(on_cuts) = &prepared.cuts else { return Ok(None) };
         let start = Instant::now();
         let machine = Machine::new(&on_cuts.problem, &prepared.task.cells);

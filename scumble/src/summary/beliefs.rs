@@ -70,6 +70,16 @@ impl Beliefs {
         rows
     }
 
+    /// The rows with each value of a sensitive attribute, as requirements know it.
+    fn shares_of(&self, position: usize) -> Vec<f64> {
+        let Sensitive { attribute, leaf_of, values } = &self.sensitive[position];
+        let mut rows = vec![0.0; *values];
+        for (leaf, count) in leaf_of.iter().zip(&self.summary.attributes[*attribute].counts) {
+            rows[*leaf as usize] += *count as f64;
+        }
+        rows
+    }
+
     /// A quasi-identifier's values, grouped as its leaves are; `group` has one for each leaf.
     pub fn grouped(&self, column: usize, group: &[u32], len: usize) -> Grouped {
         Grouped { of: self.leaf_of[column].iter().map(|leaf| group[*leaf as usize]).collect(), len }
@@ -111,17 +121,9 @@ impl<'a> Estimator<'a> {
     pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts) -> Estimator<'a> {
         let mut estimator = Estimator { beliefs, shortcuts, grid: None };
         if beliefs.summary.belief == Belief::Histogram {
-            let diverse = estimator.diverse(|position| {
-                let attribute = beliefs.sensitive[position].attribute;
-                let counts = beliefs.summary.attributes[attribute].counts.iter();
-                let mut shares = vec![0.0; beliefs.sensitive[position].values];
-                beliefs.sensitive[position]
-                    .leaf_of
-                    .iter()
-                    .zip(counts)
-                    .for_each(|(leaf, count)| shares[*leaf as usize] += *count as f64);
-                shares
-            });
+            let caps = beliefs.condition.caps.iter();
+            let diverse = caps.map(|(position, caps)| Diversity::new(&beliefs.shares_of(*position), caps, shortcuts));
+            let diverse: Vec<Diversity> = diverse.collect();
             let scale =
                 if diverse.is_empty() { beliefs.condition.least } else { beliefs.condition.least.max(DIVERSE_SCALE) };
             estimator.grid = Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
@@ -137,11 +139,6 @@ impl<'a> Estimator<'a> {
     /// The grid of estimates, where attributes are independent.
     pub fn grid(&self) -> Option<&Grid> {
         self.grid.as_ref()
-    }
-
-    fn diverse(&self, shares: impl Fn(usize) -> Vec<f64>) -> Vec<Diversity> {
-        let caps = self.beliefs.condition.caps.iter();
-        caps.map(|(position, caps)| Diversity::new(&shares(*position), caps, self.shortcuts)).collect()
     }
 
     fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Bucket {
@@ -206,20 +203,21 @@ impl<'a> Estimator<'a> {
         Histogram { rows: *rows, attributes }.shares(column, &Groups { of: &keys.of, len: keys.len })
     }
 
-    /// What is believed of one box of leaves.
-    pub fn of_box(&self, ranges: &[Range<u32>]) -> (Binomial, Bucket) {
+    /// What is believed of one box of leaves; `None` where there is too much to be gone through.
+    pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Binomial, Bucket)> {
+        let beliefs = self.beliefs;
         let keys: Vec<Grouped> =
-            ranges.iter().enumerate().map(|(column, range)| self.beliefs.within(column, range)).collect();
-        let share =
-            |joint: Option<Joint>| joint.map_or(0.0, |joint| joint.tuples.iter().map(|(_, share)| share).sum::<f64>());
-        let size = Binomial { n: self.beliefs.rows(), p: share(self.beliefs.joint(&keys, None)).min(1.0) };
-        let diverse = self.diverse(|position| {
-            let mut shares = vec![0.0; self.beliefs.sensitive[position].values];
-            let joint = self.beliefs.joint(&keys, Some(position)).unwrap_or_default();
+            ranges.iter().enumerate().map(|(column, range)| beliefs.within(column, range)).collect();
+        let share: f64 = beliefs.joint(&keys, None)?.tuples.iter().map(|(_, share)| share).sum();
+        let size = Binomial { n: beliefs.rows(), p: share.min(1.0) };
+        let mut diverse = Vec::new();
+        for (position, caps) in &beliefs.condition.caps {
+            let mut shares = vec![0.0; beliefs.sensitive[*position].values];
+            let joint = beliefs.joint(&keys, Some(*position))?;
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
-            shares
-        });
-        (size, self.bucket(size, &diverse))
+            diverse.push(Diversity::new(&shares, caps, self.shortcuts));
+        }
+        Some((size, self.bucket(size, &diverse)))
     }
 
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those that are not zero.

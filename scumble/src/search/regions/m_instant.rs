@@ -69,10 +69,12 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
         enough.map(|one| Box::new(one) as Box<dyn Requirement>).into_iter().collect();
     let ranges = (0..beliefs.names.len()).map(|column| held(&beliefs.leaf_rows(column))).collect::<Vec<_>>();
     let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
-    let whole = estimator.of_box(&ranges);
     let mut total = Total::default();
-    total.add(whole.0, &whole.1, 1.0);
-    let mut queue = VecDeque::from([Open { ranges, believed: whole, at: 0 }]);
+    let mut queue = VecDeque::new();
+    if let Some(whole) = estimator.of_box(&ranges) {
+        total.add(whole.0, &whole.1, 1.0);
+        queue.push_back(Open { ranges, believed: whole, at: 0 });
+    }
     let mut visited = 1;
     while let Some(open) = queue.pop_front() {
         if watch.stopped() || !total.ln_product.is_finite() {
@@ -143,10 +145,10 @@ fn split(
         let narrowed = choice.narrowed(axes, extents, part)[column];
         let mut ranges = open.ranges.clone();
         ranges[column] = narrowed.first as u32..narrowed.last as u32 + 1;
-        let believed = estimator.of_box(&ranges);
-        (ranges, believed)
+        let believed = estimator.of_box(&ranges)?;
+        Some((ranges, believed))
     };
-    let parts = (0..parts).map(part).collect();
+    let parts = (0..parts).map(part).collect::<Option<_>>()?;
     Some((choice, parts))
 }
 
