@@ -68,7 +68,7 @@ pub enum Command {
         #[command(flatten)]
         disk: DiskArgs,
         #[command(flatten)]
-        instant: AnonymizeInstantArgs,
+        instant: Box<AnonymizeInstantArgs>,
     },
     /// Summarize a table in one scan: what `estimate`, s-instant and m-instant go by
     Summarize {

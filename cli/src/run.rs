@@ -81,7 +81,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
         Command::Anonymize { input, policy, output, strategy, levels, cuts, save_recoding, disk, instant } => {
             let policy = read_policy(&policy)?;
             let cuts = cut_options(&cuts, &policy)?;
-            let instant = instant::options(instant, &policy, output.seed)?;
+            let instant = instant::options(*instant, &policy, output.seed)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,

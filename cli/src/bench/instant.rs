@@ -72,7 +72,11 @@ impl Data {
         Ok(Data {
             name: format!(
                 "census {}",
-                if rows % 1_000_000 == 0 { format!("{}m", rows / 1_000_000) } else { format!("{}k", rows / 1000) }
+                if rows.is_multiple_of(1_000_000) {
+                    format!("{}m", rows / 1_000_000)
+                } else {
+                    format!("{}k", rows / 1000)
+                }
             ),
             file,
             folder: scratch.0.clone(),

@@ -9,7 +9,7 @@ fn summarize(bed: &Bed, kind: &str, more: &[&str]) -> Value {
     let output = format!("{kind}.json");
     let arguments = ["summarize", "table.csv", "--policy", "policy.toml", "-o", &output, "--kind", kind, "--json"];
     let outcome = bed.run(&[&arguments, more].concat()).ok();
-    assert_eq!(outcome.touched, [output.clone()], "{outcome:?}");
+    assert_eq!(outcome.touched, [output.as_str()], "{outcome:?}");
     assert_eq!(bed.mode(&output), 0o600);
     outcome.json()
 }
@@ -213,4 +213,20 @@ fn what_cannot_be_met_is_told_with_status_1() {
         outcome.fails_with(1, "");
         assert_eq!((&report["released"], &report["privacy"][0]["required"]), (&0.into(), &7.into()), "{report}");
     }
+}
+
+/// Counts of pairs of many values outgrow a small memory; a histogram of them does not, and a sample takes what there is.
+#[test]
+fn a_network_that_does_not_fit_is_refused() {
+    let bed = Bed::new();
+    bed.run(&["generate", "agrawal", "--rows", "40000", "--seed", "3", "-o", "table.csv", "--policy", "policy.toml"])
+        .ok();
+    let build = |kind: &str| {
+        let arguments = ["summarize", "table.csv", "--policy", "policy.toml", "-o", "s.json", "--kind", kind];
+        bed.run(&[&arguments[..], &["--memory", "16MiB"]].concat())
+    };
+    build("bayes").fails_with(3, "--memory");
+    assert!(!bed.exists("s.json"));
+    build("sample").ok();
+    build("histogram").ok();
 }

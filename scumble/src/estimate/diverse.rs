@@ -18,6 +18,8 @@
 use super::binomial::Binomial;
 use super::multinomial::{Shortcuts, near};
 use crate::ratio::Ratio;
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// How far apart, in standard deviations of each, two frequencies must be for one to be the larger for certain.
 const APART: f64 = 4.0;
@@ -35,6 +37,8 @@ pub struct Diversity {
     /// Whether chances go to 1 as buckets grow.
     rises: bool,
     shortcuts: Shortcuts,
+    /// Chances that were asked for, where many buckets have these shares.
+    known: Option<RefCell<FxHashMap<u64, f64>>>,
 }
 
 impl Diversity {
@@ -49,11 +53,26 @@ impl Diversity {
         let period = least.denominator().div_ceil(least.numerator().max(1)).min(10_000) as usize;
         // A share that is its cap goes to one half; it is taken for one that does not rise, and never settles on that side.
         let rises = values.first().is_none_or(|first| nearness(first) < 1.0);
-        Diversity { values, period, rises, shortcuts }
+        Diversity { values, period, rises, shortcuts, known: None }
+    }
+
+    /// The same, for many buckets: a chance is computed once.
+    pub fn remembering(self) -> Diversity {
+        Diversity { known: Some(RefCell::default()), ..self }
     }
 
     /// The chance that `rows` rows are diverse.
     pub fn chance(&self, rows: u64) -> f64 {
+        let Some(known) = &self.known else { return self.computed(rows) };
+        if let Some(chance) = known.borrow().get(&rows) {
+            return *chance;
+        }
+        let chance = self.computed(rows);
+        known.borrow_mut().insert(rows, chance);
+        chance
+    }
+
+    fn computed(&self, rows: u64) -> f64 {
         let cap = |value: &(f64, Ratio)| value.1.floor_of(rows);
         if rows == 0 || self.values.iter().all(|value| cap(value) >= rows) {
             return 1.0;

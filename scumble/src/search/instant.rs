@@ -25,6 +25,21 @@ impl By {
     }
 }
 
+impl By {
+    /// Whether a mapping may still be believed in when some of its buckets were added up. Outliers only become more. The product
+    /// of chances only becomes less, and what it is multiplied with is at most one over P(sum X = N), which is least where the
+    /// variance is: at N.
+    pub fn is_open(self, so_far: &Total, rows: u64) -> bool {
+        match self {
+            By::Probability(least) => {
+                let most = 0.5 * (std::f64::consts::TAU * (rows as f64 + 1.0)).ln() + 0.1;
+                so_far.ln_product + most >= least.ln()
+            }
+            By::Expectation(most) => so_far.outliers() <= most,
+        }
+    }
+}
+
 /// A mapping that is believed in.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {

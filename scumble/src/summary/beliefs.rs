@@ -123,7 +123,7 @@ impl<'a> Estimator<'a> {
         if beliefs.summary.belief == Belief::Histogram {
             let caps = beliefs.condition.caps.iter();
             let diverse = caps.map(|(position, caps)| Diversity::new(&beliefs.shares_of(*position), caps, shortcuts));
-            let diverse: Vec<Diversity> = diverse.collect();
+            let diverse: Vec<Diversity> = diverse.map(Diversity::remembering).collect();
             let scale =
                 if diverse.is_empty() { beliefs.condition.least } else { beliefs.condition.least.max(DIVERSE_SCALE) };
             estimator.grid = Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
@@ -153,6 +153,11 @@ impl<'a> Estimator<'a> {
     /// The estimates of a mapping, given by the groups of each quasi-identifier; `None` where it has too many buckets to be
     /// believed in.
     pub fn total(&self, keys: &[Grouped]) -> Option<Total> {
+        self.total_while(keys, &|_| true)
+    }
+
+    /// The same, as long as what was added up so far is promising; `None` as soon as it is not.
+    pub fn total_while(&self, keys: &[Grouped], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
         if let Some(grid) = &self.grid {
             let multiset = keys
                 .iter()
@@ -183,6 +188,9 @@ impl<'a> Estimator<'a> {
                 caps.map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts)).collect();
             let size = Binomial { n: beliefs.rows(), p: likelihood.min(1.0) };
             total.add(size, &self.bucket(size, &diverse), 1.0);
+            if !promising(&total) {
+                return None;
+            }
         }
         Some(total)
     }

@@ -68,10 +68,13 @@ impl Builder {
             return Err(Error::TooLittleMemory { reason: reason.into() });
         }
         self.tables.tables.par_iter_mut().for_each(|(set, counts)| {
-            for row in 0..rows {
-                let key = set.iter().fold(0, |key, column| key << VALUE_BITS | u64::from(columns[*column][row]));
-                *counts.entry(key).or_insert(0) += 1;
+            let mut keys = vec![0u64; rows];
+            for column in set.iter() {
+                keys.iter_mut()
+                    .zip(columns[*column])
+                    .for_each(|(key, code)| *key = *key << VALUE_BITS | u64::from(*code));
             }
+            keys.into_iter().for_each(|key| *counts.entry(key).or_insert(0) += 1);
         });
         let tuples: usize = self.tables.tables.iter().map(|(_, counts)| counts.capacity()).sum();
         let values: usize = self.counts.iter().map(Vec::len).sum();

@@ -140,7 +140,8 @@ impl Descent<'_> {
         let beliefs = self.estimator.beliefs();
         let keys: Vec<Grouped> =
             cuts.iter().enumerate().map(|(column, cut)| self.grouped(beliefs, column, cut)).collect();
-        let total = self.estimator.total(&keys)?;
+        let promising = |so_far: &Total| self.by.is_open(so_far, beliefs.rows());
+        let total = self.estimator.total_while(&keys, &promising)?;
         self.by.accepts(&total, beliefs.rows()).then_some(total)
     }
 

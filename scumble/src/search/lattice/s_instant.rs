@@ -70,9 +70,13 @@ impl<'a> Nodes<'a> {
 
     /// The estimates at some levels; `None` where there are too many buckets to be believed in.
     pub fn total(&self, levels: &[usize]) -> Option<Total> {
+        self.total_while(levels, &|_| true)
+    }
+
+    fn total_while(&self, levels: &[usize], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
         match &self.levels {
             Some(shared) => Some(shared.total(levels)),
-            None => self.estimator.total(&self.keys(levels)),
+            None => self.estimator.total_while(&self.keys(levels), promising),
         }
     }
 
@@ -98,7 +102,8 @@ impl<'a> Nodes<'a> {
         let mut found = Candidates { space: Some(self.space().into()), ..Candidates::default() };
         let mut layer = vec![self.lattice.top()];
         while !layer.is_empty() && !watch.stopped() {
-            let estimate = |node: &Node| self.total(&self.lattice.levels(*node));
+            let promising = |so_far: &Total| by.is_open(so_far, rows);
+            let estimate = |node: &Node| self.total_while(&self.lattice.levels(*node), &promising);
             let totals: Vec<Option<Total>> = match &self.levels {
                 // A microsecond each: handing them out would take longer.
                 Some(_) => layer.iter().map(estimate).collect(),
