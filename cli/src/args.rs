@@ -1,7 +1,9 @@
 //! What may be typed.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use scumble::policy::ByAsked;
 use scumble::search::lattice::incognito::Strategy;
+use scumble::summary::Kind as SummaryKind;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -66,6 +68,38 @@ pub enum Command {
         save_recoding: Option<PathBuf>,
         #[command(flatten)]
         disk: DiskArgs,
+        #[command(flatten)]
+        instant: Box<AnonymizeInstantArgs>,
+    },
+    /// Summarize a table in one scan: what `estimate`, s-instant and m-instant go by
+    Summarize {
+        input: PathBuf,
+        #[command(flatten)]
+        policy: PolicyArgs,
+        /// The summary, a JSON file
+        #[arg(short, long)]
+        output: PathBuf,
+        #[command(flatten)]
+        build: BuildArgs,
+        /// Rows of a sample
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+        rows: Option<u32>,
+        /// Draws the sample, and anneals
+        #[arg(long, value_name = "N", default_value_t = 0)]
+        seed: u64,
+    },
+    /// Tell from a summary alone which recodings likely hold and what they cost, the cheapest first
+    Estimate {
+        /// The summary
+        #[arg(long, value_name = "FILE")]
+        summary: PathBuf,
+        #[command(flatten)]
+        policy: PolicyArgs,
+        /// Only this recoding: age=2,sex=0,…
+        #[arg(long, value_name = "NAME=LEVEL,…", value_delimiter = ',', value_parser = level)]
+        levels: Option<Vec<(String, usize)>>,
+        #[command(flatten)]
+        believe: BelieveArgs,
     },
     /// Recode more rows in the way of a saved recoding, verified as strictly
     Apply {
@@ -155,6 +189,90 @@ pub enum Command {
     },
 }
 
+/// How a summary is built.
+#[derive(Debug, ClapArgs)]
+pub struct BuildArgs {
+    /// What the summary holds: independent attributes, a Bayesian network, or a uniform sample
+    #[arg(long, value_enum, default_value_t = SummaryArg::Histogram)]
+    pub kind: SummaryArg,
+    /// Parents of an attribute in the network: 1 is the best tree (Chow and Liu), 2 is found by BIC
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub max_parents: u8,
+    /// How a network with two parents is searched
+    #[arg(long, value_enum, default_value_t = StructureArg::Greedy)]
+    pub search: StructureArg,
+}
+
+/// How estimates are made and judged.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Decided by belief (s-instant, m-instant)")]
+pub struct BelieveArgs {
+    /// Go by the probability that all classes hold, or by the expected number of rows in classes that do not; the expectation
+    /// where rows may be suppressed and nothing else is said
+    #[arg(long, value_enum)]
+    pub by: Option<ByArg>,
+    /// The least probability (0.8 where not given, 0.95 for m-instant), or the most rows that are expected to fail (those that
+    /// may be suppressed, at least 1)
+    #[arg(long, value_name = "X")]
+    pub threshold: Option<f64>,
+    /// Estimate without some of the shortcuts: hybrid, expo, sd-cut, limit, max. For a presence with marginals: pa, sd, dm and dc
+    /// of its paper; moments, refinement and sharing
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub without: Vec<String>,
+}
+
+/// What a release that is decided by belief goes by.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Decided by belief (s-instant, m-instant)")]
+pub struct AnonymizeInstantArgs {
+    /// Go by this summary instead of one that is made of the input
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// The summary that is made of the input
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub summary_kind: Option<SummaryArg>,
+    #[command(flatten)]
+    pub believe: BelieveArgs,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum SummaryArg {
+    Histogram,
+    Bayes,
+    Sample,
+}
+
+impl From<SummaryArg> for SummaryKind {
+    fn from(arg: SummaryArg) -> SummaryKind {
+        match arg {
+            SummaryArg::Histogram => SummaryKind::Histogram,
+            SummaryArg::Bayes => SummaryKind::Bayes,
+            SummaryArg::Sample => SummaryKind::Sample,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StructureArg {
+    Greedy,
+    Annealed,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ByArg {
+    Probability,
+    Expectation,
+}
+
+impl From<ByArg> for ByAsked {
+    fn from(arg: ByArg) -> ByAsked {
+        match arg {
+            ByArg::Probability => ByAsked::Probability,
+            ByArg::Expectation => ByAsked::Expectation,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub enum HierarchyCommand {
     /// Check that a hierarchy file is a tree whose labels each mean one thing
@@ -205,9 +323,6 @@ pub struct CutArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Presence with marginals (sfalm, mpalm)")]
 pub struct PresenceArgs {
-    /// Switch shortcuts off: pa, sd, dm and dc of the paper; moments, refinement and sharing
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
-    pub without: Vec<String>,
     /// Leave out densities further from the mean than so many standard deviations (SD)
     #[arg(long, value_name = "2|4", value_parser = clap::value_parser!(u8).range(1..=9))]
     pub sigmas: Option<u8>,
@@ -227,8 +342,8 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize,
-    /// annealing, spalm, mpalm, sfalm, sa-only or qi-sa
+    /// Search in another way than the policy says: auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s,
+    /// l-plus-optimize, annealing, spalm, mpalm, sfalm, sa-only or qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
     /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or
@@ -353,6 +468,8 @@ pub enum BenchArg {
     Distribution,
     /// Delta-presence without complete world knowledge: figures 4 to 7 and table 5
     Presence,
+    /// Decided from a summary: figures 5 to 12 and table V of the paper on instant anonymization
+    Instant,
 }
 
 fn alpha(text: &str) -> Result<f64, String> {

@@ -5,6 +5,7 @@ mod args;
 mod bench;
 mod distribution;
 mod hierarchy;
+mod instant;
 mod interrupts;
 mod memory;
 mod progress;

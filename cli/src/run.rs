@@ -3,11 +3,11 @@
 use crate::args::{
     Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg,
 };
-use crate::{advise, bench, distribution, hierarchy, interrupts, progress, show};
+use crate::{advise, bench, distribution, hierarchy, instant, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::generate::subset::Selection;
-use scumble::jobs::{self, CutOptions, DiskOptions, Failure, Options};
+use scumble::jobs::{self, CutOptions, DiskOptions, Failure, InstantOptions, Options};
 use scumble::loss::Loss;
 use scumble::policy::{Algorithm, Policy};
 use scumble::privacy::Shortcuts;
@@ -82,10 +82,22 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             );
             done(json!({"policy": output}), said)
         }
-        Command::Anonymize { input, policy, output, strategy, levels, cuts, presence, save_recoding, disk } => {
+        Command::Anonymize {
+            input,
+            policy,
+            output,
+            strategy,
+            levels,
+            cuts,
+            presence,
+            save_recoding,
+            disk,
+            instant,
+        } => {
             let policy = read_policy(&policy)?;
             let cuts = cut_options(&cuts, &policy)?;
-            let shortcuts = shortcuts(&presence, &policy)?;
+            let shortcuts = shortcuts(&presence, &instant.believe.without, &policy)?;
+            let instant = instant::options(*instant, &policy, output.seed)?;
             let given = options(&output);
             let disk = DiskOptions {
                 tuples: disk.sample_tuples,
@@ -96,13 +108,37 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options = Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, shortcuts, ..given };
+            let options =
+                Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, shortcuts, instant, ..given };
             if policy.privacy.distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(report.to_json(), distribution::report(&report, &input, &output.output));
             }
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
+        }
+        Command::Summarize { input, policy, output, build, rows, seed } => {
+            let policy = read_policy(&policy)?;
+            let built = instant::building(&build, rows, seed)?;
+            let disk = DiskOptions { memory: common.memory, ..DiskOptions::default() };
+            let options = Options {
+                delimiter: common.delimiter,
+                watch: watch.clone(),
+                disk,
+                instant: built,
+                ..Options::default()
+            };
+            let (summary, seconds) = jobs::summarize(&input, &policy, &output, &options)?;
+            done(
+                instant::summary_json(&summary, seconds, &output),
+                instant::summary(&summary, seconds, &input, &output),
+            )
+        }
+        Command::Estimate { summary, policy, levels, believe } => {
+            let policy = read_policy(&policy)?;
+            let options = instant::believing(&believe, InstantOptions::default())?;
+            let estimation = jobs::estimate(&summary, &policy, &options, levels.as_deref(), watch)?;
+            done(estimation.to_json(), instant::estimation(&estimation, &summary))
         }
         Command::Apply { recoding, input, policy, output } => {
             let policy = read_policy(&policy)?;
@@ -174,6 +210,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
                 BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
                 BenchArg::Presence => bench::presence(adult.as_deref(), rows)?,
+                BenchArg::Instant => bench::instant(adult.as_deref(), rows)?,
                 BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
             };
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
@@ -186,7 +223,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
     }
 }
 
-fn wrong(key: &str, value: &str, expected: String) -> Error {
+pub fn wrong(key: &str, value: &str, expected: String) -> Error {
     Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
 }
 
@@ -208,20 +245,22 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
 }
 
 /// How confident presence is judged; given with another requirement it would be silently without effect.
-fn shortcuts(args: &PresenceArgs, policy: &Policy) -> Result<Shortcuts> {
+fn shortcuts(args: &PresenceArgs, without: &[String], policy: &Policy) -> Result<Shortcuts> {
     let mut shortcuts = Shortcuts::default();
-    let given = [
-        ("--without", !args.without.is_empty()),
-        ("--sigmas", args.sigmas.is_some()),
-        ("--bucket", args.bucket.is_some()),
-    ];
+    let given = [("--sigmas", args.sigmas.is_some()), ("--bucket", args.bucket.is_some())];
     let confident = policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
         return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
     }
     shortcuts.sigmas = args.sigmas.map(f64::from).or(shortcuts.sigmas);
     shortcuts.bucket = args.bucket.map_or(shortcuts.bucket, u64::from);
-    for name in &args.without {
+    // These are of the estimates where a belief decides.
+    let is_instant = policy.search.algorithm.is_instant();
+    if !without.is_empty() && !confident && !is_instant {
+        let expected = "the algorithm s-instant or m-instant, or a policy whose `presence` has `marginals`";
+        return Err(wrong("--without", "given", expected.into()));
+    }
+    for name in without.iter().filter(|_| !is_instant) {
         let found = Shortcuts::NAMES.iter().find(|(known, _)| known == name);
         let expected = || names(Shortcuts::NAMES.iter().map(|n| n.0));
         found.ok_or_else(|| wrong("--without", name, expected()))?.1(&mut shortcuts);

@@ -137,6 +137,10 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             (Warrant::Minimal(false), _) => {
                 writeln!(text, "  an allowable split may be left; {}", duration(searched.seconds))
             }
+            (Warrant::Likely, _) => {
+                let (visited, seconds) = (thousands(found.visited.into()), duration(searched.seconds));
+                writeln!(text, "  not proven to be the best; {visited} recodings were estimated; {seconds}")
+            }
             (warrant, space) => {
                 let space = space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
                 let proven = match (warrant, found.cost) {
@@ -152,6 +156,17 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                 writeln!(text, "  {proven}; {visited} were evaluated in {seconds}")
             }
         };
+    }
+    if let Some(believed) = report.searched.as_ref().and_then(|searched| searched.believed.as_ref()) {
+        let _ = writeln!(
+            text,
+            "  believed from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of {} candidates checked",
+            crate::instant::article(believed.summary),
+            believed.probability,
+            believed.outliers,
+            believed.checks,
+            believed.candidates
+        );
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(

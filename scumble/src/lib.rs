@@ -58,6 +58,9 @@ pub mod estimate;
 
 pub mod loss;
 pub mod privacy;
+
+pub mod summary;
+
 pub mod search;
 
 pub mod generate;

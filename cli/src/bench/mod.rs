@@ -3,6 +3,7 @@
 mod agrawal;
 mod distribution;
 mod full_domain;
+mod instant;
 mod l_plus;
 mod mondrian;
 mod presence;
@@ -12,6 +13,7 @@ mod rothko_tests;
 
 pub use distribution::distribution;
 pub use full_domain::full_domain;
+pub use instant::instant;
 pub use l_plus::l_plus;
 pub use mondrian::mondrian;
 pub use presence::presence;

@@ -95,3 +95,29 @@ fn presence_prints_figures_4_to_7_and_table_5() {
         }
     }
 }
+
+/// Every figure and table is there, releases are never better than the optimum, and most are as good.
+#[test]
+fn instant_has_all_figures() {
+    let bed = Bed::new();
+    let outcome = bed.run(&["bench", "instant", "--rows", "1500", "--json"]).ok();
+    assert!(outcome.touched.is_empty(), "{outcome:?}");
+    let tables: Vec<Value> = serde_json::from_str(&outcome.stdout).unwrap();
+    let rows = |part: &str| -> Vec<Value> {
+        let of = tables.iter().find(|table| table["title"].as_str().unwrap().contains(part)).unwrap();
+        of["rows"].as_array().unwrap().clone()
+    };
+    let compared = rows("Figures 5 to 9");
+    let figures: Vec<&str> = compared.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
+    for figure in ["5a", "5c", "6a", "7", "8a", "8c", "8e", "9", "11"] {
+        assert!(figures.contains(&figure), "{figure}");
+    }
+    let over: Vec<f64> = compared.iter().filter_map(|row| row["LM over optimum"].as_f64()).collect();
+    assert!(over.len() > 50 && over.iter().all(|over| *over >= -1e-9), "{over:?}");
+    assert!(over.iter().filter(|over| **over < 1e-9).count() * 2 > over.len(), "{over:?}");
+    assert_eq!(rows("Figure 10").len(), 2 * (6 + 5 + 5));
+    let multidimensional = rows("Figure 12");
+    assert_eq!(multidimensional.len(), 30);
+    assert!(multidimensional.iter().all(|row| number(&row["LM over Mondrian"]) < 0.2));
+    assert_eq!(rows("Estimates from a histogram").len(), 3);
+}

@@ -7,6 +7,7 @@ mod distribution;
 mod formats;
 mod generate;
 mod hierarchy;
+mod instant;
 mod killed;
 mod l_plus;
 mod partition;

@@ -7,10 +7,21 @@
 //! An argument that makes no sense (a share outside of 0 to 1, no degrees of freedom) gives NaN, which every comparison
 //! with a threshold answers with "no".
 
+//!
+//! A second family is about many buckets at once, to which rows are dealt by chance: [`binomial`] sizes, [`diverse`] values,
+//! what that makes of one [`bucket`], of all of them ([`multinomial`]), and of all mappings ([`grid`]).
+
+pub mod binomial;
+pub mod bucket;
 mod chi_square;
+pub mod diverse;
 mod gamma;
+pub mod grid;
 mod hypergeometric;
+pub mod multinomial;
 mod normal;
+#[cfg(test)]
+mod simulated;
 
 pub use chi_square::{chi_square_above, chi_square_tail};
 pub use hypergeometric::{Cut, Hypergeometric, Likelihoods, moments, reaches};

@@ -1,7 +1,7 @@
 //! The main job: search, recode, verify, write.
 
 use super::rothko::rothko;
-use super::{CutOptions, DiskOptions, Failure, Work, cuts};
+use super::{CutOptions, DiskOptions, Failure, InstantOptions, Work, cuts, instant};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::privacy::Shortcuts;
@@ -11,9 +11,11 @@ use crate::search::Found;
 use crate::search::lattice::incognito::{self, Strategy};
 use crate::search::lattice::{sfalm, spalm};
 use crate::search::regions::{mfalm, mondrian, mpalm};
+use crate::taxonomy::Taxonomy;
 use crate::watch::Watch;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// What a caller may choose besides the policy.
@@ -39,6 +41,8 @@ pub struct Options {
     pub cuts: CutOptions,
     /// How confident presence is judged.
     pub shortcuts: Shortcuts,
+    /// What concerns searches by belief only.
+    pub instant: InstantOptions,
 }
 
 /// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
@@ -49,13 +53,20 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     let start = Instant::now();
     let mut work = Work::read(input, policy, output, options)?;
     if let Some(given) = &options.levels {
-        let levels = levels_by_hand(given, &work.prepared)?;
+        let levels = levels_by_hand(given, &work.prepared.names, &work.prepared.task.taxonomies)?;
         return work.release("fixed-levels", Mapping::Levels(levels), None, options);
     }
-    let (name, found) = search(policy, &work.prepared, options, start)?;
+    let (name, found, believed) = if policy.search.algorithm.is_instant() {
+        let (name, found, believed) = instant::search(&work.table, &work.prepared, policy, options)?;
+        (name, found, Some(believed))
+    } else {
+        let (name, found) = search(policy, &work.prepared, options, start)?;
+        (name, found, None)
+    };
     let seconds = work.clock.phase("search");
     let mapping = found.mapping.clone();
-    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds }), options)
+    // Whatever was decided, and however often, was decided on what one reading left in memory.
+    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds, believed }), options)
 }
 
 /// Searches in memory as the policy says, in a job that began at `start`: the algorithm's name, and what it found.
@@ -75,11 +86,11 @@ pub(super) fn search(
         Algorithm::Auto if task.confident.is_some() => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
         Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task)),
         Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
-        Algorithm::Auto | Algorithm::Incognito | Algorithm::SaOnly | Algorithm::QiSa => {
+        Algorithm::Auto | Algorithm::Incognito | Algorithm::SInstant | Algorithm::SaOnly | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
         // On disk where nothing was fixed by hand; that was seen to above.
-        Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS => {
+        Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
             ("mondrian", mondrian::search(task, policy.search.partitioning))
         }
         algorithm @ (Algorithm::LPlusOptimize | Algorithm::Annealing) => {
@@ -118,17 +129,21 @@ pub(super) fn check_memory(input: &Path, needed: u64, options: &Options, instead
 }
 
 /// A level for each quasi-identifier, from those that were given by name.
-pub(super) fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> Result<Vec<usize>> {
+pub(super) fn levels_by_hand(
+    given: &[(String, usize)],
+    names: &[String],
+    taxonomies: &[Arc<Taxonomy>],
+) -> Result<Vec<usize>> {
     let wrong =
         |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
     for (name, _) in given {
-        if !prepared.names.contains(name) {
-            let near = nearest(name, prepared.names.iter().map(String::as_str));
+        if !names.contains(name) {
+            let near = nearest(name, names.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             return Err(wrong(name.clone(), format!("quasi-identifiers{hint}")));
         }
     }
-    let level = |(name, taxonomy): (&String, &std::sync::Arc<crate::taxonomy::Taxonomy>)| {
+    let level = |(name, taxonomy): (&String, &Arc<Taxonomy>)| {
         let mut matching = given.iter().filter(|(given, _)| given == name);
         match (matching.next(), matching.next()) {
             (None, _) => Err(wrong(name.clone(), "a level for every quasi-identifier, and this one has none".into())),
@@ -139,7 +154,7 @@ pub(super) fn levels_by_hand(given: &[(String, usize)], prepared: &Prepared) -> 
             (Some((_, level)), None) => Ok(*level),
         }
     };
-    prepared.names.iter().zip(&prepared.task.taxonomies).map(level).collect()
+    names.iter().zip(taxonomies).map(level).collect()
 }
 
 /// An unmet requirement, with what a mapping would reach before suppression.

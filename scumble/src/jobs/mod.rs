@@ -10,10 +10,12 @@ mod distribution;
 mod generate;
 mod hierarchy;
 mod init;
+mod instant;
 mod presence;
 mod query;
 mod risk;
 mod rothko;
+mod summarize;
 mod verify;
 
 pub use anonymize::{Options, anonymize};
@@ -23,9 +25,11 @@ pub use distribution::{DistributionReport, DistributionVerification, distribute,
 pub use generate::{generate, generate_subset};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
 pub use init::init;
+pub use instant::{Estimation, InstantOptions, beliefs, by, estimate, estimate_of};
 pub use query::{QueryAnswer, query};
 pub use risk::risk;
 pub use rothko::DiskOptions;
+pub use summarize::{summarize, summary_of};
 pub use verify::{Verification, caps_of, verify};
 
 use crate::error::{Error, Place, Result};

@@ -446,7 +446,7 @@ fn report(
         caps: Vec::new(),
         losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: of_target, entropy: None },
         decided: Decided::Regions(totals.regions, style),
-        searched: Some(Searched { found, data_scans: 2, seconds }),
+        searched: Some(Searched { found, data_scans: 2, seconds, believed: None }),
         io,
         phases: Vec::new(),
     }

@@ -2,8 +2,8 @@
 
 use super::keys::{self, nearest};
 use super::{
-    Algorithm, Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, ThresholdsAsked,
-    VarianceAsked,
+    Algorithm, Attribute, ByAsked, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, Space,
+    ThresholdsAsked, VarianceAsked,
 };
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -391,6 +391,9 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
         scheme: None,
         token: "*".into(),
         partitioning: Partitioning::default(),
+        space: Space::default(),
+        by: None,
+        threshold: None,
     };
     let Some(entry) = entry else { return Ok(search) };
     let section = entry.table(Some("search"))?;
@@ -412,6 +415,15 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     }
     if let Some(entry) = section.get("regions") {
         search.partitioning.style = entry.choice(Style::NAMES.into_iter())?;
+    }
+    if let Some(entry) = section.get("space") {
+        search.space = entry.choice(Space::NAMES.into_iter())?;
+    }
+    if let Some(entry) = section.get("by") {
+        search.by = Some(entry.choice(ByAsked::NAMES.into_iter())?);
+    }
+    if let Some(entry) = section.get("threshold") {
+        search.threshold = Some(entry.ratio("a number from 0")?);
     }
     if let Some(entry) = section.get("suppression") {
         let section = entry.table(Some("search.suppression"))?;

@@ -110,12 +110,15 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "algorithm",
-        "auto, incognito, mondrian, rothko-t, rothko-s, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution",
+        "auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution",
     ),
     key("search", "loss", "lm, dm or cm: what is minimised"),
     key("search", "split", "median, info-gain or regression: how partitioning algorithms choose a split"),
     key("search", "least-gain", "below this gain a partitioning algorithm goes on with the median; 0.01 where absent"),
     key("search", "regions", "tight or cover: what the regions of a partitioning algorithm are called"),
+    key("search", "space", "full-domain or subtree: what s-instant goes through; full-domain where absent"),
+    key("search", "by", "probability or expectation: which estimate instant algorithms go by"),
+    key("search", "threshold", "the least probability, or the most rows expected to fail, of what they believe in"),
     key("search", "suppression", "a table with `scheme` and `limit`"),
     key(
         "search.suppression",

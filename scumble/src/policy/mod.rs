@@ -3,6 +3,7 @@
 //! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns, requirements, and how to search.
 //! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
 
+mod believe;
 mod caps;
 mod distribution;
 mod file;
@@ -151,8 +152,12 @@ pub enum Algorithm {
     Auto,
     /// The optimal full-domain recoding.
     Incognito,
+    /// A full-domain recoding, or cuts, found from a summary.
+    SInstant,
     /// Greedy partitioning in memory.
     Mondrian,
+    /// Partitioning that a summary decides.
+    MInstant,
     /// Greedy partitioning on disk, by exact counts.
     RothkoT,
     /// Greedy partitioning on disk, by samples.
@@ -175,10 +180,16 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 12] = [
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 14] = [
         ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
         ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
+        ("s-instant", Algorithm::SInstant, "a likely good one from a summary of the table, checked against the rows"),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
+        (
+            "m-instant",
+            Algorithm::MInstant,
+            "partitioning that a summary of the table decides, mended where the rows disagree",
+        ),
         ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),
         ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
         ("l-plus-optimize", Algorithm::LPlusOptimize, "the provably best full-subtree recoding: one cut per attribute"),
@@ -192,7 +203,15 @@ impl Algorithm {
 
     /// Whether it partitions the space into regions.
     pub fn is_partitioning(self) -> bool {
-        matches!(self, Algorithm::Mondrian | Algorithm::RothkoT | Algorithm::RothkoS | Algorithm::Mpalm)
+        matches!(
+            self,
+            Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS | Algorithm::Mpalm
+        )
+    }
+
+    /// Whether it is decided from a summary.
+    pub fn is_instant(self) -> bool {
+        matches!(self, Algorithm::SInstant | Algorithm::MInstant)
     }
 
     /// Whether it looks for cuts.
@@ -216,6 +235,42 @@ pub struct Search {
     pub token: String,
     /// How partitioning algorithms split.
     pub partitioning: Partitioning,
+    /// Which recodings s-instant goes through.
+    pub space: Space,
+    /// What instant algorithms ask of an estimate; the default of the algorithm where not said.
+    pub by: Option<ByAsked>,
+    /// The threshold of the estimate, likewise.
+    pub threshold: Option<Ratio>,
+}
+
+/// Which recodings are gone through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Space {
+    /// One level for each attribute.
+    #[default]
+    FullDomain,
+    /// One cut for each attribute.
+    Subtree,
+}
+
+impl Space {
+    /// Every space with its name in a policy.
+    pub const NAMES: [(&'static str, Space); 2] = [("full-domain", Space::FullDomain), ("subtree", Space::Subtree)];
+}
+
+/// By which estimate a recoding is believed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByAsked {
+    /// The probability that all classes meet the requirements.
+    Probability,
+    /// The expected number of rows in classes that do not.
+    Expectation,
+}
+
+impl ByAsked {
+    /// Every choice with its name in a policy.
+    pub const NAMES: [(&'static str, ByAsked); 2] =
+        [("probability", ByAsked::Probability), ("expectation", ByAsked::Expectation)];
 }
 
 /// A policy, read and checked.

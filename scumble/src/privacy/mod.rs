@@ -25,6 +25,7 @@ pub use t_closeness::{Distance, TCloseness};
 pub use thresholds::{Caps, Thresholds};
 pub use variance::VarianceDiversity;
 
+use crate::estimate::bucket::Condition;
 use crate::ratio::Ratio;
 use crate::table::Tallies;
 use std::fmt::Debug;
@@ -133,6 +134,14 @@ pub trait Requirement: Debug + Send + Sync {
     /// Whether [`least_rows`](Self::least_rows) rows are all it asks.
     fn rows_decide(&self) -> bool {
         false
+    }
+
+    /// What belief can tell of it, before any row is counted: a condition that every group which meets it meets too. Where it
+    /// asks for no more than rows and caps the two are the same; of the others the least number of rows is all, and a
+    /// search by belief finds out the rest when it counts. `values[column]` is how many values a counted column has.
+    fn believed(&self, values: &[usize]) -> Condition {
+        let caps = self.statement().column.and_then(|column| self.caps(values[column]));
+        Condition { least: self.least_rows(), caps: caps.into_iter().collect() }
     }
 
     /// The same requirement measured against what is released instead of the whole input, where it compares a group

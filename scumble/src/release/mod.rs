@@ -29,7 +29,7 @@ pub use distributed::{Distributed, ReadGroup, Tree, read_coded};
 pub use folder::FolderDraft;
 pub use matched::{Known, Matched, matched};
 pub use recount::{Part, Recount, Unknown};
-pub use report::{Decided, Io, Losses, Phase, Predicted, Report, Searched, caps_of_report};
+pub use report::{Believed, Decided, Io, Losses, Phase, Predicted, Report, Searched, caps_of_report};
 pub use risk::{Risk, Risks};
 pub(crate) use rows::is_releasable;
 pub(crate) use rows::wide;

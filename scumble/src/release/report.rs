@@ -28,6 +28,23 @@ pub struct Searched {
     pub data_scans: u64,
     /// How long it took.
     pub seconds: f64,
+    /// What it went by, where that was belief.
+    pub believed: Option<Believed>,
+}
+
+/// What a search by belief went by, and how often it was checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Believed {
+    /// The kind of summary.
+    pub summary: &'static str,
+    /// How many recodings were believed in.
+    pub candidates: u64,
+    /// How many of them were checked against the rows.
+    pub checks: u64,
+    /// The probability that the one that was taken holds, as it was believed before the rows were looked at.
+    pub probability: f64,
+    /// The rows that were expected to fail.
+    pub outliers: f64,
 }
 
 /// A stage of the work and how long it took.
@@ -105,7 +122,7 @@ impl Decided {
 
 impl Searched {
     fn to_json(&self) -> Value {
-        let Searched { found, data_scans, seconds } = self;
+        let Searched { found, data_scans, seconds, believed } = self;
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
         if let Some(space) = found.space {
@@ -122,7 +139,15 @@ impl Searched {
                 put("lower-bound", json!(bound))
             }
             Warrant::Minimal(minimal) => put("minimal", json!(minimal)),
+            Warrant::Likely => put("optimal", json!(false)),
         };
+        if let Some(Believed { summary, candidates, checks, probability, outliers }) = believed {
+            put("summary", json!(summary));
+            put("candidates", json!(candidates));
+            put("checks", json!(checks));
+            put("probability", json!(probability));
+            put("expected-outliers", json!(outliers));
+        }
         put("data-scans", json!(data_scans));
         put("seconds", json!(seconds));
         Value::Object(object)

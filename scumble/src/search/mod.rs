@@ -5,6 +5,7 @@
 
 pub mod buckets;
 pub mod cuts;
+pub mod instant;
 pub mod lattice;
 pub mod regions;
 
@@ -58,6 +59,8 @@ pub enum Warrant {
     AtLeast(f64),
     /// Whether no allowable split is left.
     Minimal(bool),
+    /// Nothing cheaper was believed in; it may exist.
+    Likely,
 }
 
 /// What a search found.

@@ -19,6 +19,7 @@
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
+//! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `docs` | do the documents say what the program does? |
 //! | `layers` | does a room know only those before it? |
@@ -35,6 +36,7 @@ mod docs;
 mod exact;
 mod fixture;
 mod golden;
+mod instant;
 mod layers;
 mod mondrian;
 mod optimum;

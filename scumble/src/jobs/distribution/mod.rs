@@ -108,7 +108,7 @@ impl Generalized {
     fn search(policy: &Policy, table: &Table, options: &Options) -> Result<Generalized, Failure> {
         let prepared = policy.prepare(table)?;
         if let Some(given) = &options.levels {
-            let levels = anonymize::levels_by_hand(given, &prepared)?;
+            let levels = anonymize::levels_by_hand(given, &prepared.names, &prepared.task.taxonomies)?;
             return Ok(Generalized::new("fixed-levels", prepared, Mapping::Levels(levels))?);
         }
         let (algorithm, found) = anonymize::search(policy, &prepared, options, std::time::Instant::now())?;

@@ -10,6 +10,7 @@ mod descent;
 mod enumeration;
 mod groups;
 pub mod l_plus_optimize;
+pub mod s_instant;
 mod steps;
 mod tree;
 

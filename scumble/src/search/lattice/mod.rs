@@ -8,6 +8,7 @@ mod groups;
 pub mod incognito;
 mod many;
 mod node;
+pub mod s_instant;
 pub mod sfalm;
 pub mod spalm;
 

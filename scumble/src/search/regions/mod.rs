@@ -19,6 +19,7 @@
 mod choose;
 pub mod disk;
 mod frequency;
+pub mod m_instant;
 pub mod mfalm;
 pub mod mondrian;
 pub mod mpalm;

@@ -112,7 +112,7 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
 
 /// A point for each row, cell by cell. Rows of one cell stay together in every partition, so it does not matter which of
 /// them gets which of the cell's counted values.
-fn points(task: &Task) -> (Layout, Vec<u32>) {
+pub(super) fn points(task: &Task) -> (Layout, Vec<u32>) {
     let counted = task.tallies.len();
     let keys = task.cells.width();
     let layout = Layout::new(&vec![false; keys], counted, 0);

@@ -1,0 +1,148 @@
+//! What is believed of a bucket: its size is a binomial number, and a condition says which sizes and values are fine.
+//!
+//! [Nergiz, Tamersoy and Saygin 2011]: equation 4 and algorithms 3 to 6. P(I) = sum over x of P(I | X = x) P(X = x), and
+//! x = 0 counts, since an empty bucket is fine; the paper's loops begin at 1 and leave it out.
+//!
+//! Departure: SD_CUT is six standard deviations wide, not four. Four leave out one bucket in some ten thousand, and there
+//! may be a million of them. Within it large buckets are summed in strides.
+
+use super::binomial::{Binomial, Part};
+use super::diverse::Diversity;
+use super::multinomial::{Bucket, Shortcuts};
+use crate::ratio::Ratio;
+
+/// How far from the mean, in standard deviations, sizes still count with SD_CUT; and some more above, for small means.
+const CUT: (f64, f64) = (6.0, 12.0);
+
+/// Sizes that are looked at one by one; of more, with SD_CUT, about so many are that stand for their neighbours. They are
+/// then so large that neither their chances nor what is diverse changes from one to the next.
+const SIZES: u64 = 384;
+
+/// Terms that change nothing.
+const NEGLIGIBLE: f64 = 1e-17;
+
+/// When a bucket is fine: it is empty, or has enough rows and no value too often.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Condition {
+    /// The least rows.
+    pub least: u64,
+    /// For some columns, the cap of each value.
+    pub caps: Vec<(usize, Vec<Ratio>)>,
+}
+
+impl Condition {
+    /// Both conditions at once.
+    pub fn and(mut self, other: Condition) -> Condition {
+        self.least = self.least.max(other.least);
+        self.caps.extend(other.caps);
+        self
+    }
+}
+
+/// A bucket whose size alone decides.
+pub fn of_rows(size: Binomial, least: u64, shortcuts: Shortcuts) -> Bucket {
+    let fine = size.zero_or_at_least(least, shortcuts);
+    Bucket { fine, outliers: too_few(size, least, shortcuts) }
+}
+
+/// The expected rows of a bucket that has some, but fewer than `least`. No normal or exponential numbers here: the paper's
+/// expectation is exact.
+fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
+    let (mean, deviation) = (size.mean(), size.variance().sqrt());
+    if shortcuts.sd_cut && (least as f64) <= mean - CUT.0 * deviation {
+        return 0.0;
+    }
+    if least > size.n {
+        return mean;
+    }
+    // From the larger end: x P(X = x) is n p times the term of x - 1 in n - 1 trials, and those are few on one side.
+    let fewer = Binomial { n: size.n.saturating_sub(1), p: size.p };
+    match least {
+        0 | 1 => 0.0,
+        _ => mean * fewer.at_most(least - 2, Shortcuts::NONE).chance(),
+    }
+}
+
+/// A bucket whose values count too: `diverse[i]` says how the values of the i-th capped column are shared out.
+pub fn of_values(size: Binomial, least: u64, diverse: &[Diversity], shortcuts: Shortcuts) -> Bucket {
+    let mut growing: Vec<_> = diverse.iter().map(Diversity::growing).collect();
+    let chance = |x: u64| {
+        let chances = growing.iter_mut().map(|one| one.chance(x));
+        let chance = chances.product::<f64>();
+        (chance, growing.iter().map(|one| one.settled()).try_fold(1.0, |all, one| Some(all * one?)))
+    };
+    of_chances(size, least, chance, shortcuts)
+}
+
+/// A bucket that is fine with some chance if it has x rows. `chance` is asked for ascending sizes; its second value is the
+/// chance of all larger ones, where that is known.
+pub fn of_chances(
+    size: Binomial,
+    least: u64,
+    mut chance: impl FnMut(u64) -> (f64, Option<f64>),
+    shortcuts: Shortcuts,
+) -> Bucket {
+    let (mean, deviation) = (size.mean(), size.variance().sqrt());
+    let ln_zero = size.ln_zero();
+    let zero = Part { ln_chance: ln_zero, mean: 0.0, variance: 0.0 };
+    if size.p <= 0.0 || size.n == 0 {
+        return Bucket { fine: zero, outliers: 0.0 };
+    }
+    if size.p >= 1.0 {
+        let fine = if size.n >= least { chance(size.n).0 } else { 0.0 };
+        let fine = Part { ln_chance: fine.ln(), mean, variance: 0.0 };
+        return Bucket { outliers: mean * (1.0 - fine.chance()), fine };
+    }
+    let (mut from, mut to) = (least.max(1), size.n);
+    if shortcuts.sd_cut {
+        from = from.max((mean - CUT.0 * deviation).floor().max(0.0) as u64);
+        to = to.min((mean + CUT.0 * deviation + CUT.1).ceil() as u64);
+    }
+    // Weight and moments about the mean of sizes at which the bucket is fine, and rows of those at which it is not.
+    let (mut weight, mut first, mut second, mut outliers) = (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
+    let stride = if shortcuts.sd_cut { (to.saturating_sub(from) / SIZES).max(1) } else { 1 };
+    let (mut term, odds) = (stride as f64 * size.ln_probability(from).exp(), size.odds());
+    let (mut x, mut limit) = (from, None);
+    while x <= to {
+        let fine = match limit {
+            Some(limit) => limit,
+            None => {
+                let (chance, known) = chance(x);
+                limit = known;
+                chance
+            }
+        };
+        // From here on one chance holds: the rest of the sum is a tail, or nothing.
+        if let (Some(limit), true) = (limit, x as f64 + 1.0 < mean) {
+            let (tail, distance) = (size.at_least(x, Shortcuts::NONE), |at: f64| at - mean);
+            let share = limit * tail.chance();
+            weight += share;
+            first += share * distance(tail.mean);
+            second += share * (tail.variance + distance(tail.mean) * distance(tail.mean));
+            outliers += (1.0 - limit) * tail.chance() * tail.mean;
+            break;
+        }
+        // Far below the mean terms may underflow; they come back when they count.
+        if stride > 1 || term < 1e-290 {
+            term = stride as f64 * size.ln_probability(x).exp();
+        }
+        let distance = x as f64 - mean;
+        weight += fine * term;
+        first += fine * term * distance;
+        second += fine * term * distance * distance;
+        outliers += (1.0 - fine) * term * x as f64;
+        if x as f64 > mean && term * (1.0 + distance * distance) < NEGLIGIBLE {
+            break;
+        }
+        term *= (size.n - x) as f64 / (x + 1) as f64 * odds;
+        x += stride;
+    }
+    if weight <= 0.0 {
+        return Bucket { fine: zero, outliers };
+    }
+    let offset = first / weight;
+    let variance = (second / weight - offset * offset).max(0.0);
+    let fine = Part { ln_chance: weight.min(1.0).ln(), mean: mean + offset, variance };
+    let fine = fine.or_zero(ln_zero);
+    Bucket { fine: Part { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers }
+}

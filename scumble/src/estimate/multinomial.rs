@@ -1,0 +1,136 @@
+//! How likely are all buckets fine at once, when rows are dealt to them by chance?
+//!
+//! The sizes of n buckets are multinomial. [Nergiz, Tamersoy and Saygin 2011] (section 4.1, after Levin 1981) take them for
+//! independent binomials X_i ~ B(N, l_i) that happen to add up to N. If Y_i is X_i given that bucket i is fine,
+//!
+//! P(all fine) = P(sum Y_i = N) / P(sum X_i = N) * prod P(X_i is fine),
+//!
+//! and both sums are taken for normal: P(|N(mean, variance) - N| <= 1/2). The algorithms 3 and 5 of the paper print the two
+//! the wrong way round. Products are sums of logarithms: a million buckets is normal.
+//!
+//! | here | paper |
+//! |---|---|
+//! | [`Total`] | the sums of lines 9 and 10, and the product cml |
+//! | [`Total::probability`] | mu-probability |
+//! | [`Total::outliers`] | mu-expectation: algorithms 4 and 6 |
+//! | [`Shortcuts`] | the optimizations of section 6 |
+
+use super::binomial::{Binomial, Part};
+use super::normal_tail;
+
+/// The optimizations of the paper's section 6. Each costs a little precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortcuts {
+    /// HYBRID: a binomial that is not skewed is normal.
+    pub hybrid: bool,
+    /// EXPO: the tail of a skewed one is exponential.
+    pub expo: bool,
+    /// SD_CUT: sizes far from a bucket's mean do not count.
+    pub sd_cut: bool,
+    /// LIMIT: the chance to be diverse stays what it is when it is near 0 or 1.
+    pub limit: bool,
+    /// MAX: where one value is the most frequent for certain, it decides alone.
+    pub max: bool,
+}
+
+impl Shortcuts {
+    /// All of them.
+    pub const ALL: Shortcuts = Shortcuts { hybrid: true, expo: true, sd_cut: true, limit: true, max: true };
+    /// None of them.
+    pub const NONE: Shortcuts = Shortcuts { hybrid: false, expo: false, sd_cut: false, limit: false, max: false };
+    /// The name of each.
+    pub const NAMES: [&'static str; 5] = ["hybrid", "expo", "sd-cut", "limit", "max"];
+
+    /// The same without one of them; `None` for a name that is none. Underscores are hyphens.
+    pub fn without(self, name: &str) -> Option<Shortcuts> {
+        Some(match name.to_ascii_lowercase().replace('_', "-").as_str() {
+            "hybrid" => Shortcuts { hybrid: false, ..self },
+            "expo" => Shortcuts { expo: false, ..self },
+            "sd-cut" => Shortcuts { sd_cut: false, ..self },
+            "limit" => Shortcuts { limit: false, ..self },
+            "max" => Shortcuts { max: false, ..self },
+            _ => return None,
+        })
+    }
+}
+
+impl Default for Shortcuts {
+    fn default() -> Self {
+        Shortcuts::ALL
+    }
+}
+
+/// What is believed of one bucket.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bucket {
+    /// Its size if it is fine, and the chance of that.
+    pub fine: Part,
+    /// How many of its rows are expected in a bucket that is not.
+    pub outliers: f64,
+}
+
+/// Buckets, added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Total {
+    /// The logarithm of the product of their chances.
+    pub ln_product: f64,
+    /// The mean of the sum of sizes.
+    pub mean: f64,
+    /// Its variance.
+    pub variance: f64,
+    /// The mean of the sum of sizes if all are fine.
+    pub fine_mean: f64,
+    /// Its variance.
+    pub fine_variance: f64,
+    /// Rows that are expected in buckets that are not fine.
+    pub outliers: f64,
+    /// The expected sum of squared sizes.
+    pub squares: f64,
+}
+
+impl Total {
+    /// Adds `times` buckets (a fraction of one, or less than none to take them away) that share a size and a belief.
+    pub fn add(&mut self, size: Binomial, bucket: &Bucket, times: f64) {
+        let (mean, variance) = (size.mean(), size.variance());
+        self.ln_product += times * bucket.fine.ln_chance;
+        self.mean += times * mean;
+        self.variance += times * variance;
+        self.fine_mean += times * bucket.fine.mean;
+        self.fine_variance += times * bucket.fine.variance;
+        self.outliers += times * bucket.outliers;
+        self.squares += times * (variance + mean * mean);
+    }
+
+    /// The chance that all of them are fine, if the sizes add up to `rows`.
+    pub fn probability(&self, rows: u64) -> f64 {
+        if self.ln_product == f64::NEG_INFINITY {
+            return 0.0;
+        }
+        let (fine, whole) =
+            (near(rows as f64, self.fine_mean, self.fine_variance), near(rows as f64, self.mean, self.variance));
+        let probability = (fine.ln() - whole.ln() + self.ln_product).exp();
+        if probability.is_nan() { 0.0 } else { probability.min(1.0) }
+    }
+
+    /// Rows that are expected in buckets that are not fine.
+    pub fn outliers(&self) -> f64 {
+        self.outliers.max(0.0)
+    }
+}
+
+/// P(|N(mean, variance) - rows| <= 1/2).
+pub fn near(rows: f64, mean: f64, variance: f64) -> f64 {
+    let deviation = variance.max(0.0).sqrt();
+    let distance = (rows - mean).abs();
+    // A number without variance is its mean, up to what summing left of it.
+    if deviation < 1e-9 * (1.0 + rows) {
+        return if distance <= 0.5 + 1e-9 * rows { 1.0 } else { 0.0 };
+    }
+    let (lower, upper) = ((distance - 0.5) / deviation, (distance + 0.5) / deviation);
+    // Where the curve is flat over the interval its middle says all, without a difference of nearly equal tails.
+    if 1.0 / deviation < 1e-3 {
+        let z = distance / deviation;
+        return (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / deviation;
+    }
+    normal_tail(lower) - normal_tail(upper)
+}

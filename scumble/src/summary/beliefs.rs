@@ -1,0 +1,244 @@
+//! A summary bound to what a policy asks: trees over its values, and a condition that every bucket should meet.
+
+use super::{Belief, Believe, Groups, Histogram, Joint, NOWHERE, Summary};
+use crate::estimate::binomial::Binomial;
+use crate::estimate::bucket::{Condition, of_rows, of_values};
+use crate::estimate::diverse::Diversity;
+use crate::estimate::grid::Grid;
+use crate::estimate::multinomial::{Bucket, Shortcuts, Total};
+use crate::loss::Loss;
+use crate::taxonomy::{Axis, Taxonomy};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Sizes at which the chance to be diverse still changes, about: what a grid must tell apart.
+const DIVERSE_SCALE: u64 = 64;
+
+/// A sensitive attribute that a requirement counts.
+#[derive(Clone, Debug)]
+pub struct Sensitive {
+    /// The attribute of the summary.
+    pub attribute: usize,
+    /// The leaf of each of its values, by which requirements know it.
+    pub leaf_of: Vec<u32>,
+    /// How many leaves there are.
+    pub values: usize,
+}
+
+/// What is believed of a table, and what is asked of its release.
+#[derive(Clone, Debug)]
+pub struct Beliefs {
+    /// The summary.
+    pub summary: Summary,
+    /// The quasi-identifiers, which come first among its attributes.
+    pub names: Vec<String>,
+    /// Their trees.
+    pub taxonomies: Vec<Arc<Taxonomy>>,
+    /// Each as a dimension.
+    pub axes: Vec<Axis>,
+    /// The leaf of each value of each of them.
+    pub leaf_of: Vec<Vec<u32>>,
+    /// The sensitive attributes, as requirements number them.
+    pub sensitive: Vec<Sensitive>,
+    /// When a bucket is fine.
+    pub condition: Condition,
+    /// What is minimised.
+    pub loss: Loss,
+    /// How many rows may be left out.
+    pub suppressible: u64,
+}
+
+/// The groups of one quasi-identifier: that of each leaf, and how many there are.
+#[derive(Clone, Debug)]
+pub struct Grouped {
+    of: Vec<u32>,
+    len: usize,
+}
+
+impl Beliefs {
+    /// How many rows the table has.
+    pub fn rows(&self) -> u64 {
+        self.summary.rows
+    }
+
+    /// The rows with each leaf of a quasi-identifier.
+    pub fn leaf_rows(&self, column: usize) -> Vec<u64> {
+        let mut rows = vec![0; self.taxonomies[column].codes() as usize];
+        for (leaf, count) in self.leaf_of[column].iter().zip(&self.summary.attributes[column].counts) {
+            rows[*leaf as usize] += count;
+        }
+        rows
+    }
+
+    /// The rows with each value of a sensitive attribute, as requirements know it.
+    fn shares_of(&self, position: usize) -> Vec<f64> {
+        let Sensitive { attribute, leaf_of, values } = &self.sensitive[position];
+        let mut rows = vec![0.0; *values];
+        for (leaf, count) in leaf_of.iter().zip(&self.summary.attributes[*attribute].counts) {
+            rows[*leaf as usize] += *count as f64;
+        }
+        rows
+    }
+
+    /// A quasi-identifier's values, grouped as its leaves are; `group` has one for each leaf.
+    pub fn grouped(&self, column: usize, group: &[u32], len: usize) -> Grouped {
+        Grouped { of: self.leaf_of[column].iter().map(|leaf| group[*leaf as usize]).collect(), len }
+    }
+
+    /// Those of a range of leaves as one group, the others left out.
+    fn within(&self, column: usize, range: &Range<u32>) -> Grouped {
+        let group = |leaf: &u32| if range.contains(leaf) { 0 } else { NOWHERE };
+        Grouped { of: self.leaf_of[column].iter().map(group).collect(), len: 1 }
+    }
+
+    /// Believed shares by groups of the quasi-identifiers, and by the values of a sensitive attribute where one is named.
+    fn joint(&self, keys: &[Grouped], sensitive: Option<usize>) -> Option<Joint> {
+        let told = sensitive.map(|position| &self.sensitive[position]);
+        let attributes = &self.summary.attributes[keys.len()..];
+        let nothing: Vec<u32> = vec![0; attributes.iter().map(|attribute| attribute.values.len()).max().unwrap_or(0)];
+        let mut groups: Vec<Groups<'_>> = keys.iter().map(|keys| Groups { of: &keys.of, len: keys.len }).collect();
+        for (position, attribute) in (keys.len()..).zip(attributes) {
+            groups.push(match told.filter(|told| told.attribute == position) {
+                Some(told) => Groups { of: &told.leaf_of, len: told.values },
+                None => Groups { of: &nothing[..attribute.values.len()], len: 1 },
+            });
+        }
+        self.summary.joint(&groups)
+    }
+}
+
+/// Estimates mappings from beliefs.
+#[derive(Debug)]
+pub struct Estimator<'a> {
+    beliefs: &'a Beliefs,
+    shortcuts: Shortcuts,
+    /// Where attributes are independent.
+    grid: Option<Grid>,
+}
+
+impl<'a> Estimator<'a> {
+    /// An estimator that may use these shortcuts.
+    pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts) -> Estimator<'a> {
+        let mut estimator = Estimator { beliefs, shortcuts, grid: None };
+        if beliefs.summary.belief == Belief::Histogram {
+            let caps = beliefs.condition.caps.iter();
+            let diverse = caps.map(|(position, caps)| Diversity::new(&beliefs.shares_of(*position), caps, shortcuts));
+            let diverse: Vec<Diversity> = diverse.map(Diversity::remembering).collect();
+            let scale =
+                if diverse.is_empty() { beliefs.condition.least } else { beliefs.condition.least.max(DIVERSE_SCALE) };
+            estimator.grid = Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
+        }
+        estimator
+    }
+
+    /// The beliefs.
+    pub fn beliefs(&self) -> &'a Beliefs {
+        self.beliefs
+    }
+
+    /// The grid of estimates, where attributes are independent.
+    pub fn grid(&self) -> Option<&Grid> {
+        self.grid.as_ref()
+    }
+
+    fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Bucket {
+        let least = self.beliefs.condition.least;
+        if diverse.is_empty() {
+            of_rows(size, least, self.shortcuts)
+        } else {
+            of_values(size, least, diverse, self.shortcuts)
+        }
+    }
+
+    /// The estimates of a mapping, given by the groups of each quasi-identifier; `None` where it has too many buckets to be
+    /// believed in.
+    pub fn total(&self, keys: &[Grouped]) -> Option<Total> {
+        self.total_while(keys, &|_| true)
+    }
+
+    /// The same, as long as what was added up so far is promising; `None` as soon as it is not.
+    pub fn total_while(&self, keys: &[Grouped], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
+        if let Some(grid) = &self.grid {
+            let multiset = keys
+                .iter()
+                .enumerate()
+                .fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)));
+            return Some(grid.total(&multiset));
+        }
+        let beliefs = self.beliefs;
+        let buckets = beliefs.joint(keys, None)?;
+        // For each capped column, shares by bucket and value: values of one bucket stand side by side.
+        let columns = beliefs.condition.caps.iter().map(|(position, _)| beliefs.joint(keys, Some(*position)));
+        let columns: Vec<Joint> = columns.collect::<Option<_>>()?;
+        let mut at = vec![0; columns.len()];
+        let mut total = Total::default();
+        for (number, likelihood) in &buckets.tuples {
+            let mut shares = Vec::new();
+            for ((joint, at), (position, _)) in columns.iter().zip(&mut at).zip(&beliefs.condition.caps) {
+                let values = beliefs.sensitive[*position].values as u64;
+                let mut of_bucket = vec![0.0; values as usize];
+                while let Some((one, share)) = joint.tuples.get(*at).filter(|(one, _)| one / values == *number) {
+                    of_bucket[(one % values) as usize] = *share;
+                    *at += 1;
+                }
+                shares.push(of_bucket);
+            }
+            let caps = beliefs.condition.caps.iter().zip(&shares);
+            let diverse: Vec<Diversity> =
+                caps.map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts)).collect();
+            let size = Binomial { n: beliefs.rows(), p: likelihood.min(1.0) };
+            total.add(size, &self.bucket(size, &diverse), 1.0);
+            if !promising(&total) {
+                return None;
+            }
+        }
+        Some(total)
+    }
+
+    /// By how much the logarithm of the probability and the expectation of a mapping may be off for the sake of speed.
+    pub fn error(&self, keys: &[Grouped]) -> [f64; 2] {
+        let Some(grid) = &self.grid else { return [0.0; 2] };
+        let multiset = keys
+            .iter()
+            .enumerate()
+            .fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)));
+        grid.error(&multiset, keys.len())
+    }
+
+    /// The share of rows in each group of one quasi-identifier.
+    pub fn shares(&self, column: usize, keys: &Grouped) -> Vec<f64> {
+        let Summary { rows, attributes, .. } = &self.beliefs.summary;
+        Histogram { rows: *rows, attributes }.shares(column, &Groups { of: &keys.of, len: keys.len })
+    }
+
+    /// What is believed of one box of leaves; `None` where there is too much to be gone through.
+    pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Binomial, Bucket)> {
+        let beliefs = self.beliefs;
+        let keys: Vec<Grouped> =
+            ranges.iter().enumerate().map(|(column, range)| beliefs.within(column, range)).collect();
+        let share: f64 = beliefs.joint(&keys, None)?.tuples.iter().map(|(_, share)| share).sum();
+        let size = Binomial { n: beliefs.rows(), p: share.min(1.0) };
+        let mut diverse = Vec::new();
+        for (position, caps) in &beliefs.condition.caps {
+            let mut shares = vec![0.0; beliefs.sensitive[*position].values];
+            let joint = beliefs.joint(&keys, Some(*position))?;
+            joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
+            diverse.push(Diversity::new(&shares, caps, self.shortcuts));
+        }
+        Some((size, self.bucket(size, &diverse)))
+    }
+
+    /// The believed shares of rows in a box with each leaf of one column: leaf and share, those that are not zero.
+    pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Vec<(u32, f64)> {
+        let of = |(at, range): (usize, &Range<u32>)| match at == column {
+            false => self.beliefs.within(at, range),
+            true => {
+                let group = |leaf: &u32| if range.contains(leaf) { leaf - range.start } else { NOWHERE };
+                Grouped { of: self.beliefs.leaf_of[at].iter().map(group).collect(), len: range.len() }
+            }
+        };
+        let keys: Vec<Grouped> = ranges.iter().enumerate().map(of).collect();
+        let joint = self.beliefs.joint(&keys, None).unwrap_or_default();
+        joint.tuples.iter().map(|(leaf, share)| (*leaf as u32 + ranges[column].start, *share)).collect()
+    }
+}

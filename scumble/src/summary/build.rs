@@ -1,0 +1,170 @@
+//! A summary from one scan: rows come in batches of codes, and only counts stay.
+
+use super::bayes::Network;
+use super::learn::{Structure, Tables, VALUE_BITS};
+use super::{Attribute, Belief, Drawn, Kind, Summary};
+use crate::error::{Error, Result};
+use crate::random::Random;
+use crate::table::Dictionary;
+use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
+
+/// Memory that one counted tuple takes, and one value with its text.
+const TUPLE_BYTES: u64 = 24;
+const VALUE_BYTES: u64 = 64;
+
+/// Counts rows as they come. The values of a column are coded as the caller likes, by a dictionary that may grow.
+#[derive(Debug)]
+pub struct Builder {
+    kind: Kind,
+    structure: Structure,
+    rows: u64,
+    /// For each column, the rows with each code.
+    counts: Vec<Vec<u64>>,
+    tables: Tables,
+    sample: Drawn,
+    sampled: usize,
+    random: Random,
+    /// Bytes that may be used.
+    memory: u64,
+}
+
+impl Builder {
+    /// For so many columns. `sampled` rows go into a sample, which `seed` draws.
+    pub fn new(columns: usize, kind: Kind, structure: Structure, sampled: usize, seed: u64, memory: u64) -> Builder {
+        let width = match (kind, structure) {
+            (Kind::Bayes, Structure::ChowLiu) => 2,
+            (Kind::Bayes, _) => 3,
+            _ => 0,
+        };
+        let tables = Tables { tables: sets(columns, width), ..Tables::default() };
+        Builder {
+            kind,
+            structure,
+            rows: 0,
+            counts: vec![Vec::new(); columns],
+            tables,
+            sample: Drawn { width: columns, values: Vec::new() },
+            sampled: sampled.max(1),
+            random: Random::new(seed),
+            memory,
+        }
+    }
+
+    /// Some rows: the codes of each column. Fails where what is counted outgrows the memory.
+    pub fn see(&mut self, columns: &[&[u32]]) -> Result<()> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        for (counts, column) in self.counts.iter_mut().zip(columns) {
+            for code in *column {
+                if *code as usize >= counts.len() {
+                    counts.resize(*code as usize + 1, 0);
+                }
+                counts[*code as usize] += 1;
+            }
+        }
+        let most = self.counts.iter().map(Vec::len).max().unwrap_or(0);
+        if !self.tables.tables.is_empty() && most >> VALUE_BITS > 0 {
+            let reason =
+                "a Bayesian network counts up to two million values of an attribute; use a histogram or a sample";
+            return Err(Error::TooLittleMemory { reason: reason.into() });
+        }
+        self.tables.tables.par_iter_mut().for_each(|(set, counts)| {
+            let mut keys = vec![0u64; rows];
+            for column in set.iter() {
+                keys.iter_mut()
+                    .zip(columns[*column])
+                    .for_each(|(key, code)| *key = *key << VALUE_BITS | u64::from(*code));
+            }
+            keys.into_iter().for_each(|key| *counts.entry(key).or_insert(0) += 1);
+        });
+        let tuples: usize = self.tables.tables.iter().map(|(_, counts)| counts.capacity()).sum();
+        let values: usize = self.counts.iter().map(Vec::len).sum();
+        if tuples as u64 * TUPLE_BYTES + values as u64 * VALUE_BYTES > self.memory {
+            let simpler = if tuples > 0 { "; allow more, or use a histogram or a sample" } else { "; allow more" };
+            let reason = format!("the counts of a {} take more memory than --memory allows{simpler}", self.kind.name());
+            return Err(Error::TooLittleMemory { reason });
+        }
+        if self.kind == Kind::Sample {
+            self.draw(columns, rows);
+        }
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Vitter's algorithm R.
+    fn draw(&mut self, columns: &[&[u32]], rows: usize) {
+        let width = columns.len();
+        for row in 0..rows {
+            let seen = self.rows + row as u64;
+            let place = if seen < self.sampled as u64 { seen } else { self.random.below(seen + 1) };
+            if place >= self.sampled as u64 {
+                continue;
+            }
+            let (at, values) = (place as usize * width, columns.iter().map(|column| column[row]));
+            match self.sample.values.len() > at {
+                true => self.sample.values[at..at + width].iter_mut().zip(values).for_each(|(old, new)| *old = new),
+                false => self.sample.values.extend(values),
+            }
+        }
+    }
+
+    /// The summary. `columns` are the dictionaries of the codes, and what else is known of each attribute: its values and
+    /// counts are filled in here, in the order of their texts, which says nothing about the order of rows.
+    pub fn finish(self, columns: Vec<(&Dictionary, Attribute)>) -> Summary {
+        let mut numbers = Vec::new();
+        let mut attributes = Vec::new();
+        for ((dictionary, attribute), counts) in columns.into_iter().zip(self.counts) {
+            let mut order: Vec<u32> = (0..counts.len() as u32).collect();
+            order.sort_unstable_by_key(|code| dictionary.value(*code));
+            let mut number = vec![0; counts.len()];
+            order.iter().zip(0..).for_each(|(code, place)| number[*code as usize] = place);
+            numbers.push(number);
+            let values = order.iter().map(|code| dictionary.value(*code).to_string()).collect();
+            let counts = order.iter().map(|code| counts[*code as usize]).collect();
+            attributes.push(Attribute { values, counts, ..attribute });
+        }
+        let belief = match self.kind {
+            Kind::Histogram => Belief::Histogram,
+            Kind::Bayes => {
+                let sizes: Vec<usize> = attributes.iter().map(|attribute| attribute.values.len()).collect();
+                let tables = Tables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
+                Belief::Bayes(renumbered(&tables.network(self.structure), sizes, &numbers))
+            }
+            Kind::Sample => {
+                let mut drawn = self.sample;
+                for row in drawn.values.chunks_exact_mut(drawn.width.max(1)) {
+                    row.iter_mut().zip(&numbers).for_each(|(value, number)| *value = number[*value as usize]);
+                }
+                Belief::Sample(drawn.sorted())
+            }
+        };
+        Summary { rows: self.rows, attributes, belief }
+    }
+}
+
+/// Ascending sets of so many columns, or of all where there are fewer.
+fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::Counts)> {
+    let width = width.min(columns);
+    let mut sets: Vec<Vec<usize>> = if width == 0 { Vec::new() } else { vec![Vec::new()] };
+    for _ in 0..width {
+        let longer = |set: &Vec<usize>| {
+            let set = set.clone();
+            let from = set.last().map_or(0, |last| last + 1);
+            (from..columns).map(move |next| set.iter().copied().chain([next]).collect())
+        };
+        sets = sets.iter().flat_map(longer).collect();
+    }
+    sets.into_iter().map(|set| (set, Default::default())).collect()
+}
+
+/// The same network with other numbers for values.
+fn renumbered(network: &Network, sizes: Vec<usize>, numbers: &[Vec<u32>]) -> Network {
+    let mut dependences = network.dependences().to_vec();
+    for dependence in &mut dependences {
+        let columns: Vec<usize> = dependence.given.iter().copied().chain([dependence.attribute]).collect();
+        for (values, _) in &mut dependence.counts {
+            values.iter_mut().zip(&columns).for_each(|(value, column)| *value = numbers[*column][*value as usize]);
+        }
+        dependence.counts.sort_unstable();
+    }
+    Network::new(sizes, dependences)
+}
