@@ -238,13 +238,8 @@ pub fn estimate_of(
         }
     };
     let seconds = start.elapsed().as_secs_f64();
-    let errors = match estimator.grid() {
-        Some(_) if policy.search.space == Space::FullDomain => {
-            let nodes = Nodes::new(&estimator)?;
-            candidates.list.iter().map(|candidate| nodes.error(candidate.mapping.levels())).collect()
-        }
-        _ => vec![[0.0; 2]; candidates.list.len()],
-    };
+    let keys = candidates.list.iter().map(|candidate| beliefs.grouped_by(&candidate.mapping));
+    let errors = keys.map(|keys| keys.map_or([0.0; 2], |keys| estimator.error(&keys))).collect();
     Ok(Estimation {
         rows: beliefs.rows(),
         summary: beliefs.summary.kind().name(),

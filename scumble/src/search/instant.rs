@@ -23,9 +23,7 @@ impl By {
             By::Expectation(most) => total.outliers() <= most,
         }
     }
-}
 
-impl By {
     /// Whether a mapping may still be believed in when some of its buckets were added up. Outliers only become more. The product
     /// of chances only becomes less, and what it is multiplied with is at most one over P(sum X = N), which is least where the
     /// variance is: at N.

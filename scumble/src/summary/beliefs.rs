@@ -4,10 +4,11 @@ use super::{Belief, Believe, Groups, Histogram, Joint, NOWHERE, Summary};
 use crate::estimate::binomial::Binomial;
 use crate::estimate::bucket::{Condition, of_rows, of_values};
 use crate::estimate::diverse::Diversity;
-use crate::estimate::grid::Grid;
+use crate::estimate::grid::{Grid, Multiset};
 use crate::estimate::multinomial::{Bucket, Shortcuts, Total};
 use crate::loss::Loss;
-use crate::taxonomy::{Axis, Taxonomy};
+use crate::recoding::Mapping;
+use crate::taxonomy::{Axis, Cut, Taxonomy};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -85,6 +86,23 @@ impl Beliefs {
         Grouped { of: self.leaf_of[column].iter().map(|leaf| group[*leaf as usize]).collect(), len }
     }
 
+    /// All quasi-identifiers, grouped as levels or cuts say; regions are no groups of single columns.
+    pub fn grouped_by(&self, mapping: &Mapping) -> Option<Vec<Grouped>> {
+        match mapping {
+            Mapping::Levels(levels) => {
+                let nodes = levels.iter().zip(&self.taxonomies).map(|(level, tree)| tree.level(*level));
+                Some(
+                    nodes.enumerate().map(|(column, level)| self.grouped(column, level.nodes(), level.len())).collect(),
+                )
+            }
+            Mapping::Cuts(cuts) => {
+                let of = |(column, cut): (usize, &Cut)| self.grouped(column, cut.node_of(), cut.nodes().len());
+                Some(cuts.iter().enumerate().map(of).collect())
+            }
+            Mapping::Regions(_) => None,
+        }
+    }
+
     /// Those of a range of leaves as one group, the others left out.
     fn within(&self, column: usize, range: &Range<u32>) -> Grouped {
         let group = |leaf: &u32| if range.contains(leaf) { 0 } else { NOWHERE };
@@ -159,11 +177,7 @@ impl<'a> Estimator<'a> {
     /// The same, as long as what was added up so far is promising; `None` as soon as it is not.
     pub fn total_while(&self, keys: &[Grouped], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
         if let Some(grid) = &self.grid {
-            let multiset = keys
-                .iter()
-                .enumerate()
-                .fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)));
-            return Some(grid.total(&multiset));
+            return Some(grid.total(&self.multiset(grid, keys)));
         }
         let beliefs = self.beliefs;
         let buckets = beliefs.joint(keys, None)?;
@@ -197,12 +211,13 @@ impl<'a> Estimator<'a> {
 
     /// By how much the logarithm of the probability and the expectation of a mapping may be off for the sake of speed.
     pub fn error(&self, keys: &[Grouped]) -> [f64; 2] {
-        let Some(grid) = &self.grid else { return [0.0; 2] };
-        let multiset = keys
-            .iter()
-            .enumerate()
-            .fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)));
-        grid.error(&multiset, keys.len())
+        self.grid.as_ref().map_or([0.0; 2], |grid| grid.error(&self.multiset(grid, keys), keys.len()))
+    }
+
+    /// The likelihoods of all buckets.
+    fn multiset(&self, grid: &Grid, keys: &[Grouped]) -> Multiset {
+        let keys = keys.iter().enumerate();
+        keys.fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)))
     }
 
     /// The share of rows in each group of one quasi-identifier.

@@ -6,6 +6,7 @@ use scumble::estimate::multinomial::Shortcuts;
 use scumble::jobs::{self, InstantOptions, Options};
 use scumble::policy::Policy;
 use scumble::random::Random;
+use scumble::recoding::Mapping;
 use scumble::search::instant::By;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
@@ -236,12 +237,15 @@ fn coarser_nodes_have_no_higher_expectation() {
                 let chance_slack = if beliefs.condition.caps.is_empty() { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
                     let total = nodes.total(&levels).unwrap();
-                    let error = nodes.error(&levels)[1];
+                    let error = |levels: &[usize]| {
+                        let keys = beliefs.grouped_by(&Mapping::Levels(levels.to_vec())).unwrap();
+                        estimator.error(&keys)[1]
+                    };
                     for column in (0..levels.len()).filter(|column| levels[*column] < heights[*column]) {
                         let mut coarser = levels.clone();
                         coarser[column] += 1;
                         let above = nodes.total(&coarser).unwrap();
-                        let error = error + nodes.error(&coarser)[1];
+                        let error = error(&levels) + error(&coarser);
                         let (fine, coarse) = (total.outliers(), above.outliers());
                         assert!(coarse <= fine + error + slack, "{kind:?} {levels:?} {column}: {coarse} above {fine}");
                         let (fine, coarse) = (total.probability(400), above.probability(400));

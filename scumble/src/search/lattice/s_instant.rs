@@ -80,11 +80,6 @@ impl<'a> Nodes<'a> {
         }
     }
 
-    /// By how much the logarithm of the probability and the expectation may be off for the sake of speed.
-    pub fn error(&self, levels: &[usize]) -> [f64; 2] {
-        self.estimator.error(&self.keys(levels))
-    }
-
     fn keys(&self, levels: &[usize]) -> Vec<Grouped> {
         levels.iter().zip(&self.grouped).map(|(level, grouped)| grouped[*level].clone()).collect()
     }

@@ -5,224 +5,27 @@
 //! Incognito nodes that were evaluated ("visited"). Everything is timed from a table in memory, as the paper's is; summaries
 //! are made beforehand, and how long that takes is told by itself.
 
-use super::{Measured, SEVEN, Scratch};
+mod tables;
+
+use super::{Measured, Scratch};
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
-use scumble::generate::Kind as Synthetic;
-use scumble::jobs::{self, InstantOptions};
-use scumble::policy::{Policy, Prepared};
-use scumble::release::Recoded;
-use scumble::search::cuts::{Machine, l_plus_optimize};
-use scumble::search::instant::{By, holds};
-use scumble::search::lattice::incognito::{self, Strategy};
+use scumble::recoding::RegionNode;
+use scumble::search::instant::By;
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::regions::{Partitioning, m_instant, mondrian};
-use scumble::search::{Found, cuts};
-use scumble::source::{Format, Source, encode};
-use scumble::summary::{Beliefs, Estimator, Kind, Structure, Summary};
-use scumble::table::Table;
+use scumble::summary::Estimator;
 use scumble::watch::Watch;
 use serde_json::{Value, json};
-use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
+use tables::{Bound, Data, KINDS, Ready};
 
 /// Sizes of the census where none is given.
 const SIZES: [u64; 3] = [100_000, 300_000, 1_000_000];
 
 /// The size at which everything but the size varies.
 const USUAL: u64 = 100_000;
-
-/// The quasi-identifiers of the census, those that the paper has first.
-const CENSUS: [&str; 7] = ["age", "sex", "education", "marital-status", "race", "workclass", "birthplace"];
-
-const KINDS: [(&str, Kind); 3] = [("histogram", Kind::Histogram), ("bayes", Kind::Bayes), ("sample", Kind::Sample)];
-
-/// A table with what a policy over it begins with.
-struct Data {
-    name: String,
-    file: PathBuf,
-    folder: PathBuf,
-    keys: Vec<&'static str>,
-    hierarchies: Vec<String>,
-    sensitive: &'static str,
-    format: Format,
-}
-
-impl Data {
-    fn adult(folder: &Path) -> Data {
-        Data {
-            name: "Adult".into(),
-            file: folder.join("adult.csv"),
-            folder: folder.to_path_buf(),
-            keys: SEVEN.to_vec(),
-            hierarchies: SEVEN.iter().map(|key| format!("\"adult_hierarchy_{key}.csv\"")).collect(),
-            sensitive: "occupation",
-            format: Format::Csv(None),
-        }
-    }
-
-    fn census(rows: u64, scratch: &Scratch) -> Result<Data> {
-        let file = scratch.path(&format!("census-{rows}.csv"));
-        jobs::generate(Synthetic::Census, rows, 1, &file, None, &Watch::default())?;
-        let hierarchy = |key: &&str| match *key {
-            "age" => "{ intervals = [5, 10, 20, 40], from = 0, to = 100 }".to_string(),
-            key => format!("\"hierarchies/{key}.csv\""),
-        };
-        Ok(Data {
-            name: format!(
-                "census {}",
-                if rows.is_multiple_of(1_000_000) {
-                    format!("{}m", rows / 1_000_000)
-                } else {
-                    format!("{}k", rows / 1000)
-                }
-            ),
-            file,
-            folder: scratch.0.clone(),
-            keys: CENSUS.to_vec(),
-            hierarchies: CENSUS.iter().map(hierarchy).collect(),
-            sensitive: "occupation",
-            format: Format::Csv(None),
-        })
-    }
-
-    /// The policy with the first so many quasi-identifiers.
-    fn policy(&self, keys: usize, privacy: &str, limit: &str) -> Result<Policy> {
-        let mut text =
-            format!("[defaults]\nrole = \"insensitive\"\n[attributes.{}]\nrole = \"sensitive\"\n", self.sensitive);
-        for (key, hierarchy) in self.keys.iter().zip(&self.hierarchies).take(keys) {
-            let _ = write!(text, "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {hierarchy}\n");
-        }
-        let _ = write!(text, "[privacy]\n{privacy}\n[search]\nsuppression = {{ limit = {limit} }}\n");
-        Policy::parse(&text, &self.folder.join("policy.toml"))
-    }
-
-    fn read(&self, policy: &Policy) -> Result<Table> {
-        let source = Source::open(&self.file, self.format)?;
-        let roles = policy.roles(&source, false)?;
-        encode(source, &roles)
-    }
-}
-
-/// A table in memory with a summary of each kind, for some quasi-identifiers.
-struct Ready {
-    data: Data,
-    keys: usize,
-    table: Table,
-    summaries: Vec<Summary>,
-    seconds: Vec<f64>,
-}
-
-impl Ready {
-    fn new(data: Data, keys: usize) -> Result<Ready> {
-        let policy = data.policy(keys, "k = 2", "0")?;
-        let table = data.read(&policy)?;
-        let (mut summaries, mut seconds) = (Vec::new(), Vec::new());
-        for (_, kind) in KINDS {
-            let options = InstantOptions { kind, structure: Structure::ChowLiu, ..InstantOptions::default() };
-            let start = Instant::now();
-            summaries.push(jobs::summary_of(&table, &policy, &options, 8 << 30)?);
-            seconds.push(start.elapsed().as_secs_f64());
-        }
-        Ok(Ready { data, keys, table, summaries, seconds })
-    }
-
-    fn bound(&self, privacy: &str, limit: &str) -> Result<Bound<'_>> {
-        let policy = self.data.policy(self.keys, privacy, limit)?;
-        let prepared = policy.prepare(&self.table)?;
-        Ok(Bound { ready: self, policy, prepared })
-    }
-}
-
-/// A table under some requirements.
-struct Bound<'a> {
-    ready: &'a Ready,
-    policy: Policy,
-    prepared: Prepared,
-}
-
-/// What a search came to.
-struct Reached {
-    seconds: f64,
-    /// Checks of candidates, or nodes that were evaluated.
-    checks: u64,
-    lm: Option<f64>,
-}
-
-impl Reached {
-    fn cells(&self) -> [Value; 3] {
-        [json!(format!("{:.2}", self.seconds * 1e3)), json!(self.checks), json!(self.lm)]
-    }
-}
-
-impl Bound<'_> {
-    fn lm(&self, found: &Found) -> Result<f64> {
-        Ok(Recoded::new(&self.prepared.task, &found.mapping)?.lm(&self.prepared.task))
-    }
-
-    fn incognito(&self) -> Result<Reached> {
-        let start = Instant::now();
-        let found = match incognito::search(&self.prepared.task, Strategy::BestFirst, &Watch::default()) {
-            Err(Error::CannotBeMet { .. }) => {
-                return Ok(Reached { seconds: start.elapsed().as_secs_f64(), checks: 0, lm: None });
-            }
-            found => found?,
-        };
-        Ok(Reached { seconds: start.elapsed().as_secs_f64(), checks: found.visited, lm: Some(self.lm(&found)?) })
-    }
-
-    /// The nodes that an Incognito from the top down evaluates: what the paper counts as its data scans.
-    fn top_down(&self) -> Result<u64> {
-        match incognito::search(&self.prepared.task, Strategy::TopDown, &Watch::default()) {
-            Err(Error::CannotBeMet { .. }) => Ok(0),
-            found => Ok(found?.visited),
-        }
-    }
-
-    fn beliefs(&self, summary: usize) -> Result<Beliefs> {
-        self.policy.believe(self.ready.summaries[summary].clone(), &self.ready.data.file)
-    }
-
-    /// S-INSTANT, both phases.
-    fn s_instant(&self, summary: usize, by: By, shortcuts: Shortcuts, subtree: bool) -> Result<Reached> {
-        let beliefs = self.beliefs(summary)?;
-        let start = Instant::now();
-        let estimator = Estimator::new(&beliefs, shortcuts);
-        let candidates = match subtree {
-            false => Nodes::new(&estimator)?.candidates(by, &Watch::default()),
-            true => cuts::s_instant::candidates(&estimator, by, &Watch::default())?,
-        };
-        let mut checks = 0;
-        let task = &self.prepared.task;
-        let found = candidates.list.into_iter().find(|candidate| {
-            checks += 1;
-            holds(task, &candidate.mapping)
-        });
-        let seconds = start.elapsed().as_secs_f64();
-        let lm = found.map(|found| Recoded::new(task, &found.mapping).map(|recoded| recoded.lm(task))).transpose()?;
-        Ok(Reached { seconds, checks, lm })
-    }
-
-    /// The optimal cut.
-    fn cuts(&self) -> Result<Option<Reached>> {
-        let mut policy = self.policy.clone();
-        policy.search.algorithm = scumble::policy::Algorithm::LPlusOptimize;
-        let prepared = policy.prepare(&self.ready.table)?;
-        let Some(on_cuts) = &prepared.cuts else { return Ok(None) };
-        let start = Instant::now();
-        let machine = Machine::new(&on_cuts.problem, &prepared.task.cells);
-        let mut go_on = |_: &l_plus_optimize::Progress| start.elapsed().as_secs_f64() < 60.0;
-        let outcome = l_plus_optimize::search(&machine, l_plus_optimize::Techniques::default(), 1, &mut go_on);
-        let seconds = start.elapsed().as_secs_f64();
-        let cut = outcome.best.first().and_then(|(_, cuts)| machine.taxonomy_cuts(cuts));
-        let lm = cut.map(|cut| {
-            Recoded::new(&prepared.task, &scumble::recoding::Mapping::Cuts(cut))
-                .map(|recoded| recoded.lm(&prepared.task))
-        });
-        Ok(Some(Reached { seconds, checks: outcome.visited, lm: lm.transpose()? }))
-    }
-}
 
 const COLUMNS: [&str; 12] = [
     "figures",
@@ -389,14 +192,7 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
                 json!(optimum),
                 json!(format!("{:.1}", first * 1e3)),
                 json!(format!("{:.1}", both * 1e3)),
-                json!(
-                    foreseen
-                        .regions
-                        .nodes
-                        .iter()
-                        .filter(|node| matches!(node, scumble::recoding::RegionNode::Region))
-                        .count()
-                ),
+                json!(foreseen.regions.nodes.iter().filter(|node| matches!(node, RegionNode::Region)).count()),
                 json!(lm),
                 json!(lm - optimum),
             ]);
