@@ -216,7 +216,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
             let json = match &tables[..] {
                 [table] => table.to_json(),
-                tables => tables.iter().map(bench::Measured::to_json).collect(),
+                tables => json!({"tables": tables.iter().map(bench::Measured::to_json).collect::<Vec<_>>()}),
             };
             done(json, text.join("\n"))
         }

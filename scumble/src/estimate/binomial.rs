@@ -327,12 +327,10 @@ mod tests {
             let terms = all(n, p);
             for k in [1, 2, n / 5, n / 3, n / 2, n] {
                 let binomial = Binomial { n, p };
-                let cases: [(Part, Box<dyn Fn(u64) -> bool>); 3] = [
-                    (binomial.at_least(k, Shortcuts::NONE), Box::new(move |x| x >= k)),
-                    (binomial.at_most(k, Shortcuts::NONE), Box::new(move |x| x <= k)),
-                    (binomial.zero_or_at_least(k, Shortcuts::NONE), Box::new(move |x| x == 0 || x >= k)),
-                ];
-                for (which, (part, keep)) in cases.iter().enumerate() {
+                let kept: [&dyn Fn(u64) -> bool; 3] = [&|x| x >= k, &|x| x <= k, &|x| x == 0 || x >= k];
+                let parts = [Binomial::at_least, Binomial::at_most, Binomial::zero_or_at_least];
+                for (which, (part, keep)) in parts.iter().zip(kept).enumerate() {
+                    let part = part(&binomial, k, Shortcuts::NONE);
                     let (weight, mean, variance) = moments(&terms, keep);
                     assert!((part.ln_chance - weight.ln()).abs() < 1e-9, "{n} {p} {k} {which}");
                     assert!(close(part.mean, mean, 1e-7) || mean < 1e-9, "{n} {p} {k} {which}: {} {mean}", part.mean);

@@ -63,6 +63,7 @@ impl Overlaps {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::slice::from_ref;
 
     proptest! {
         /// Rows somewhere on the sides of their classes: as many as are on a side lie between the two numbers, and taking
@@ -76,15 +77,15 @@ mod tests {
             let asked = start..start + length;
             let mut truth = 0;
             for (start, length, rows) in &classes {
-                overlaps.add(&[*start..start + length], rows.len() as u64);
+                overlaps.add(from_ref(&(*start..start + length)), rows.len() as u64);
                 truth += rows.iter().filter(|row| asked.contains(&(start + u32::from(**row) % length))).count() as u64;
             }
             let (least, most) = overlaps.rows(0, &asked);
             prop_assert!(least <= truth && truth <= most);
             prop_assert_eq!(overlaps.others(0, &asked, 100), (100 - most, 100 - least));
             let before = overlaps.rows(0, &asked);
-            overlaps.add(&[2..4], 3);
-            overlaps.remove(&[2..4], 3);
+            overlaps.add(from_ref(&(2..4)), 3);
+            overlaps.remove(from_ref(&(2..4)), 3);
             prop_assert_eq!(overlaps.rows(0, &asked), before);
         }
     }
