@@ -9,7 +9,7 @@
 
 //!
 //! A second family is about many buckets at once, to which rows are dealt by chance: [`binomial`] sizes, [`diverse`] values,
-//! what that makes of one [`bucket`], of all of them ([`multinomial`]), and of all mappings ([`grid`]).
+//! what that makes of one [`bucket`] (of which a sample may have [seen](sampled) some rows), of all of them ([`multinomial`]), and of all mappings ([`grid`]).
 
 pub mod binomial;
 pub mod bucket;
@@ -20,6 +20,7 @@ pub mod grid;
 mod hypergeometric;
 pub mod multinomial;
 mod normal;
+pub mod sampled;
 #[cfg(test)]
 mod simulated;
 

@@ -17,6 +17,7 @@
 
 use super::binomial::{Binomial, Part};
 use super::normal_tail;
+use super::sampled::Sampled;
 
 /// The optimizations of the paper's section 6. Each costs a little precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +70,27 @@ pub struct Bucket {
     pub outliers: f64,
 }
 
+/// The size of a bucket, whether it is fine or not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Size {
+    /// Its mean.
+    pub mean: f64,
+    /// Its variance.
+    pub variance: f64,
+}
+
+impl From<Binomial> for Size {
+    fn from(size: Binomial) -> Size {
+        Size { mean: size.mean(), variance: size.variance() }
+    }
+}
+
+impl From<Sampled> for Size {
+    fn from(size: Sampled) -> Size {
+        Size { mean: size.mean(), variance: size.variance() }
+    }
+}
+
 /// Buckets, added up.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
@@ -90,8 +112,8 @@ pub struct Total {
 
 impl Total {
     /// Adds `times` buckets (a fraction of one, or less than none to take them away) that share a size and a belief.
-    pub fn add(&mut self, size: Binomial, bucket: &Bucket, times: f64) {
-        let (mean, variance) = (size.mean(), size.variance());
+    pub fn add(&mut self, size: Size, bucket: &Bucket, times: f64) {
+        let Size { mean, variance } = size;
         self.ln_product += times * bucket.fine.ln_chance;
         self.mean += times * mean;
         self.variance += times * variance;

@@ -13,7 +13,7 @@ fn total(rows: u64, likelihoods: &[f64], k: u64, shortcuts: Shortcuts) -> Total 
     let mut total = Total::default();
     for likelihood in likelihoods {
         let size = Binomial { n: rows, p: *likelihood };
-        total.add(size, &of_rows(size, k, shortcuts), 1.0);
+        total.add(size.into(), &of_rows(size, k, shortcuts), 1.0);
     }
     total
 }
@@ -211,7 +211,7 @@ fn diversity_agrees_with_simulation() {
             let diverse = [Diversity::new(&shares, &caps(l, values), shortcuts)];
             for likelihood in &likelihoods {
                 let size = Binomial { n: rows, p: *likelihood };
-                total.add(size, &of_values(size, l, &diverse, shortcuts), 1.0);
+                total.add(size.into(), &of_values(size, l, &diverse, shortcuts), 1.0);
             }
             let probability = total.probability(rows);
             assert!((probability - fine).abs() < 0.1, "{buckets} {rows}: {probability}, not {fine}");
@@ -231,7 +231,7 @@ fn one_bucket_holds_all_rows() {
     let even = [Diversity::new(&[0.3, 0.3, 0.4], &caps(2, 3), Shortcuts::ALL)];
     for size in [Binomial { n: 500, p: 1.0 }, Binomial { n: 500, p: 1.0 - 1e-12 }] {
         let mut total = Total::default();
-        total.add(size, &of_values(size, 2, &even, Shortcuts::ALL), 1.0);
+        total.add(size.into(), &of_values(size, 2, &even, Shortcuts::ALL), 1.0);
         assert!(total.probability(500) > 0.99 && total.outliers() < 1.0);
     }
 }

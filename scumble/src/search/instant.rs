@@ -25,12 +25,12 @@ impl By {
     }
 
     /// Whether a mapping may still be believed in when some of its buckets were added up. Outliers only become more. The product
-    /// of chances only becomes less, and what it is multiplied with is at most one over P(sum X = N), which is least where the
-    /// variance is: at N.
+    /// of chances only becomes less, and what it is multiplied with is at most one over P(sum X = N): the less, the larger the
+    /// variance, which is at most N for binomials and below N^2 for buckets of a sample.
     pub fn is_open(self, so_far: &Total, rows: u64) -> bool {
         match self {
             By::Probability(least) => {
-                let most = 0.5 * (std::f64::consts::TAU * (rows as f64 + 1.0)).ln() + 0.1;
+                let most = 0.5 * std::f64::consts::TAU.ln() + (rows as f64 + 1.0).ln() + 0.1;
                 so_far.ln_product + most >= least.ln()
             }
             By::Expectation(most) => so_far.outliers() <= most,

@@ -5,7 +5,8 @@ use crate::estimate::binomial::Binomial;
 use crate::estimate::bucket::{Condition, of_rows, of_values};
 use crate::estimate::diverse::Diversity;
 use crate::estimate::grid::{Grid, Multiset};
-use crate::estimate::multinomial::{Bucket, Shortcuts, Total};
+use crate::estimate::multinomial::{Bucket, Shortcuts, Size, Total};
+use crate::estimate::sampled::Sampled;
 use crate::loss::Loss;
 use crate::recoding::Mapping;
 use crate::taxonomy::{Axis, Cut, Taxonomy};
@@ -159,6 +160,24 @@ impl<'a> Estimator<'a> {
         self.grid.as_ref()
     }
 
+    /// A bucket that holds this share of the rows, as far as is believed.
+    fn believed(&self, share: f64, diverse: &[Diversity]) -> (Size, Bucket) {
+        let rows = self.beliefs.rows();
+        match &self.beliefs.summary.belief {
+            // What a sample has counted is no likelihood; where values decide it is taken for one.
+            Belief::Sample(drawn) if diverse.is_empty() && share > 0.0 => {
+                let sampled = drawn.rows().len() as u64;
+                let seen = ((share * sampled as f64).round() as u64).max(1);
+                let size = Sampled { seen, sampled, rows };
+                (size.into(), size.bucket(self.beliefs.condition.least))
+            }
+            _ => {
+                let size = Binomial { n: rows, p: share.min(1.0) };
+                (size.into(), self.bucket(size, diverse))
+            }
+        }
+    }
+
     fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Bucket {
         let least = self.beliefs.condition.least;
         if diverse.is_empty() {
@@ -200,8 +219,8 @@ impl<'a> Estimator<'a> {
             let caps = beliefs.condition.caps.iter().zip(&shares);
             let diverse: Vec<Diversity> =
                 caps.map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts)).collect();
-            let size = Binomial { n: beliefs.rows(), p: likelihood.min(1.0) };
-            total.add(size, &self.bucket(size, &diverse), 1.0);
+            let (size, bucket) = self.believed(*likelihood, &diverse);
+            total.add(size, &bucket, 1.0);
             if !promising(&total) {
                 return None;
             }
@@ -227,12 +246,11 @@ impl<'a> Estimator<'a> {
     }
 
     /// What is believed of one box of leaves; `None` where there is too much to be gone through.
-    pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Binomial, Bucket)> {
+    pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Size, Bucket)> {
         let beliefs = self.beliefs;
         let keys: Vec<Grouped> =
             ranges.iter().enumerate().map(|(column, range)| beliefs.within(column, range)).collect();
         let share: f64 = beliefs.joint(&keys, None)?.tuples.iter().map(|(_, share)| share).sum();
-        let size = Binomial { n: beliefs.rows(), p: share.min(1.0) };
         let mut diverse = Vec::new();
         for (position, caps) in &beliefs.condition.caps {
             let mut shares = vec![0.0; beliefs.sensitive[*position].values];
@@ -240,7 +258,7 @@ impl<'a> Estimator<'a> {
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
             diverse.push(Diversity::new(&shares, caps, self.shortcuts));
         }
-        Some((size, self.bucket(size, &diverse)))
+        Some(self.believed(share, &diverse))
     }
 
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those that are not zero.

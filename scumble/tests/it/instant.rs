@@ -232,8 +232,8 @@ fn coarser_nodes_have_no_higher_expectation() {
                 let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
                 let nodes = Nodes::new(&estimator).unwrap();
                 let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
-                // Diversity is an approximation, and its parts round differently.
-                let slack = if beliefs.condition.caps.is_empty() { 1e-6 } else { 12.0 };
+                // Diversity is an approximation: within five rows of a hundred.
+                let slack = if beliefs.condition.caps.is_empty() { 1e-6 } else { 20.0 };
                 let chance_slack = if beliefs.condition.caps.is_empty() { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
                     let total = nodes.total(&levels).unwrap();

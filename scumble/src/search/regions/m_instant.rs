@@ -23,8 +23,7 @@ use super::choose::by_range;
 use super::mondrian::{Grown, Growth, aim, check_whole, flatten, points};
 use super::{Aim, Choice, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::Result;
-use crate::estimate::binomial::Binomial;
-use crate::estimate::multinomial::{Bucket, Total};
+use crate::estimate::multinomial::{Bucket, Size, Total};
 use crate::privacy::{KAnonymity, Requirement};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::instant::By;
@@ -55,7 +54,7 @@ pub struct Foreseen {
 /// A region that may still be split.
 struct Open {
     ranges: Vec<Range<u32>>,
-    believed: (Binomial, Bucket),
+    believed: (Size, Bucket),
     /// Its node in the tree.
     at: u32,
 }
@@ -116,7 +115,7 @@ fn extent(range: &Range<u32>) -> Extent {
 }
 
 /// A part of a split: its box, and what is believed of it.
-type Part = (Vec<Range<u32>>, (Binomial, Bucket));
+type Part = (Vec<Range<u32>>, (Size, Bucket));
 
 /// The split of a region in one column at its believed median, and its parts.
 fn split(

@@ -1,0 +1,123 @@
+//! A bucket of which a sample has seen some rows, and of which more are not known.
+//!
+//! A sample of n of N rows with c of them in a bucket does not say that its likelihood is c/n; it says how likely each
+//! likelihood is. With nothing known before, likelihoods are Dirichlet numbers with the counts as parameters, sizes are then
+//! negative binomial, X = c + R with R ~ NB(c, n/N), and given their sum they are what rows dealt by such likelihoods are: the
+//! formula of [`multinomial`](super::multinomial) holds with them as it does with binomials. A sample of all rows knows the size.
+//!
+//! [Nergiz, Tamersoy and Saygin 2011] take c/n as it is (section 2.3). One sampled row of fifty then stands for a bucket of
+//! fifty rows, and with k = 20 every mapping is believed in.
+
+use super::binomial::{Binomial, Part};
+use super::multinomial::Bucket;
+
+/// Terms below this share of the sum so far do not change it.
+const NEGLIGIBLE: f64 = 1e-18;
+
+/// The size of a bucket of which `seen` of `sampled` of all `rows` were drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampled {
+    /// Drawn rows of the bucket, at least one.
+    pub seen: u64,
+    /// All drawn rows.
+    pub sampled: u64,
+    /// All rows.
+    pub rows: u64,
+}
+
+impl Sampled {
+    /// The share of rows that were drawn.
+    fn drawn(&self) -> f64 {
+        self.sampled as f64 / self.rows as f64
+    }
+
+    /// The mean size.
+    pub fn mean(&self) -> f64 {
+        self.seen as f64 / self.drawn()
+    }
+
+    /// Its variance.
+    pub fn variance(&self) -> f64 {
+        self.mean() * (1.0 - self.drawn()) / self.drawn()
+    }
+
+    /// What is believed of the bucket if it is fine with `least` rows; it is not empty.
+    pub fn bucket(&self, least: u64) -> Bucket {
+        let (mean, variance, seen) = (self.mean(), self.variance(), self.seen as f64);
+        if self.seen >= least {
+            return Bucket { fine: Part { ln_chance: 0.0, mean, variance }, outliers: 0.0 };
+        }
+        if self.sampled >= self.rows {
+            return Bucket { fine: Part::NEVER, outliers: mean };
+        }
+        // Sizes below the least one, from the largest down: more than what was seen by j, with the chance
+        // c / (c + j) of a binomial number of c + j trials to be c.
+        let more = least - 1 - self.seen;
+        let draws = Binomial { n: self.seen + more, p: self.drawn() };
+        let mut term = (draws.ln_probability(self.seen) + (seen / (seen + more as f64)).ln()).exp();
+        let (mut weight, mut first, mut second, mut outliers) = (0.0, 0.0, 0.0, 0.0);
+        for more in (0..=more).rev() {
+            let size = seen + more as f64;
+            let distance = size - mean;
+            weight += term;
+            first += term * distance;
+            second += term * distance * distance;
+            outliers += term * size;
+            if size < mean && term * (1.0 + distance * distance) < NEGLIGIBLE * weight {
+                break;
+            }
+            term *= more as f64 / ((size - 1.0) * (1.0 - self.drawn()));
+        }
+        let left = 1.0 - weight;
+        if left <= 0.0 {
+            return Bucket { fine: Part::NEVER, outliers };
+        }
+        let offset = -first / left;
+        let spread = (variance - second) / left - offset * offset;
+        Bucket { fine: Part { ln_chance: (-weight).ln_1p(), mean: mean + offset, variance: spread.max(0.0) }, outliers }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn the_chance_is_that_of_a_bucket_that_was_sampled() {
+        // Sizes whose every value is as likely as any other in logarithms: then drawn is what the bucket says. The size of a
+        // bucket of which c rows were drawn is simulated by waiting: rows until c are drawn, and until one more would be.
+        let mut random = Random::new(11);
+        for (seen, least) in [(1u64, 20u64), (2, 60), (5, 40), (5, 140)] {
+            let sampled = Sampled { seen, sampled: 1000, rows: 20_000 };
+            let (mut fine, mut sum, mut outliers) = (0, 0.0, 0.0);
+            let runs = 20_000;
+            for _ in 0..runs {
+                let (mut size, mut drawn) = (0u64, 0);
+                while drawn < seen {
+                    size += 1;
+                    drawn += u64::from(random.below(20) == 0);
+                }
+                fine += u32::from(size >= least);
+                sum += if size >= least { size as f64 } else { 0.0 };
+                outliers += if size < least { size as f64 } else { 0.0 };
+            }
+            let (found, runs) = (sampled.bucket(least), f64::from(runs));
+            let chance = f64::from(fine) / runs;
+            assert!((found.fine.chance() - chance).abs() < 0.015, "{seen} {least}: {} {chance}", found.fine.chance());
+            assert!((found.fine.mean - sum / f64::from(fine)).abs() < 0.03 * found.fine.mean + 1.0, "{seen} {least}");
+            assert!((found.outliers - outliers / runs).abs() < 0.3, "{} {}", found.outliers, outliers / runs);
+            // Nothing is lost between those that are fine and those that are not.
+            assert!(
+                (found.outliers + found.fine.chance() * found.fine.mean - sampled.mean()).abs() < 1e-6 * sampled.mean()
+            );
+        }
+    }
+
+    #[test]
+    fn a_sample_of_everything_knows() {
+        let all = |seen| Sampled { seen, sampled: 500, rows: 500 }.bucket(10);
+        assert_eq!((all(10).fine.ln_chance, all(10).outliers), (0.0, 0.0));
+        assert_eq!((all(9).fine, all(9).outliers), (Part::NEVER, 9.0));
+    }
+}
