@@ -145,7 +145,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                 let space = space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
                 let proven = match (warrant, found.cost) {
                     (Warrant::AtLeast(bound), Some(cost)) if bound <= 0.0 => {
-                        format!("cost {cost:.6}{space}; not proven to be the best")
+                        format!("cost {cost:.6}, not proven to be the best{space} recodings")
                     }
                     (Warrant::AtLeast(bound), Some(cost)) => {
                         format!("cost {cost:.6}, and no recoding{space} costs less than {bound:.6}")

@@ -132,8 +132,23 @@ fn likely_worlds_are_judged_and_verified() {
     assert_eq!((&proven["search"]["optimal"], &levels["search"]["optimal"]), (&json!(true), &json!(false)));
     assert!(lm(&proven) <= lm(&levels));
     released(&bed, &["--sigmas", "4", "--bucket", "2"]);
+    // The same bytes for any number of threads.
+    for algorithm in ["sfalm", "mpalm"] {
+        let bytes = |threads: &str| {
+            anonymize(&bed, &["--algorithm", algorithm, "--threads", threads]).ok();
+            bed.read("release.csv")
+        };
+        assert_eq!(bytes("1"), bytes("3"));
+    }
     let regions = released(&bed, &["--algorithm", "mpalm"]);
     assert!(lm(&regions) <= lm(&levels) && regions["recoding"]["model"] == "regions");
+    // What cannot be met is told as JSON too, with what was reached.
+    with_marginals(&bed, &asked.replace("0.15", "0.03"));
+    let refused = anonymize(&bed, &[]);
+    assert_eq!(refused.status, 1);
+    let told: Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((told["released"].as_u64(), told["privacy"][0]["achieved"].as_f64()), (Some(0), Some(0.0)), "{told}");
+    with_marginals(&bed, asked);
     // By hand: checked as strictly.
     let by_hand = "sex=0,age=0,race=0,marital-status=0,education=0,birthplace=0,workclass=0,zip=0";
     let refused = anonymize(&bed, &["--levels", by_hand]);

@@ -1,7 +1,7 @@
 //! The main job: search, recode, verify, write.
 
 use super::rothko::rothko;
-use super::{CutOptions, DiskOptions, Failure, InstantOptions, Work, cuts, instant};
+use super::{CutOptions, DiskOptions, Failure, InstantOptions, Work, cuts, instant, presence};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Prepared, nearest};
 use crate::privacy::Shortcuts;
@@ -163,8 +163,9 @@ pub(super) fn with_report(error: Error, prepared: &Prepared, mapping: &Mapping) 
         return error.into();
     }
     let task = &prepared.task;
-    let Classes { classes, tallies, .. } = Classes::new(task, mapping);
-    let verified = verify(&classes, &tallies, &task.requirements);
+    let Classes { values, classes, tallies, class_of } = Classes::new(task, mapping);
+    let mut verified = verify(&classes, &tallies, &task.requirements);
+    verified.privacy.extend(presence::exactly(task, &values, &classes, &class_of));
     let mut report = shortfall(&error, task.rows(), task.suppressible, &verified, &prepared.counted);
     if let Mapping::Levels(levels) = mapping {
         let levels: serde_json::Map<String, Value> =

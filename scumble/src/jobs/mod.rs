@@ -36,7 +36,7 @@ use crate::error::{Error, Place, Result};
 use crate::policy::{Outside, Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Decided, Draft, Io, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
+    Background, Decided, Draft, Io, Judgement, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
     is_releasable, publish, schema,
 };
 use crate::source::{Format, Source, encode};
@@ -251,12 +251,12 @@ impl<'a> Work<'a> {
         let memory = options.disk.memory();
         let policy = self.policy.with_caps(&self.prepared.caps);
         let mut verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
-        if let Some((smallest, failing)) = presence::exactly(&self.prepared.task, &recoded) {
-            let asked = self.prepared.task.confident.as_ref().map(|confident| confident.statement());
-            let judged = verification.verified.privacy.iter_mut().find(|one| Some(&one.statement) == asked.as_ref());
+        // What the file tells, and what is known of the table besides.
+        let Recoded { values, classes, class_of, .. } = &recoded;
+        if let Some(exact) = presence::exactly(&self.prepared.task, values, classes, class_of) {
+            let judged = verification.verified.privacy.iter_mut().find(|one| one.statement == exact.statement);
             let judged = judged.ok_or(Error::Defect)?;
-            judged.achieved = Some(smallest);
-            judged.failing = judged.failing.max(failing);
+            *judged = Judgement { failing: judged.failing.max(exact.failing), ..exact };
             if let Some(reason) = verification.failure() {
                 return Err(Error::CheckFailed { file: self.output.to_path_buf(), reason }.into());
             }

@@ -7,7 +7,7 @@ use crate::error::{Error, Place, Result};
 use crate::policy::{BoundKey, Policy, PresenceAsked, World, listed_by_column, nearest, others};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
 use crate::ratio::Ratio;
-use crate::release::{Judgement, Known, Matched, Recoded, matched, verify_sizes};
+use crate::release::{Judgement, Known, Matched, Values, matched, verify_sizes};
 use crate::search::Task;
 use crate::source::{Source, Texts, encode};
 use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
@@ -173,19 +173,19 @@ fn widest_apart(boxes: &[Vec<Range<u32>>]) -> usize {
     (0..columns).max_by_key(starts).unwrap_or(0)
 }
 
-/// The exact smallest confidence of a release whose table is known, and how many classes have less than they need.
-pub(super) fn exactly(task: &Task, recoded: &Recoded) -> Option<(f64, u64)> {
+/// The exact judgement of classes whose table is known, where presence is judged in likely worlds.
+pub(super) fn exactly(task: &Task, values: &[Values], classes: &Cells, class_of: &[u32]) -> Option<Judgement> {
     let confident = task.confident.as_ref()?;
-    let needed = confident
-        .needed_by()
-        .map(|column| task.tallies[column].merge(recoded.classes.len(), &recoded.class_of, task.values[column]));
+    let merge = |column: usize| task.tallies[column].merge(classes.len(), class_of, task.values[column]);
+    let needed = confident.needed_by().map(merge);
     let tuple = |class: u32| {
-        let codes = recoded.classes.codes(class).iter().enumerate();
-        let marked = codes.map(|(column, value)| confident.marked(column, recoded.values[column].codes(*value)));
+        let codes = classes.codes(class).iter().enumerate();
+        let marked = codes.map(|(column, value)| confident.marked(column, values[column].codes(*value)));
         let needed = needed.as_ref().and_then(|needed| needed.group(class as usize).last()).map_or(0, |last| last.0);
-        confident.tuple(u64::from(recoded.classes.counts()[class as usize]), marked.collect(), needed)
+        confident.tuple(u64::from(classes.counts()[class as usize]), marked.collect(), needed)
     };
-    Some(confident.smallest(&(0..recoded.classes.len() as u32).map(tuple).collect::<Vec<_>>()))
+    let (smallest, failing) = confident.smallest(&(0..classes.len() as u32).map(tuple).collect::<Vec<_>>());
+    Some(Judgement { statement: confident.statement(), achieved: Some(smallest), failing })
 }
 
 /// The confidence that each row of the input needs, where the policy names a column for it. The column may have any role, and
