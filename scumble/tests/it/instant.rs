@@ -219,9 +219,10 @@ fn generalized_tuples_are_sums_of_single_ones() {
     }
 }
 
-/// Theorem 3.5 over whole lattices: the expectation never rises on the way up, whatever is believed.
+/// Theorem 3.5 over whole lattices, whatever is believed: on the way up the probability never falls, within the error of the
+/// estimate, and the expectation of k-anonymity never rises. That of diversity may: a class that fails can spoil its neighbour.
 #[test]
-fn coarser_nodes_have_no_higher_expectation() {
+fn coarser_nodes_are_not_worse() {
     for seed in 0..4 {
         let folder = Folder::new(&format!("instant-monotone-{seed}"));
         let table = random_table(&folder, seed, 400);
@@ -232,9 +233,8 @@ fn coarser_nodes_have_no_higher_expectation() {
                 let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
                 let nodes = Nodes::new(&estimator).unwrap();
                 let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
-                // Diversity is an approximation: within five rows of a hundred.
-                let slack = if beliefs.condition.caps.is_empty() { 1e-6 } else { 20.0 };
-                let chance_slack = if beliefs.condition.caps.is_empty() { 0.05 } else { 0.2 };
+                let by_rows = beliefs.condition.caps.is_empty();
+                let chance_slack = if by_rows { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
                     let total = nodes.total(&levels).unwrap();
                     let error = |levels: &[usize]| {
@@ -247,7 +247,10 @@ fn coarser_nodes_have_no_higher_expectation() {
                         let above = nodes.total(&coarser).unwrap();
                         let error = error(&levels) + error(&coarser);
                         let (fine, coarse) = (total.outliers(), above.outliers());
-                        assert!(coarse <= fine + error + slack, "{kind:?} {levels:?} {column}: {coarse} above {fine}");
+                        assert!(
+                            !by_rows || coarse <= fine + error + 1e-6,
+                            "{kind:?} {levels:?} {column}: {coarse} above {fine}"
+                        );
                         let (fine, coarse) = (total.probability(400), above.probability(400));
                         assert!(coarse >= fine - chance_slack, "{kind:?} {levels:?} {column}: {coarse} below {fine}");
                     }

@@ -1,8 +1,9 @@
 //! S-INSTANT: the lattice judged by belief instead of counts ([Nergiz, Tamersoy and Saygin 2011], section 3.2, algorithm 1).
 //!
 //! The first phase goes down the lattice from its top and estimates each node from a summary. A node that is not believed in
-//! takes all finer ones with it (theorem 3.5); the others are candidates, the cheapest first. The second phase is the
-//! caller's: it counts the rows of one candidate after the other until one holds.
+//! takes all finer ones with it (theorem 3.5; for the expectation of diversity that is a heuristic); the others are
+//! candidates, the cheapest first. The second phase is the caller's: it counts the rows of one candidate after the other until
+//! one holds.
 //!
 //! | here | paper |
 //! |---|---|
