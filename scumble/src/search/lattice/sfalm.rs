@@ -1,6 +1,6 @@
 //! SFALM: the best full-domain recoding under c-confident delta-presence (Nergiz and Clifton 2008, section 7, algorithm 1).
 //!
-//! The lattice of [`incognito`](super::incognito), whose nodes are judged by the confidence of their classes besides all
+//! The lattice of [`incognito`], whose nodes are judged by the confidence of their classes besides all
 //! other requirements. Merging may lower the confidence of a tuple, so nothing follows for finer nodes from one that fails.
 //! With practical anti-monotonicity (PA) it is taken to follow; that can cost utility, never privacy, since whatever is
 //! released has been judged.

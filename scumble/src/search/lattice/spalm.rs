@@ -3,7 +3,7 @@
 //!
 //! Cells are those of the population; the rows of a group are the private ones, and a counted column holds the others. A
 //! recoding that fails rules out every finer one (theorem 1), which the lattice's machine knows from what
-//! [`Presence`](crate::privacy::Presence) says of merging, so this is the search of [`incognito`](super::incognito) with
+//! [`Presence`](crate::privacy::Presence) says of merging, so this is the search of [`incognito`] with
 //! nothing added: exact, with every other requirement on the private rows beside it.
 //!
 //! | here | paper |
