@@ -84,11 +84,16 @@ impl Cutter {
     fn cut(&mut self, bytes: &[u8], is_all: bool) -> Cut {
         self.ends.clear();
         let needles = [self.delimiter, b'"', b'\n', b'\r'].map(|byte| u64::from_ne_bytes([byte; 8]));
-        let (chunks, rest) = bytes.as_chunks::<8>();
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        for (chunk, start) in chunks.iter().chain([&last]).zip((0..).step_by(8)) {
-            let chunk = u64::from_le_bytes(*chunk);
+        let mut start = 0;
+        while start < bytes.len() {
+            let chunk = match bytes[start..].first_chunk() {
+                Some(chunk) => u64::from_le_bytes(*chunk),
+                None => {
+                    let mut last = [0; 8];
+                    last[..bytes.len() - start].copy_from_slice(&bytes[start..]);
+                    u64::from_le_bytes(last)
+                }
+            };
             // The high bit of each byte that is none of the four.
             let others = needles.iter().fold(!0, |others, needle| {
                 let apart = chunk ^ needle;
@@ -108,6 +113,7 @@ impl Cutter {
                     return Cut::Record(at + 1);
                 }
             }
+            start += 8;
         }
         match is_all {
             false => Cut::Open,
@@ -278,6 +284,7 @@ impl Records {
         self.read - (self.filled - self.at) as u64
     }
 
+    #[inline]
     fn field(&self, number: usize) -> &[u8] {
         match self.start {
             Some(start) => {
@@ -315,7 +322,8 @@ impl Records {
 fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     let score = |delimiter: u8| {
         let counts = field_counts(start, delimiter);
-        let fields = counts.first().copied().unwrap_or(start.iter().filter(|byte| **byte == delimiter).count() + 1);
+        let in_all = || start.iter().filter(|byte| **byte == delimiter).count() + 1;
+        let fields = counts.first().copied().unwrap_or_else(in_all);
         let even = counts.iter().filter(|count| **count == fields).count();
         if fields < 2 { (0, 0) } else { (even * 100 / counts.len().max(1), fields) }
     };

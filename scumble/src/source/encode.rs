@@ -1,15 +1,14 @@
 //! One scan of a file into a table: dictionaries, cells and the columns that only travel.
 //!
-//! While one thread parses the next batch, the columns of this one are encoded in parallel. Codes are given in the
+//! While one thread parses the next batch, the columns of this one are encoded, in parallel where there are threads left. Codes are given in the
 //! order of appearance and columns do not depend on each other, so the table is the same for any number of threads.
 
 use super::texts::{check_texts, texts};
-use super::{Batch, Lines, Source, ahead};
+use super::{Batch, Lines, Source, ahead, spread};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
 
 /// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
 pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
@@ -58,15 +57,10 @@ impl Table {
             return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });
         }
         let file = &self.file;
-        let keys: Vec<Option<Vec<u32>>> = self
-            .columns
-            .par_iter_mut()
-            .zip(arrays.par_iter())
-            .map(|(column, array)| {
-                let broken = |source| Error::Columnar { file: file.clone(), source };
-                column.append(array, &lines).map_err(broken)
-            })
-            .collect::<Result<_>>()?;
+        let keys = spread(self.columns.iter_mut().zip(&arrays).collect(), |(column, array)| {
+            column.append(array, &lines).map_err(|source| Error::Columnar { file: file.clone(), source })
+        });
+        let keys: Vec<Option<Vec<u32>>> = keys.into_iter().collect::<Result<_>>()?;
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
         if keys.is_empty() {
             let cell = self.cells.add(&[], rows as u32);

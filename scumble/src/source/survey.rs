@@ -5,7 +5,7 @@
 //! as long as its values are; when one is not, [`Survey::of`] starts again with the column's distinct values.
 
 use super::texts::texts;
-use super::{Batch, Lines, Source, ahead};
+use super::{Batch, Lines, Source, ahead, spread};
 use crate::error::{Error, Place, Result};
 use crate::random::Reservoir;
 use crate::table::{Day, Dictionary, Type};
@@ -15,7 +15,6 @@ use arrow_array::types::{Date32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
@@ -129,13 +128,9 @@ fn scan(
             let more = arrays.first().map_or(0, |array| array.len());
             let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
             rows += more as u64;
-            let mut read: Vec<&mut Column<'_>> =
-                columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing)).collect();
-            let outcomes: Vec<Result<bool>> = read
-                .par_iter_mut()
-                .zip(&arrays)
-                .map(|(column, array)| column.see(array, &lines, &places, &file))
-                .collect();
+            let read = columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing));
+            let outcomes =
+                spread(read.zip(&arrays).collect(), |(column, array)| column.see(array, &lines, &places, &file));
             for (outcome, column) in outcomes.into_iter().zip(&numbered) {
                 if !outcome? {
                     // Nothing more is learnt of a file that will be read again.
