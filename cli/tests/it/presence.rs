@@ -265,3 +265,15 @@ fn advice_on_diabetes() {
         bed.run(&["advise", "--prior", "2", "--population", "10", "--table", "1", "--cost", "1", "--misuse", "0"]);
     assert!(wrong.status == 2 && wrong.stderr.contains("--prior"), "{}", wrong.stderr);
 }
+
+/// A range that not even the whole table keeps: a report, what could be done, and nothing written.
+#[test]
+fn a_range_that_cannot_be_kept() {
+    let bed = patients("uniform");
+    bed.edit(POLICY, "presence = { min = 0.0, max = 0.1, pop", "presence = { min = 0.0, max = 0.001, pop");
+    let report = anonymize(&bed, &[]).fails_with(1, "widen the range of the presence").json();
+    let presence = &report["privacy"][0];
+    assert_eq!((&report["released"], &presence["satisfied"]), (&json!(0), &json!(false)));
+    assert!(presence["achieved"].as_f64().unwrap() > 0.001, "{presence}");
+    assert!(!bed.exists("release.csv"));
+}

@@ -113,13 +113,23 @@ impl<'a, K: Key> Search<'a, K> {
                 Ok(Found { mapping, warrant, cost, space: Some(space.into()), visited })
             }
             None if least.is_some() => Err(Error::Interrupted),
-            None => Err(Error::CannotBeMet {
-                reason: format!(
-                    "none of {space} recodings holds with at most {} of {} rows suppressed; lower the requirement or \
-                     raise the suppression limit",
-                    task.suppressible, search.engine.rows
-                ),
-            }),
+            None => {
+                // Nothing is suppressed under a presence: who is left out would still be in the table.
+                let is_presence = task.confident.is_some()
+                    || task.requirements.iter().any(|requirement| requirement.is_about_absent());
+                let rows = search.engine.rows;
+                let reason = match is_presence {
+                    true => {
+                        format!("none of {space} recodings holds for all {rows} rows; widen the range of the presence")
+                    }
+                    false => format!(
+                        "none of {space} recodings holds with at most {} of {rows} rows suppressed; lower the requirement or \
+                         raise the suppression limit",
+                        task.suppressible
+                    ),
+                };
+                Err(Error::CannotBeMet { reason })
+            }
         }
     }
 
