@@ -26,19 +26,22 @@ pub struct Shortcuts {
 
 impl Default for Shortcuts {
     fn default() -> Self {
-        Shortcuts {
-            practical: true,
-            sigmas: Some(2.0),
-            dominant: true,
-            bucket: 4,
-            moments: true,
-            refined: true,
-            shared: true,
-        }
+        Shortcuts::ALL
     }
 }
 
 impl Shortcuts {
+    /// All of them.
+    pub const ALL: Shortcuts = Shortcuts {
+        practical: true,
+        sigmas: Some(2.0),
+        dominant: true,
+        bucket: 4,
+        moments: true,
+        refined: true,
+        shared: true,
+    };
+
     /// None of them.
     pub const NONE: Shortcuts = Shortcuts {
         practical: false,

@@ -1,7 +1,8 @@
 //! One scan of a file into a table: dictionaries, cells and the columns that only travel.
 //!
-//! While one thread parses the next batch, the columns of this one are encoded, in parallel where there are threads left. Codes are given in the
-//! order of appearance and columns do not depend on each other, so the table is the same for any number of threads.
+//! While one thread parses the next batch, the columns of this one are encoded, in parallel where there are threads left.
+//! Codes are given in the order of appearance and columns do not depend on each other, so the table is the same for any
+//! number of threads.
 
 use super::texts::{check_texts, texts};
 use super::{Batch, Lines, Source, ahead, spread};

@@ -20,14 +20,14 @@
 //! same as merging upwards.
 
 use super::choose::by_range;
-use super::mondrian::{Grown, Growth, aim, check_whole, flatten, points};
+use super::mondrian::{Grown, Growth, aim, check_whole, found, points};
 use super::{Aim, Choice, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::Result;
 use crate::estimate::multinomial::{Bucket, Size, Total};
 use crate::privacy::{KAnonymity, Requirement};
-use crate::recoding::{Mapping, RegionNode, Regions, Style};
+use crate::recoding::{RegionNode, Regions, Style};
 use crate::search::instant::By;
-use crate::search::{Found, Task, Warrant};
+use crate::search::{Found, Task};
 use crate::summary::Estimator;
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
@@ -156,22 +156,9 @@ pub fn settle(task: &Task, regions: &Regions, partitioning: Partitioning) -> Res
     check_whole(task)?;
     let (layout, mut words) = points(task);
     let aim = aim(task, partitioning.criterion)?;
-    let growth = Growth {
-        axes: &task.axes,
-        judge: Judge::exact(&task.requirements),
-        counted: task.tallies.len(),
-        aim: &aim,
-        least_gain: partitioning.least_gain,
-    };
-    let settling = Settling { growth, layout: &layout, regions };
-    let grown = settling.settle(&mut words, Some(0));
-    let mut settled = Regions { nodes: Vec::new(), style: partitioning.style };
-    flatten(&grown, &task.axes, &mut settled);
-    if partitioning.style == Style::Cover {
-        settled = settled.with_missing_apart(&task.axes);
-    }
-    let visited = settled.nodes.len() as u64;
-    Ok(Found { mapping: Mapping::Regions(settled), warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+    let growth = Growth::of(task, &aim, partitioning);
+    let grown = Settling { growth, layout: &layout, regions }.settle(&mut words, Some(0));
+    Ok(found(&grown, task, partitioning.style))
 }
 
 struct Settling<'a> {

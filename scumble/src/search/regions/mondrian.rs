@@ -47,27 +47,38 @@ pub struct Growth<'a> {
     pub least_gain: f64,
 }
 
+impl<'a> Growth<'a> {
+    /// For a task in memory, judged exactly.
+    pub(super) fn of(task: &'a Task, aim: &'a Aim, partitioning: Partitioning) -> Growth<'a> {
+        Growth {
+            axes: &task.axes,
+            judge: Judge::exact(&task.requirements),
+            counted: task.tallies.len(),
+            aim,
+            least_gain: partitioning.least_gain,
+        }
+    }
+}
+
 /// Partitions a task's rows.
 pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     check_whole(task)?;
     let (layout, mut words) = points(task);
     let aim = aim(task, partitioning.criterion)?;
-    let growth = Growth {
-        axes: &task.axes,
-        judge: Judge::exact(&task.requirements),
-        counted: task.tallies.len(),
-        aim: &aim,
-        least_gain: partitioning.least_gain,
-    };
-    let grown = growth.grow(Points::new(&layout, &mut words), false);
-    let mut regions = Regions { nodes: Vec::new(), style: partitioning.style };
-    flatten(&grown, &task.axes, &mut regions);
-    if partitioning.style == Style::Cover {
+    let grown = Growth::of(task, &aim, partitioning).grow(Points::new(&layout, &mut words), false);
+    Ok(found(&grown, task, partitioning.style))
+}
+
+/// A grown tree in which no allowable split is left, as what a search found.
+pub(super) fn found(grown: &Grown, task: &Task, style: Style) -> Found {
+    let mut regions = Regions { nodes: Vec::new(), style };
+    flatten(grown, &task.axes, &mut regions);
+    if style == Style::Cover {
         regions = regions.with_missing_apart(&task.axes);
     }
     let visited = regions.nodes.len() as u64;
     let mapping = Mapping::Regions(regions);
-    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+    Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited }
 }
 
 /// The aim of a criterion, for the target that the task counts.

@@ -14,11 +14,10 @@
 //!
 //! Cost: O(c log² c) for c cells of the population and a fixed number of attributes.
 
-use super::mondrian::{Grown, aim, check_whole, flatten};
+use super::mondrian::{Grown, aim, check_whole, found};
 use super::{Aim, Choice, FrequencySet, Judge, Partitioning, choose};
 use crate::error::Result;
-use crate::recoding::{Mapping, Regions, Style};
-use crate::search::{Found, Task, Warrant};
+use crate::search::{Found, Task};
 use crate::taxonomy::{Axis, Extent};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -32,14 +31,7 @@ pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     let growth =
         Growth { task, judge: Judge::exact(&task.requirements), aim: &aim, least_gain: partitioning.least_gain };
     let grown = growth.grow((0..task.cells.len() as u32).collect(), false);
-    let mut regions = Regions { nodes: Vec::new(), style: partitioning.style };
-    flatten(&grown, &task.axes, &mut regions);
-    if partitioning.style == Style::Cover {
-        regions = regions.with_missing_apart(&task.axes);
-    }
-    let visited = regions.nodes.len() as u64;
-    let mapping = Mapping::Regions(regions);
-    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+    Ok(found(&grown, task, partitioning.style))
 }
 
 struct Growth<'a> {
@@ -70,12 +62,9 @@ impl Growth<'_> {
 
 /// The least and the greatest code of some cells in every column.
 pub(super) fn extents(task: &Task, cells: &[u32]) -> Vec<Extent> {
-    let mut extents = vec![Extent { first: u64::MAX, last: 0 }; task.axes.len()];
+    let mut extents = vec![Extent::NONE; task.axes.len()];
     for cell in cells {
-        for (extent, code) in extents.iter_mut().zip(task.cells.codes(*cell)) {
-            extent.first = extent.first.min(u64::from(*code));
-            extent.last = extent.last.max(u64::from(*code));
-        }
+        extents.iter_mut().zip(task.cells.codes(*cell)).for_each(|(extent, code)| extent.include(u64::from(*code)));
     }
     extents
 }
