@@ -112,6 +112,8 @@ fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> 
     match policy.search.algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
         Algorithm::Auto if policy.privacy.presence.is_none() => Ok(needed()? > options.disk.memory()),
+        // Without a limit there is nothing to open the file for.
+        _ if options.disk.memory.is_none() => Ok(false),
         _ => check_memory(input, needed()?, options, ", or use rothko-s").map(|()| false),
     }
 }
