@@ -4,7 +4,7 @@ use super::{Clock, InstantOptions, Options, check_apart, open};
 use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::release::Draft;
-use crate::source::{Batch, Codes, Texts, ahead};
+use crate::source::{Batch, Codes, ahead};
 use crate::summary::{Attribute, Builder, Summary};
 use crate::table::{Data, Dictionary, Role, Table};
 use arrow_schema::ArrowError;
@@ -43,9 +43,9 @@ pub fn summarize(input: &Path, policy: &Policy, output: &Path, options: &Options
         for batch in batches {
             let Batch { columns, lines, .. } = batch?;
             let numbered = codes.par_iter_mut().zip(columns.par_iter()).map(|(codes, array)| {
-                let texts = Texts::of(array).map_err(broken)?;
-                codes.begin(&texts);
-                Ok((0..array.len()).map(|row| codes.code(&texts, row, lines.of(row)).0).collect::<Vec<u32>>())
+                let mut numbers = Vec::new();
+                codes.encode(array, &lines, &mut numbers).map_err(broken)?;
+                Ok(numbers)
             });
             let numbered: Vec<Vec<u32>> = numbered.collect::<Result<_>>()?;
             let ordered: Vec<&[u32]> = order.iter().map(|at| numbered[*at].as_slice()).collect();

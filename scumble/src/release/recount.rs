@@ -10,9 +10,10 @@
 //! by their labels.
 
 use crate::error::{Error, Result};
-use crate::source::{Batch, Codes, Texts};
+use crate::source::{Batch, Codes, Lines, Texts};
 use crate::table::{Cells, Dictionary, Tallies};
-use arrow_array::Array;
+use arrow_array::ArrayRef;
+use arrow_schema::ArrowError;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 use std::ops::Range;
@@ -101,18 +102,18 @@ impl<'a> Recount<'a> {
 
     /// Counts more rows of `file`.
     pub fn add(&mut self, batch: &Batch, file: &Path) -> Result<()> {
-        let rows = batch.columns.first().map_or(0, |array| array.len());
+        let rows = batch.rows;
         self.rows += rows as u64;
         if self.rows > u64::from(u32::MAX) {
             return Err(Error::TooManyRows { file: file.to_path_buf(), most: u64::from(u32::MAX) });
         }
         let (mut keys, mut values) = (Vec::new(), self.counted.iter_mut());
         for (array, is_key) in batch.columns.iter().zip(&self.is_key) {
-            let texts = Texts::of(array).map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
-            match is_key {
-                true => keys.push(texts),
-                false => values.by_ref().take(1).for_each(|values| values.read(&texts, rows, batch)),
-            }
+            let read = match is_key {
+                true => Texts::of(array).map(|texts| keys.push(texts)),
+                false => values.next().map_or(Ok(()), |values| values.read(array, &batch.lines)),
+            };
+            read.map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
         }
         let mut changed = vec![false; rows];
         for (labels, texts) in self.labels.iter_mut().zip(&keys) {
@@ -201,17 +202,12 @@ impl<'a> Recount<'a> {
 
 impl Values {
     /// Numbers the values of a batch.
-    fn read(&mut self, texts: &Texts, rows: usize, batch: &Batch) {
-        self.codes.begin(texts);
+    fn read(&mut self, array: &ArrayRef, lines: &Lines) -> Result<(), ArrowError> {
         self.batch.clear();
-        for row in 0..rows {
-            let (code, is_new) = self.codes.code(texts, row, batch.lines.of(row));
-            if is_new {
-                self.rows.push(0);
-            }
-            self.rows[code as usize] += 1;
-            self.batch.push(code);
-        }
+        self.codes.encode(array, lines, &mut self.batch)?;
+        self.rows.resize(self.codes.dictionary().len(), 0);
+        self.batch.iter().for_each(|code| self.rows[*code as usize] += 1);
+        Ok(())
     }
 
     fn tally(&mut self, class: u32, rows: Range<usize>) {

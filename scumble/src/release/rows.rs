@@ -3,15 +3,15 @@
 //! Rows are sorted by what is released of them: class, then the columns that are passed on. The order is a function of
 //! the released rows alone, so it can tell nothing else, and it needs no randomness. `keep_order` opts out.
 
-use super::Recoded;
+use super::{Recoded, Values};
 use crate::error::{Error, Result};
 use crate::table::{Column, Data, Dictionary, Role, Table};
-use arrow_array::builder::StringBuilder;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_ord::ord::{DynComparator, make_comparator};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, SortOptions};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, SortOptions};
 use arrow_select::{concat::concat, take::take};
 use rayon::slice::ParallelSliceMut;
 use std::cmp::Ordering;
@@ -81,6 +81,8 @@ pub struct Rows<'a> {
     schema: SchemaRef,
     /// For each column that is passed on as it came, all its values.
     arrays: Vec<Option<ArrayRef>>,
+    /// For each column that is told by number, its names; `None` where there are as many as rows, more or less.
+    names: Vec<Option<Arc<StringArray>>>,
     /// The codes of the column with suppressed values; the first code that its dictionary does not have is the token.
     hidden: Option<Hidden<'a>>,
     rows: Vec<u32>,
@@ -104,15 +106,45 @@ impl<'a> Hidden<'a> {
         let code = |(code, hidden): (&u32, &bool)| if *hidden { last } else { *code };
         Some(Hidden { token, codes: codes.iter().zip(&within.hidden).map(code).collect() })
     }
+}
 
-    fn decode(&self, dictionary: &Dictionary, rows: &[u32]) -> StringArray {
-        let text = |row: &u32| match self.codes[*row as usize] {
-            code if code as usize == dictionary.len() => Some(self.token.text),
-            code => Some(dictionary.value(code)).filter(|text| !text.is_empty()),
+/// What the values of a column are called, by number.
+#[derive(Clone, Copy)]
+enum Names<'a> {
+    Dictionary(&'a Dictionary, Option<&'a str>),
+    Values(&'a Values),
+}
+
+impl<'a> Names<'a> {
+    fn len(self) -> usize {
+        match self {
+            Names::Dictionary(dictionary, token) => dictionary.len() + usize::from(token.is_some()),
+            Names::Values(values) => values.len(),
+        }
+    }
+
+    /// What a value is called; one without a name is null.
+    fn get(self, value: u32) -> Option<&'a str> {
+        let name = match self {
+            Names::Dictionary(dictionary, Some(token)) if value as usize == dictionary.len() => token,
+            Names::Dictionary(dictionary, _) => dictionary.value(value),
+            Names::Values(values) => values.label(value),
         };
-        rows.iter().map(text).collect()
+        Some(name).filter(|name| !name.is_empty())
     }
 }
+
+/// The number of each row's value.
+#[derive(Clone, Copy)]
+enum Numbers<'a> {
+    /// One by one.
+    Rows(&'a [u32]),
+    /// That of a quasi-identifier in the row's class.
+    Classes(usize),
+}
+
+/// Rows that a name should have on average to be told by number.
+const ROWS_OF_A_NAME: usize = 4;
 
 impl<'a> Rows<'a> {
     /// Prepares the rows. `leaf_cell` is the recoded cell that each cell of `table` went to.
@@ -146,7 +178,49 @@ impl<'a> Rows<'a> {
         if !keep_order {
             sort(&mut rows, table, &arrays, hidden.as_ref(), &class_of_row, &class_ranks(recoded)).map_err(broken)?;
         }
-        Ok(Rows { table, recoded, schema: schema(table, token), arrays, hidden, rows, class_of_row, next: 0 })
+        let schema = schema(table, token);
+        let mut prepared =
+            Rows { table, recoded, schema, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
+        prepared.name();
+        Ok(prepared)
+    }
+
+    /// Makes lists of names where these are few, so that rows need to tell no more than a number.
+    fn name(&mut self) {
+        let few = |names: &Names<'_>| names.len() * ROWS_OF_A_NAME <= self.rows.len();
+        let names = (0..self.arrays.len()).map(|column| {
+            let names = self.told(column).map(|(names, _)| names).filter(few)?;
+            Some(Arc::new((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>()))
+        });
+        self.names = names.collect();
+        let told = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let field = |(field, names): (&FieldRef, &Option<_>)| match names {
+            Some(_) => Arc::new(field.as_ref().clone().with_data_type(told.clone())),
+            None => field.clone(),
+        };
+        self.schema =
+            Arc::new(Schema::new(self.schema.fields().iter().zip(&self.names).map(field).collect::<Vec<_>>()));
+    }
+
+    /// The names and the numbers of a column that is not passed on as it came.
+    fn told(&self, column: usize) -> Option<(Names<'_>, Numbers<'_>)> {
+        if self.arrays[column].is_some() {
+            return None;
+        }
+        let column = (&self.table.columns[column], column);
+        match &column.0.data {
+            Data::Coded { dictionary, codes, .. } => {
+                let hidden = self.hidden.as_ref().filter(|hidden| Token::is_in(Some(hidden.token), column.0));
+                let token = hidden.map(|hidden| hidden.token.text);
+                let codes = hidden.map_or(codes, |hidden| &hidden.codes);
+                Some((Names::Dictionary(dictionary, token), Numbers::Rows(codes)))
+            }
+            _ => {
+                let before = &self.table.columns[..column.1];
+                let key = before.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
+                Some((Names::Values(self.recoded.values.get(key)?), Numbers::Classes(key)))
+            }
+        }
     }
 
     /// How many rows are released.
@@ -161,36 +235,32 @@ impl<'a> Rows<'a> {
 
     fn batch(&self, rows: &[u32]) -> Result<RecordBatch, ArrowError> {
         let indices = UInt32Array::from(rows.to_vec());
-        let mut key = 0;
+        let class = |row: u32| self.class_of_row[row as usize];
+        let runs = rows.chunk_by(|row, next| class(*row) == class(*next));
+        let classes: Vec<(u32, usize)> = runs.map(|run| (class(run[0]), run.len())).collect();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.table.columns.len());
-        for (column, array) in self.table.columns.iter().zip(&self.arrays) {
-            let hidden = self.hidden.as_ref().filter(|hidden| Token::is_in(Some(hidden.token), column));
-            columns.push(match (&column.data, array, hidden) {
-                (_, Some(array), _) => cleared(take(array, &indices, None)?)?,
-                (Data::Coded { dictionary, .. }, None, Some(hidden)) => Arc::new(hidden.decode(dictionary, rows)),
-                (Data::Coded { dictionary, codes, .. }, None, None) => Arc::new(decode(dictionary, codes, rows)),
-                _ => {
-                    let array = self.labels(key, rows);
-                    key += 1;
-                    Arc::new(array)
+        for (column, array) in self.arrays.iter().enumerate() {
+            columns.push(match (array, self.told(column)) {
+                (Some(array), _) => cleared(take(array, &indices, None)?)?,
+                (None, Some((names, numbers))) => {
+                    let mut told: Vec<i32> = Vec::with_capacity(rows.len());
+                    match numbers {
+                        Numbers::Rows(codes) => told.extend(rows.iter().map(|row| codes[*row as usize] as i32)),
+                        // Rows of a class mostly stand together.
+                        Numbers::Classes(key) => classes.iter().for_each(|(class, rows)| {
+                            let value = self.recoded.classes.codes(*class)[key] as i32;
+                            told.extend(std::iter::repeat_n(value, *rows));
+                        }),
+                    }
+                    match &self.names[column] {
+                        Some(names) => Arc::new(DictionaryArray::<Int32Type>::try_new(told.into(), names.clone())?),
+                        None => Arc::new(told.iter().map(|value| names.get(*value as u32)).collect::<StringArray>()),
+                    }
                 }
+                (None, None) => return Err(ArrowError::SchemaError("a column without values".into())),
             });
         }
         RecordBatch::try_new(self.schema.clone(), columns)
-    }
-
-    /// The recoded values of one quasi-identifier.
-    fn labels(&self, key: usize, rows: &[u32]) -> StringArray {
-        let values = &self.recoded.values[key];
-        let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 8);
-        for row in rows {
-            let class = self.class_of_row[*row as usize];
-            match values.label(self.recoded.classes.codes(class)[key]) {
-                "" => builder.append_null(),
-                label => builder.append_value(label),
-            }
-        }
-        builder.finish()
     }
 }
 
@@ -217,10 +287,6 @@ fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
     clear.try_extend_nulls(data.len() - next)?;
     Ok(make_array(clear.freeze()))
-}
-
-fn decode(dictionary: &Dictionary, codes: &[u32], rows: &[u32]) -> StringArray {
-    rows.iter().map(|row| Some(dictionary.value(codes[*row as usize])).filter(|text| !text.is_empty())).collect()
 }
 
 /// The place of each class among all classes, by its nodes.

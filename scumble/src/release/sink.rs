@@ -1,12 +1,12 @@
 //! Where rows go: CSV, Parquet or Arrow.
 
+use super::lines::Lines;
 use crate::error::{Error, Result};
 use crate::source::Format;
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::{CastOptions, cast_with_options};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::cast;
 use arrow_ipc::writer::FileWriter;
-use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_schema::{ArrowError, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -19,13 +19,14 @@ use std::thread::JoinHandle;
 /// A file that takes batches of rows.
 pub struct Sink {
     target: PathBuf,
+    schema: SchemaRef,
     kind: Kind,
     /// Bytes that a format may gather before it writes them.
     most_bytes: usize,
 }
 
 enum Kind {
-    Csv { file: BufWriter<File>, delimiter: u8 },
+    Csv(Box<Lines>),
     Parquet(Box<ArrowWriter<BufWriter<File>>>),
     Arrow(Box<FileWriter<BufWriter<File>>>),
 }
@@ -40,18 +41,9 @@ impl Sink {
     /// Starts a table in `file`; `target` is what errors call it.
     pub fn new(file: File, target: &Path, format: Format, schema: &SchemaRef) -> Result<Sink> {
         let failed = |source: ArrowError| failure(target, source);
-        let mut file = BufWriter::with_capacity(BUFFER, file);
+        let buffered = |file| BufWriter::with_capacity(BUFFER, file);
         let kind = match format {
-            Format::Csv(delimiter) => {
-                let delimiter = delimiter.unwrap_or(b',');
-                let mut line = Vec::new();
-                for (position, field) in schema.fields().iter().enumerate() {
-                    push_field(&mut line, field.name(), position, delimiter);
-                }
-                line.push(b'\n');
-                file.write_all(&line).map_err(Error::io(target, "write"))?;
-                Kind::Csv { file, delimiter }
-            }
+            Format::Csv(delimiter) => Kind::Csv(Box::new(Lines::new(file, target, delimiter.unwrap_or(b','), schema))),
             Format::Parquet => {
                 // No statistics: of recoded labels they help no reader, and they compare every value twice.
                 let properties = WriterProperties::builder()
@@ -59,12 +51,12 @@ impl Sink {
                     .set_statistics_enabled(EnabledStatistics::None)
                     .set_max_row_group_row_count(Some(ROW_GROUP))
                     .build();
-                let writer = ArrowWriter::try_new(file, schema.clone(), Some(properties));
+                let writer = ArrowWriter::try_new(buffered(file), schema.clone(), Some(properties));
                 Kind::Parquet(Box::new(writer.map_err(|error| failed(error.into()))?))
             }
-            Format::Arrow => Kind::Arrow(Box::new(FileWriter::try_new(file, schema).map_err(failed)?)),
+            Format::Arrow => Kind::Arrow(Box::new(FileWriter::try_new(buffered(file), schema).map_err(failed)?)),
         };
-        Ok(Sink { target: target.to_path_buf(), kind, most_bytes: usize::MAX })
+        Ok(Sink { target: target.to_path_buf(), schema: schema.clone(), kind, most_bytes: usize::MAX })
     }
 
     /// Lets a format gather about so many bytes before it writes them.
@@ -72,19 +64,20 @@ impl Sink {
         Sink { most_bytes, ..self }
     }
 
-    /// Writes more rows.
+    /// Writes more rows. Texts may come by number.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let target = &self.target;
+        let (target, schema) = (&self.target, &self.schema);
+        let spelled = || spelled(batch, schema).map_err(|error| failure(target, error));
         match &mut self.kind {
-            Kind::Csv { file, delimiter } => write_csv(file, *delimiter, batch, target),
+            Kind::Csv(lines) => lines.write(batch),
             Kind::Parquet(writer) => {
-                let written = writer.write(batch).and_then(|()| match writer.memory_size() > self.most_bytes {
+                let written = writer.write(&spelled()?).and_then(|()| match writer.memory_size() > self.most_bytes {
                     true => writer.flush(),
                     false => Ok(()),
                 });
                 written.map_err(|error| failure(target, error.into()))
             }
-            Kind::Arrow(writer) => writer.write(batch).map_err(|error| failure(target, error)),
+            Kind::Arrow(writer) => writer.write(&spelled()?).map_err(|error| failure(target, error)),
         }
     }
 
@@ -93,7 +86,7 @@ impl Sink {
         let target = &self.target;
         let flushed = |file: std::result::Result<_, std::io::Error>| file.map_err(Error::io(target, "write"));
         match self.kind {
-            Kind::Csv { mut file, .. } => flushed(file.flush()),
+            Kind::Csv(lines) => lines.finish(),
             Kind::Parquet(writer) => {
                 let mut file = writer.into_inner().map_err(|error| failure(target, error.into()))?;
                 flushed(file.flush())
@@ -148,8 +141,17 @@ impl Background {
     }
 }
 
+/// The same rows as columns of these types: what came by number is spelled out, since a file that keeps numbers keeps all texts
+/// too, those of rows that are not released among them.
+fn spelled(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().zip(schema.fields());
+    let columns: Result<Vec<ArrayRef>, ArrowError> =
+        columns.map(|(array, field)| cast(array, field.data_type())).collect();
+    RecordBatch::try_new(schema.clone(), columns?)
+}
+
 /// An error of the writers: of the disk if there is one behind it, otherwise of the data.
-fn failure(target: &Path, source: ArrowError) -> Error {
+pub(super) fn failure(target: &Path, source: ArrowError) -> Error {
     match source {
         ArrowError::IoError(_, source) => Error::Io { file: target.to_path_buf(), doing: "write", source },
         ArrowError::ExternalError(inner) => match inner.downcast::<std::io::Error>() {
@@ -158,51 +160,4 @@ fn failure(target: &Path, source: ArrowError) -> Error {
         },
         source => Error::Columnar { file: target.to_path_buf(), source },
     }
-}
-
-/// A field of a CSV line, behind a delimiter unless it is the first, quoted where it must be.
-pub(crate) fn push_field(line: &mut Vec<u8>, text: &str, position: usize, delimiter: u8) {
-    if position > 0 {
-        line.push(delimiter);
-    }
-    let special = |byte: u8| byte == delimiter || byte == b'"' || byte == b'\n' || byte == b'\r';
-    if !text.bytes().any(special) {
-        line.extend_from_slice(text.as_bytes());
-        return;
-    }
-    line.push(b'"');
-    for byte in text.bytes() {
-        if byte == b'"' {
-            line.push(b'"');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
-}
-
-fn write_csv(file: &mut impl Write, delimiter: u8, batch: &RecordBatch, target: &Path) -> Result<()> {
-    let text = |array: &ArrayRef| match array.data_type() {
-        DataType::Utf8 => Ok(array.clone()),
-        // A value without a text form is an error, not an empty field.
-        _ => {
-            let strict = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(array, &DataType::Utf8, &strict).map_err(|source| failure(target, source))
-        }
-    };
-    let columns: Vec<ArrayRef> = batch.columns().iter().map(text).collect::<Result<_>>()?;
-    let columns: Vec<_> = columns.iter().map(|column| column.as_string::<i32>()).collect();
-    let mut lines = Vec::with_capacity(batch.num_rows() * columns.len() * 12);
-    for row in 0..batch.num_rows() {
-        let start = lines.len();
-        for (position, column) in columns.iter().enumerate() {
-            let value = if column.is_null(row) { "" } else { column.value(row) };
-            push_field(&mut lines, value, position, delimiter);
-        }
-        // A lone empty field would be a blank line, which readers skip.
-        if lines.len() == start {
-            lines.extend_from_slice(b"\"\"");
-        }
-        lines.push(b'\n');
-    }
-    file.write_all(&lines).map_err(Error::io(target, "write"))
 }

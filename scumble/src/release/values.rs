@@ -38,6 +38,19 @@ pub enum Values {
 }
 
 impl Values {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Level(taxonomy, level) => taxonomy.level(*level).len(),
+            Values::Listed(values) => values.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// What a value is called.
     pub fn label(&self, value: u32) -> &str {
         match self {

@@ -2,7 +2,7 @@
 
 use super::meter::{Meter, Metered};
 use super::texts::coded_type;
-use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Format, Lines};
+use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Form, Format, Lines};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
@@ -64,15 +64,15 @@ impl Reader {
         }
     }
 
-    /// The same file, text columns of Parquet being handed over by number, as they mostly lie on disk.
-    pub(super) fn coded(self) -> Result<Reader> {
+    /// The same file, text columns of Parquet being handed over by number where they may, as they mostly lie on disk.
+    fn coded(self, forms: &[Form]) -> Result<Reader> {
         let Reader { path, kind } = self;
         let Kind::Parquet(file, metadata) = kind else { return Ok(Reader { path, kind }) };
-        let coded = |field: &FieldRef| match field.data_type() {
-            DataType::Utf8 => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
+        let coded = |(field, form): (&FieldRef, &Form)| match field.data_type() {
+            DataType::Utf8 if *form == Form::Coded => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
             _ => field.clone(),
         };
-        let fields: Fields = metadata.schema().fields().iter().map(coded).collect();
+        let fields: Fields = metadata.schema().fields().iter().zip(forms).map(coded).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
         let options = ArrowReaderOptions::new().with_schema(schema);
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options);
@@ -87,29 +87,28 @@ impl Reader {
         Some(columns.map(unpacked).sum::<f64>() as u64)
     }
 
-    pub(super) fn batches(self, wanted: &[bool]) -> Result<Batches> {
-        let columns: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
-        let path = self.path;
+    pub(super) fn batches(self, forms: &[Form]) -> Result<Batches> {
+        let wanted: Vec<usize> = (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
+        let Reader { path, kind } = if forms.contains(&Form::Coded) { self.coded(forms)? } else { self };
         let broken = {
             let path = path.clone();
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
         };
-        let total = match &self.kind {
+        let total = match &kind {
             Kind::Parquet(_, metadata) => u64::try_from(metadata.metadata().file_metadata().num_rows()).ok(),
             _ => None,
         };
-        let pick = move |batch: RecordBatch| batch.project(&columns);
-        let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match self.kind {
+        let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match kind {
             // Parquet skips unwanted columns on disk; the others are read whole.
             Kind::Parquet(file, metadata) => {
                 let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
-                let mask = ProjectionMask::roots(builder.parquet_schema(), (0..wanted.len()).filter(|c| wanted[*c]));
+                let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
                 let rows = batch_rows(builder.metadata(), &mask);
                 let reader = builder.with_projection(mask).with_batch_size(rows).build();
                 Box::new(reader.map_err(|error| broken(error.into()))?)
             }
-            Kind::File(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
-            Kind::Stream(reader) => Box::new(reader.map(move |batch| batch.and_then(&pick))),
+            Kind::File(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
+            Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
         };
         let mut row = 1;
         let mut failed = false;
@@ -119,12 +118,13 @@ impl Reader {
             failed = !matches!(next, Ok(Some(Ok(_))));
             next.transpose()
         });
-        Ok(Box::new(guarded_batches.filter_map(move |batch| match batch {
+        Ok(Batches::in_turn(guarded_batches.filter_map(move |batch| match batch {
             Ok(Ok(batch)) if batch.num_rows() == 0 => None,
             Ok(Ok(batch)) => {
                 let lines = Lines::From(row);
-                row += batch.num_rows() as u64;
-                Some(Ok(Batch { columns: batch.columns().to_vec(), lines, total }))
+                let rows = batch.num_rows();
+                row += rows as u64;
+                Some(Ok(Batch { columns: batch.columns().to_vec(), rows, lines, total }))
             }
             Ok(Err(source)) => Some(Err(broken(source))),
             Err(error) => Some(Err(error)),

@@ -1,48 +1,57 @@
 //! One scan of a file into a table: dictionaries, cells and the columns that only travel.
 //!
-//! While one thread parses the next batch, the columns of this one are encoded, in parallel where there are threads left.
+//! While other threads parse the next batches, the columns of this one are encoded, in parallel where there are threads left.
 //! Codes are given in the order of appearance and columns do not depend on each other, so the table is the same for any
 //! number of threads.
 
-use super::texts::{check_texts, texts};
-use super::{Batch, Lines, Source, ahead, spread};
+use super::ahead::spread;
+use super::texts::check_texts;
+use super::{Batch, Codes, Form, Lines, Source, ahead};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
+use arrow_array::ArrayRef;
+use arrow_schema::{ArrowError, DataType};
 
 /// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
 pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let file = source.file().to_path_buf();
-    let wanted: Vec<bool> = roles.iter().map(|role| *role != Role::Identifier).collect();
     check_texts(&source, roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)))?;
-    let mut columns = Vec::new();
+    let (mut columns, mut forms) = (Vec::new(), Vec::new());
     for (field, role) in source.schema().fields().iter().zip(roles) {
         let text = field.data_type() == &DataType::Utf8;
-        let data = match role {
-            Role::Identifier => continue,
-            Role::QuasiIdentifier => Data::Key(Dictionary::default()),
-            Role::Insensitive => Data::Plain(Vec::new()),
+        let (data, form) = match role {
+            Role::Identifier => {
+                forms.push(Form::Skipped);
+                continue;
+            }
+            Role::QuasiIdentifier => (Data::Key(Dictionary::default()), Form::Coded),
+            Role::Insensitive => (Data::Plain(Vec::new()), Form::Plain),
             Role::Sensitive | Role::Target => {
                 let plain = (!text).then(Vec::new);
-                Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain }
+                (Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain }, Form::Coded)
             }
         };
         columns.push(Column { name: field.name().clone(), role: *role, data });
+        forms.push(form);
     }
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
+    let mut codes: Vec<Codes> = columns.iter().map(|_| Codes::default()).collect();
     let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
     let (watch, phase) = source.watch.clone();
-    let batches = source.batches(&wanted)?;
-    ahead(batches, |batches| {
+    ahead(source.read(&forms)?, |batches| {
         for batch in batches {
             let batch = batch?;
             let total = batch.total;
-            table.append(batch)?;
+            table.append(batch, &mut codes)?;
             watch.progress(phase, table.rows(), total);
         }
         Ok(())
     })?;
+    for (column, codes) in table.columns.iter_mut().zip(codes) {
+        if let Data::Key(dictionary) | Data::Coded { dictionary, .. } = &mut column.data {
+            *dictionary = codes.into_dictionary();
+        }
+    }
     if table.row_cells.is_empty() {
         return Err(Error::EmptyTable { file: table.file });
     }
@@ -50,16 +59,16 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
 }
 
 impl Table {
-    /// More rows from a file.
-    fn append(&mut self, batch: Batch) -> Result<()> {
-        let Batch { columns: arrays, lines, .. } = batch;
-        let rows = arrays.first().map_or(0, |array| array.len());
+    /// More rows from a file, each column coded by its own codes.
+    fn append(&mut self, batch: Batch, codes: &mut [Codes]) -> Result<()> {
+        let Batch { columns: arrays, rows, lines, .. } = batch;
         if self.row_cells.len() as u64 + rows as u64 > u64::from(u32::MAX) {
             return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });
         }
         let file = &self.file;
-        let keys = spread(self.columns.iter_mut().zip(&arrays).collect(), |(column, array)| {
-            column.append(array, &lines).map_err(|source| Error::Columnar { file: file.clone(), source })
+        let columns = self.columns.iter_mut().zip(codes).zip(&arrays).collect();
+        let keys = spread(columns, |((column, codes), array)| {
+            column.append(array, &lines, codes).map_err(|source| Error::Columnar { file: file.clone(), source })
         });
         let keys: Vec<Option<Vec<u32>>> = keys.into_iter().collect::<Result<_>>()?;
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
@@ -82,16 +91,16 @@ impl Table {
 
 impl Column {
     /// More values; the codes of a quasi-identifier are handed back for the cells.
-    fn append(&mut self, array: &ArrayRef, lines: &Lines) -> Result<Option<Vec<u32>>, arrow_schema::ArrowError> {
+    fn append(&mut self, array: &ArrayRef, lines: &Lines, known: &mut Codes) -> Result<Option<Vec<u32>>, ArrowError> {
         match &mut self.data {
             Data::Plain(arrays) => arrays.push(array.clone()),
-            Data::Key(dictionary) => {
-                let mut codes = Vec::with_capacity(array.len());
-                encode_values(dictionary, array, lines, &mut codes)?;
+            Data::Key(_) => {
+                let mut codes = Vec::new();
+                known.encode(array, lines, &mut codes)?;
                 return Ok(Some(codes));
             }
-            Data::Coded { dictionary, codes, plain } => {
-                encode_values(dictionary, array, lines, codes)?;
+            Data::Coded { codes, plain, .. } => {
+                known.encode(array, lines, codes)?;
                 if let Some(arrays) = plain {
                     arrays.push(array.clone());
                 }
@@ -99,22 +108,4 @@ impl Column {
         }
         Ok(None)
     }
-}
-
-fn encode_values(
-    dictionary: &mut Dictionary,
-    array: &ArrayRef,
-    lines: &Lines,
-    codes: &mut Vec<u32>,
-) -> Result<(), arrow_schema::ArrowError> {
-    let texts = texts(array)?;
-    codes.reserve(texts.len());
-    match texts.null_count() {
-        0 => codes.extend((0..texts.len()).map(|row| dictionary.encode(texts.value(row), lines.of(row)))),
-        _ => codes.extend(texts.iter().enumerate().map(|(row, text)| match text {
-            Some(text) => dictionary.encode(text, lines.of(row)),
-            None => dictionary.encode_empty(lines.of(row)),
-        })),
-    }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 //! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read. Rows that
 //! do not fit into memory wait in files of a [`spill`] folder.
 
+mod ahead;
 mod coder;
 mod columnar;
 mod csv;
@@ -13,6 +14,7 @@ pub mod spill;
 mod survey;
 mod texts;
 
+pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use encode::encode;
 pub use meter::Meter;
@@ -23,9 +25,7 @@ use crate::error::{Error, Result};
 use crate::watch::Watch;
 use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 
 /// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache, and that whoever reads a table of
 /// some ten thousand rows and whoever counts it work at the same time.
@@ -63,6 +63,8 @@ impl Format {
 pub struct Batch {
     /// The wanted columns, in the file's order.
     pub columns: Vec<ArrayRef>,
+    /// How many rows they have.
+    pub rows: usize,
     /// The line (or row, in columnar formats) of each row, counted from 1.
     pub lines: Lines,
     /// How many rows the file has, as far as can be told by now.
@@ -88,37 +90,21 @@ impl Lines {
     }
 }
 
-/// Batches as they are read.
-pub type Batches = Box<dyn Iterator<Item = Result<Batch>> + Send>;
-
-/// Hands over batches in order, the next ones being read meanwhile where there is a thread for it.
-pub fn ahead<T>(
-    mut batches: Batches,
-    handle: impl FnOnce(&mut dyn Iterator<Item = Result<Batch>>) -> Result<T>,
-) -> Result<T> {
-    if rayon::current_num_threads() < 2 {
-        return handle(&mut batches);
-    }
-    std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(2);
-        scope.spawn(move || {
-            for batch in batches {
-                // The other side hangs up when it has seen enough, or found an error of its own.
-                if sender.send(batch).is_err() {
-                    break;
-                }
-            }
-        });
-        handle(&mut receiver.into_iter())
-    })
+/// How a column is handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Not at all.
+    Skipped,
+    /// As it lies in the file.
+    Plain,
+    /// To be counted by its [`Texts`]: by number where that is quicker.
+    Coded,
 }
 
-/// Does something with each item, in parallel where there is a thread to spare beside the one that [reads ahead](ahead) and the one
-/// that asks: two that share a core are slower than one.
-fn spread<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
-    match rayon::current_num_threads() {
-        0..=2 => items.into_iter().map(each).collect(),
-        _ => items.into_par_iter().map(each).collect(),
+impl Form {
+    /// A form for the columns that are wanted.
+    fn of(self, wanted: &[bool]) -> Vec<Form> {
+        wanted.iter().map(|wanted| if *wanted { self } else { Form::Skipped }).collect()
     }
 }
 
@@ -134,7 +120,7 @@ pub struct Source {
 }
 
 enum Opened {
-    Csv(Box<csv::Records>),
+    Csv(Box<csv::Rows>),
     Columnar(columnar::Reader),
 }
 
@@ -145,8 +131,8 @@ impl Source {
         let meter = Meter::default();
         let (format, schema, opened) = match format {
             Format::Csv(delimiter) => {
-                let (records, delimiter, schema) = csv::open(file, delimiter, &meter)?;
-                (Format::Csv(Some(delimiter)), schema, Opened::Csv(Box::new(records)))
+                let (rows, delimiter, schema) = csv::open(file, delimiter, &meter)?;
+                (Format::Csv(Some(delimiter)), schema, Opened::Csv(Box::new(rows)))
             }
             _ => {
                 let reader = columnar::Reader::open(file, format, &meter)?;
@@ -214,14 +200,11 @@ impl Source {
         }
     }
 
-    /// The rows, in batches, with the columns that are wanted only, to be counted by their [`Texts`]: a file that keeps
-    /// texts by number hands over the numbers. Columns without a text form are refused.
+    /// The rows, in batches, with the columns that are wanted only, to be counted by their [`Texts`]. Columns without a text
+    /// form are refused.
     pub fn texts(self, wanted: &[bool]) -> Result<Batches> {
         texts::check_texts(&self, wanted.iter().copied())?;
-        match self.opened {
-            Opened::Csv(_) => self.batches(wanted),
-            Opened::Columnar(reader) => reader.coded()?.batches(wanted),
-        }
+        self.read(&Form::Coded.of(wanted))
     }
 
     /// About how many bytes its values take when nothing is packed.
@@ -235,9 +218,14 @@ impl Source {
 
     /// The rows, in batches, with the columns that are wanted only.
     pub fn batches(self, wanted: &[bool]) -> Result<Batches> {
+        self.read(&Form::Plain.of(wanted))
+    }
+
+    /// The rows, in batches, each column in its form.
+    pub fn read(self, forms: &[Form]) -> Result<Batches> {
         match self.opened {
-            Opened::Csv(records) => Ok(Box::new(csv::Batches::new(*records, wanted, self.bytes))),
-            Opened::Columnar(reader) => reader.batches(wanted),
+            Opened::Csv(rows) => Ok(Batches::parted(csv::Parts::new(*rows, forms, self.bytes))),
+            Opened::Columnar(reader) => reader.batches(forms),
         }
     }
 }

@@ -4,8 +4,9 @@
 //! Whether a column without a declared type holds numbers is known for certain only at the end. It is taken for numbers
 //! as long as its values are; when one is not, [`Survey::of`] starts again with the column's distinct values.
 
+use super::ahead::spread;
 use super::texts::texts;
-use super::{Batch, Lines, Source, ahead, spread};
+use super::{Batch, Lines, Source, ahead};
 use crate::error::{Error, Place, Result};
 use crate::random::Reservoir;
 use crate::table::{Day, Dictionary, Type};

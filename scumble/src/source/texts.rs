@@ -1,6 +1,6 @@
 //! Columns of a batch as texts, whatever they were in the file.
 
-use super::Source;
+use super::{Lines, Source};
 use crate::error::{Error, Place, Result};
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
@@ -8,6 +8,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
+use std::sync::Arc;
 
 /// Refuses columns that are to be counted and have no text form.
 pub(super) fn check_texts(source: &Source, counted: impl Iterator<Item = bool>) -> Result<()> {
@@ -31,9 +32,14 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
     }
 }
 
-/// How text columns come in the batches of a file that keeps them so.
+/// How columns come that are handed over by number.
 pub(super) fn coded_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// A column by number among some texts.
+pub(super) fn coded(keys: Vec<i32>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys.into(), texts)?))
 }
 
 /// The texts of some rows of a column; a null is an empty text.
@@ -85,14 +91,27 @@ fn text_at(values: &StringArray, key: usize) -> &str {
     if values.is_null(key) { "" } else { values.value(key) }
 }
 
-/// A dictionary that is filled from batches. Where a batch has texts of its own, each is looked up once.
+/// A dictionary that is filled from batches. Where batches have texts of their own, each is looked up once.
 #[derive(Debug, Default)]
 pub struct Codes {
     dictionary: Dictionary,
-    /// The texts of the last batch, and the codes of those that were met.
-    values: Option<StringArray>,
+    /// The texts of the last batches: there are as many kinds of them as threads that read.
+    known: Vec<Known>,
+    /// Which of them the batch has.
+    current: usize,
+    /// Which of them is given up next.
+    next: usize,
+}
+
+/// Texts of a batch, and the codes of those that were met.
+#[derive(Debug)]
+struct Known {
+    values: StringArray,
     met: Vec<u32>,
 }
+
+/// Kinds of texts that are remembered.
+const KINDS: usize = 16;
 
 /// No code: there are never so many.
 const UNMET: u32 = u32::MAX;
@@ -103,21 +122,29 @@ impl Codes {
         &self.dictionary
     }
 
+    /// The same, when nothing more will be.
+    pub fn into_dictionary(self) -> Dictionary {
+        self.dictionary
+    }
+
     /// Must be called with the texts of a batch before its first row is looked up.
     pub fn begin(&mut self, texts: &Texts) {
         let Texts::Coded(_, values) = texts else { return };
-        // The last array is still held, so its place in memory cannot have been taken by another one.
-        let same = self.values.as_ref().is_some_and(|last| {
-            last.len() == values.len()
-                && last.value_offsets().as_ptr() == values.value_offsets().as_ptr()
-                && last.value_data().as_ptr() == values.value_data().as_ptr()
-                && last.null_count() == 0
-                && values.null_count() == 0
+        let known = self.known.iter().position(|known| is_start(&known.values, values));
+        self.current = known.unwrap_or_else(|| match self.known.len() {
+            length @ ..KINDS => length,
+            _ => {
+                self.next = (self.next + 1) % KINDS;
+                self.next
+            }
         });
-        if !same {
-            self.met.clear();
-            self.met.resize(values.len(), UNMET);
-            self.values = Some(values.clone());
+        match self.known.get_mut(self.current) {
+            Some(last) => {
+                last.met.truncate(if known.is_some() { last.met.len() } else { 0 });
+                last.met.resize(values.len(), UNMET);
+                last.values = values.clone();
+            }
+            None => self.known.push(Known { values: values.clone(), met: vec![UNMET; values.len()] }),
         }
     }
 
@@ -127,16 +154,52 @@ impl Codes {
             Texts::Coded(coded, _) => coded.key(row),
             Texts::Plain(_) => None,
         };
-        if let Some(code) = key.map(|key| self.met[key]).filter(|code| *code != UNMET) {
+        if let Some(code) = key.map(|key| self.known[self.current].met[key]).filter(|code| *code != UNMET) {
             return (code, false);
         }
         let known = self.dictionary.len();
         let code = self.dictionary.encode(texts.get(row), line);
         if let Some(key) = key {
-            self.met[key] = code;
+            self.known[self.current].met[key] = code;
         }
         (code, self.dictionary.len() > known)
     }
+
+    /// Adds the codes of all rows of a batch.
+    pub fn encode(&mut self, array: &ArrayRef, lines: &Lines, codes: &mut Vec<u32>) -> Result<(), ArrowError> {
+        let texts = Texts::of(array)?;
+        self.begin(&texts);
+        codes.reserve(array.len());
+        match &texts {
+            Texts::Coded(coded, values) if coded.keys().null_count() == 0 => {
+                let (dictionary, met) = (&mut self.dictionary, &mut self.known[self.current].met);
+                codes.extend(coded.keys().values().iter().enumerate().map(|(row, key)| {
+                    let code = &mut met[*key as usize];
+                    if *code == UNMET {
+                        *code = dictionary.encode(text_at(values, *key as usize), lines.of(row));
+                    }
+                    *code
+                }));
+            }
+            _ => codes.extend((0..array.len()).map(|row| self.code(&texts, row, lines.of(row)).0)),
+        }
+        Ok(())
+    }
+}
+
+/// Whether some texts are the first ones of others, which a reader has gathered meanwhile.
+fn is_start(first: &StringArray, all: &StringArray) -> bool {
+    let (ends, all_ends) = (first.value_offsets(), all.value_offsets());
+    if first.null_count() > 0 || all.null_count() > 0 || ends.len() > all_ends.len() {
+        return false;
+    }
+    let of_first = |ends: &[i32]| (ends[0] as usize, ends[first.len()] as usize);
+    let (texts, all_texts) = (of_first(ends), of_first(all_ends));
+    let is_same = ends.as_ptr() == all_ends.as_ptr() && first.value_data().as_ptr() == all.value_data().as_ptr();
+    // The first array is still held, so its place in memory cannot have been taken by another one.
+    is_same
+        || ends == &all_ends[..ends.len()]
+            && first.value_data()[texts.0..texts.1] == all.value_data()[all_texts.0..all_texts.1]
 }
 
 #[cfg(test)]

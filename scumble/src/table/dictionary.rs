@@ -3,6 +3,7 @@
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::ops::Range;
 
 /// Text values, each with a code and the line where it stood first. An empty or null value is one code of its own.
 #[derive(Debug, Default)]
@@ -12,6 +13,55 @@ pub struct Dictionary {
     lines: Vec<u64>,
     codes: HashTable<(Key, u32)>,
     empty: Option<u32>,
+    /// Short values that were met lately, each in a place that its hash tells.
+    recent: Vec<(Short, u32)>,
+}
+
+/// A value of up to 23 bytes as three numbers; the uppermost byte is its length.
+#[derive(Clone, Copy, Debug)]
+struct Short(u64, u64, u64);
+
+/// Places for values that were met lately: few enough to stay in the nearest cache.
+const RECENT: usize = 512;
+
+impl Short {
+    /// Nothing: no value is so long.
+    const NONE: Short = Short(u64::MAX, u64::MAX, u64::MAX);
+
+    /// For each length, the bytes of the numbers that belong to a value.
+    const MASKS: [[u64; 3]; 24] = {
+        let mut masks = [[0; 3]; 24];
+        let mut length = 1;
+        while length < 24 {
+            masks[length] = masks[length - 1];
+            masks[length][(length - 1) / 8] |= 0xFF << (8 * ((length - 1) % 8));
+            length += 1;
+        }
+        masks
+    };
+
+    /// A value that stands somewhere among bytes; `None` where it is long, or at their very end.
+    #[inline]
+    fn of(bytes: &[u8], place: &Range<usize>) -> Option<Short> {
+        let length = place.end.wrapping_sub(place.start);
+        let mask = Short::MASKS.get(length)?;
+        let (words, _) = bytes.get(place.start..)?.first_chunk::<24>()?.as_chunks::<8>();
+        let word = |at: usize| u64::from_le_bytes(words[at]) & mask[at];
+        Some(Short(word(0), word(1), word(2) | (length as u64) << 56))
+    }
+
+    /// Where it has its place.
+    #[inline]
+    fn place(self) -> usize {
+        let product =
+            (self.0 ^ self.2.rotate_left(16)).wrapping_mul(ODD) ^ self.1.wrapping_mul(ODD.rotate_left(32) | 1);
+        (product >> 48) as usize % RECENT
+    }
+
+    #[inline]
+    fn is(self, other: Short) -> bool {
+        (self.0 ^ other.0) | (self.1 ^ other.1) | (self.2 ^ other.2) == 0
+    }
 }
 
 /// What values are looked up by. Those of up to seven bytes, as most are, are all in their key, so that nothing else is
@@ -80,9 +130,46 @@ impl Dictionary {
             return self.encode_empty(line);
         }
         let key = Key::of(value.as_bytes());
-        if let Some(code) = self.find_by(key, value) {
-            return code;
+        self.find_by(key, value.as_bytes()).unwrap_or_else(|| self.insert(key, value, line))
+    }
+
+    /// The same for a value that stands somewhere among bytes; `None` where it is not text.
+    #[inline]
+    pub fn encode_at(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
+        if let Some(short) = Short::of(bytes, &place)
+            && let Some((known, code)) = self.recent.get(short.place())
+            && known.is(short)
+        {
+            return Some(*code);
         }
+        self.meet(bytes, place, line)
+    }
+
+    /// The same for a value that was not met lately.
+    #[inline(never)]
+    fn meet(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
+        let short = Short::of(bytes, &place);
+        let code = self.encode_bytes(&bytes[place], line)?;
+        if let Some(short) = short {
+            self.recent.resize(RECENT, (Short::NONE, 0));
+            self.recent[short.place()] = (short, code);
+        }
+        Some(code)
+    }
+
+    fn encode_bytes(&mut self, value: &[u8], line: u64) -> Option<u32> {
+        if value.is_empty() {
+            return Some(self.encode_empty(line));
+        }
+        let key = Key::of(value);
+        // What is known is text.
+        match self.find_by(key, value) {
+            Some(code) => Some(code),
+            None => std::str::from_utf8(value).ok().map(|value| self.insert(key, value, line)),
+        }
+    }
+
+    fn insert(&mut self, key: Key, value: &str, line: u64) -> u32 {
         let code = self.push(value, line);
         self.codes.insert_unique(key.hash(), (key, code), |(key, _)| key.hash());
         code
@@ -93,12 +180,12 @@ impl Dictionary {
         if value.is_empty() {
             return self.empty;
         }
-        self.find_by(Key::of(value.as_bytes()), value)
+        self.find_by(Key::of(value.as_bytes()), value.as_bytes())
     }
 
     #[inline]
-    fn find_by(&self, key: Key, value: &str) -> Option<u32> {
-        let is_it = |(known, code): &(Key, u32)| *known == key && (key.is_whole() || self.value(*code) == value);
+    fn find_by(&self, key: Key, value: &[u8]) -> Option<u32> {
+        let is_it = |(known, code): &(Key, u32)| *known == key && (key.is_whole() || self.bytes_of(*code) == value);
         self.codes.find(key.hash(), is_it).map(|(_, code)| *code)
     }
 
@@ -130,7 +217,17 @@ impl Dictionary {
 
     /// The value of a code; the empty value is an empty text.
     pub fn value(&self, code: u32) -> &str {
-        slice(&self.text, &self.ends, code)
+        &self.text[self.place(code)]
+    }
+
+    fn bytes_of(&self, code: u32) -> &[u8] {
+        &self.text.as_bytes()[self.place(code)]
+    }
+
+    fn place(&self, code: u32) -> Range<usize> {
+        let code = code as usize;
+        let start = if code == 0 { 0 } else { self.ends[code - 1] };
+        start..self.ends[code]
     }
 
     /// The line where a value stood first.
@@ -142,12 +239,6 @@ impl Dictionary {
     pub fn values(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
         (0..self.len()).map(|code| self.value(code as u32))
     }
-}
-
-fn slice<'a>(text: &'a str, ends: &[usize], code: u32) -> &'a str {
-    let code = code as usize;
-    let start = if code == 0 { 0 } else { ends[code - 1] };
-    &text[start..ends[code]]
 }
 
 #[cfg(test)]
@@ -168,6 +259,27 @@ mod tests {
             let first = known.entry(key.0).or_insert_with(|| value.clone());
             assert!(*first == value || length >= 8, "{first:?} and {value:?}");
         }
+    }
+
+    #[test]
+    fn values_among_others_have_the_codes_that_they_have_alone() {
+        let mut random = crate::random::Random::new(5);
+        let pieces: [&[u8]; 40] = std::array::from_fn(|piece| match piece {
+            0 => &b"\xFF"[..],
+            1 => "é".as_bytes(),
+            piece => [&b"\0"[..], b"a", b"b"][piece % 3],
+        });
+        let bytes: Vec<u8> = (0..4000).flat_map(|_| pieces[random.below(40) as usize]).copied().collect();
+        let (mut among, mut alone) = (Dictionary::default(), Dictionary::default());
+        let mut texts = 0;
+        for line in 0..60_000 {
+            let start = random.below(bytes.len() as u64 + 1) as usize;
+            let end = bytes.len().min(start + random.below(30) as usize);
+            let value = std::str::from_utf8(&bytes[start..end]).ok();
+            texts += u64::from(value.is_some());
+            assert_eq!(among.encode_at(&bytes, start..end, line), value.map(|value| alone.encode(value, line)));
+        }
+        assert!(texts > 10_000 && among.values().eq(alone.values()));
     }
 
     proptest! {

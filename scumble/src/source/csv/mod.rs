@@ -1,0 +1,315 @@
+//! Delimited text: quotes, a byte-order mark, CRLF, line breaks inside quotes, and errors that name the line.
+//!
+//! A file is read in [`blocks`] of whole records; each is [`cut`] into fields and [`parse`]d into columns, by any thread. The
+//! delimiter is sniffed, and a quote that never closes is an error instead of a swallowed rest of the file.
+
+mod blocks;
+mod cut;
+mod parse;
+
+use super::meter::Meter;
+use super::{Batch, Form};
+use crate::error::{Error, Place, Result};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use blocks::{BLOCK, Block, Blocks, Raw};
+use cut::{Cuts, Piece, said};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The delimiters of a table, in order of preference.
+const OF_TABLES: [u8; 4] = [b',', b';', b'\t', b'|'];
+
+/// The delimiters of a hierarchy: the semicolon is the custom, and labels may have commas.
+const OF_HIERARCHIES: [u8; 4] = [b';', b',', b'\t', b'|'];
+
+/// How much of a file is looked at to find its delimiter, and how many records.
+const SNIFFED: usize = 64 * 1024;
+const SNIFFED_RECORDS: usize = 100;
+
+/// The delimiter that cuts the first records into the same number of fields, the larger the better.
+fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
+    let start = &start[..start.len().min(SNIFFED)];
+    let score = |delimiter: u8| {
+        let (line, is_all, most, has_quotes) = (1, false, SNIFFED_RECORDS, true);
+        let cuts = Cuts::of(Piece { bytes: start, delimiter, line, is_all, most, has_quotes });
+        let counts: Vec<usize> = (0..cuts.records()).map(|record| cuts.fields(record)).collect();
+        let in_all = || start.iter().filter(|byte| **byte == delimiter).count() + 1;
+        let fields = counts.first().copied().unwrap_or_else(in_all);
+        let even = counts.iter().filter(|count| **count == fields).count();
+        if fields < 2 { (0, 0) } else { (even * 100 / counts.len().max(1), fields) }
+    };
+    let scored = preferred.into_iter().rev().map(|delimiter| (score(delimiter), delimiter));
+    let best = scored.max_by_key(|(score, _)| *score).filter(|(score, _)| *score > (0, 0));
+    best.map_or(preferred[0], |(_, delimiter)| delimiter)
+}
+
+/// What the fields of each record say, with its line.
+fn texts(block: &Block, path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
+    let Block { bytes, cuts, .. } = block;
+    let mut scratch = Vec::new();
+    let record = |record: usize| {
+        let line = cuts.line(record);
+        let text = |field: &[u8]| {
+            String::from_utf8(said(field, &mut scratch).to_vec()).map_err(|error| {
+                let value = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                Error::InvalidUtf8 { place: Place::file(path).line(line), value }
+            })
+        };
+        Ok((line, cuts.record(bytes, record).map(text).collect::<Result<_>>()?))
+    };
+    (0..cuts.records()).map(record).collect()
+}
+
+/// The rows of a file below its header, not yet read.
+pub(super) struct Rows {
+    blocks: Blocks,
+    names: Arc<[String]>,
+}
+
+/// Opens a file and reads its header.
+pub(super) fn open(path: &Path, delimiter: Option<u8>, meter: &Meter) -> Result<(Rows, u8, SchemaRef)> {
+    let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
+    let mut blocks = Blocks::open(path, meter, BLOCK, choose)?;
+    let Some(header) = blocks.first()? else { return Err(Error::NoHeader { file: path.to_path_buf() }) };
+    let names: Vec<String> = texts(&header, path)?.into_iter().flat_map(|(_, names)| names).collect();
+    let fields: Vec<Field> = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
+    let delimiter = blocks.delimiter();
+    Ok((Rows { blocks, names: names.into() }, delimiter, Arc::new(Schema::new(fields))))
+}
+
+/// All records of a file, with their lines.
+pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
+    let mut blocks = Blocks::open(path, &Meter::default(), SNIFFED, |start| sniff(start, OF_HIERARCHIES))?;
+    let mut all = Vec::new();
+    while let Some(block) = blocks.next()? {
+        all.extend(texts(&block.cut(), path)?);
+    }
+    Ok(all)
+}
+
+/// The rows of a file in parts that do not depend on each other.
+pub(super) struct Parts {
+    rows: Rows,
+    forms: Vec<Form>,
+    /// The size of the file.
+    size: u64,
+    /// Rows of the parts that were counted.
+    counted: u64,
+}
+
+impl Parts {
+    pub(super) fn new(rows: Rows, forms: &[Form], size: u64) -> Parts {
+        Parts { rows, forms: forms.to_vec(), size, counted: 0 }
+    }
+
+    /// How many there are, more or less.
+    pub(super) fn estimate(&self) -> u64 {
+        1 + self.size / BLOCK as u64
+    }
+
+    /// The next one, to be parsed.
+    pub(super) fn next(&mut self) -> Result<Option<Part>> {
+        Ok(self.rows.blocks.next()?.map(Part))
+    }
+
+    /// What parses them. Each parser must be given parts in their order, some or all.
+    pub(super) fn parser(&self) -> Parser {
+        Parser(parse::Parser::new(&self.rows.blocks, self.rows.names.clone(), &self.forms))
+    }
+
+    /// Takes a parsed part into account, all before it having been.
+    pub(super) fn count(&mut self, parsed: Parsed) -> Batch {
+        let Parsed { mut batch, end } = parsed;
+        self.counted += batch.rows as u64;
+        // The rest has rows as long as those so far, more or less.
+        let estimate = self.counted as f64 * (self.size as f64 / end.max(1) as f64);
+        batch.total = Some((estimate as u64).max(self.counted));
+        batch
+    }
+}
+
+/// Some bytes of a file that begin and end with records.
+pub(super) struct Part(Raw);
+
+/// A part after its parsing.
+pub(super) struct Parsed {
+    batch: Batch,
+    /// Bytes of the file up to its end.
+    end: u64,
+}
+
+/// Parses parts.
+pub(super) struct Parser(parse::Parser);
+
+impl Parser {
+    pub(super) fn parse(&mut self, part: Part) -> Result<Parsed> {
+        let block = part.0.cut();
+        let end = block.end;
+        Ok(Parsed { batch: self.0.parse(block)?, end })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Batches, Texts, ahead};
+    use super::*;
+    use crate::random::Random;
+    use csv_core::ReadRecordResult;
+    use proptest::prelude::*;
+    use std::path::PathBuf;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    type Found = (u64, Vec<Vec<u8>>);
+
+    /// All records by csv-core alone, with the line that each begins on.
+    fn by_machine(text: &[u8]) -> Vec<Found> {
+        let mut machine = csv_core::ReaderBuilder::new().delimiter(b';').build();
+        let (mut at, mut found) = (0, Vec::new());
+        let text = [text, b"\n"].concat();
+        loop {
+            while matches!(text.get(at), Some(b'\n' | b'\r')) {
+                at += 1;
+            }
+            let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
+            let (mut output, mut ends) = (vec![0; text.len()], vec![0; text.len() + 1]);
+            let (result, read, _, fields) = machine.read_record(&text[at..], &mut output, &mut ends);
+            at += read;
+            if !matches!(result, ReadRecordResult::Record) {
+                return found;
+            }
+            let start = |field: usize| if field == 0 { 0 } else { ends[field - 1] };
+            found.push((line, (0..fields).map(|field| output[start(field)..ends[field]].to_vec()).collect()));
+        }
+    }
+
+    fn written(text: &[u8]) -> PathBuf {
+        static FILES: AtomicU64 = AtomicU64::new(0);
+        let number = FILES.fetch_add(1, Ordering::Relaxed);
+        let file = std::env::temp_dir().join(format!("scumble-csv-{}-{number}", std::process::id()));
+        std::fs::write(&file, text).unwrap();
+        file
+    }
+
+    /// All records in blocks of so many bytes, the first `alone` of them by themselves.
+    fn by_blocks(text: &[u8], step: usize, alone: usize) -> Result<Vec<Found>> {
+        let file = written(text);
+        let meter = Meter::default();
+        let opened = Blocks::open(&file, &meter, step, |_| b';');
+        // What is open can be read to its end.
+        std::fs::remove_file(&file).unwrap();
+        let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
+        for number in 0.. {
+            let block = if number < alone { blocks.first()? } else { blocks.next()?.map(Raw::cut) };
+            let Some(Block { bytes, cuts, end }) = block else { break };
+            for record in 0..cuts.records() {
+                let fields = cuts.record(&bytes, record).map(|field| said(field, &mut scratch).to_vec());
+                found.push((cuts.line(record), fields.collect()));
+            }
+            assert!(end <= meter.bytes());
+        }
+        assert_eq!(meter.bytes(), text.len() as u64);
+        Ok(found)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn cutting_and_the_state_machine_agree(
+            pieces in prop::collection::vec(
+                prop::sample::select(vec!["a", "bcdefghijk", ";", ";", "\n", "\r\n", "\r", "\"", "\"\"", "é", "\0", ","]),
+                0..60,
+            ),
+            plain in prop::bool::ANY,
+            step in 1usize..200,
+            alone in 0usize..3,
+        ) {
+            // Without quotes another way is taken.
+            let pieces: Vec<&str> = pieces.into_iter().filter(|piece| !plain || !piece.contains('"')).collect();
+            let text: Vec<u8> = pieces.concat().into_bytes();
+            let whole = by_blocks(&text, 1 << 16, 0);
+            prop_assert_eq!(whole.is_ok(), by_blocks(&text, step, alone).is_ok());
+            match whole {
+                Err(error) => prop_assert!(error.to_string().contains("quote"), "{}", error),
+                Ok(found) => {
+                    prop_assert_eq!(&found, &by_machine(&text));
+                    prop_assert_eq!(&found, &by_blocks(&text, step, alone).unwrap());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_quote_that_never_closes_is_told_with_the_line_where_its_record_begins() {
+        for step in [4, 100] {
+            let error = by_blocks(b"a;b\nc;\"d\n\n", step, 0).unwrap_err();
+            assert!(error.to_string().contains(":2"), "{error}");
+        }
+    }
+
+    /// A table with a column that recurs, one in quotes, one with values of its own, and one that is not wanted.
+    fn table(rows: usize) -> (Vec<u8>, Vec<[String; 3]>) {
+        let mut random = Random::new(11);
+        let (mut text, mut truth) = (b"a;b;c;d\n".to_vec(), Vec::new());
+        for row in 0..rows {
+            let often = ["", "x", "Zürich", "a longer value"][random.below(4) as usize];
+            let quoted = format!("{};\n{}", random.below(3), random.below(50));
+            let own = format!("number {row} of {}", random.below(1000));
+            text.extend_from_slice(format!("{often};\"{quoted}\";{own};\"never\"\n").as_bytes());
+            truth.push([often.to_string(), quoted, own]);
+        }
+        (text, truth)
+    }
+
+    fn read(text: &[u8], forms: [Form; 4], threads: usize) -> Result<(Vec<[String; 3]>, Vec<u64>)> {
+        let file = written(text);
+        let opened = open(&file, None, &Meter::default());
+        std::fs::remove_file(&file).unwrap();
+        let parts = Parts::new(opened?.0, &forms, text.len() as u64);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            ahead(Batches::parted(parts), |batches| {
+                let (mut found, mut lines) = (Vec::new(), Vec::new());
+                for batch in batches {
+                    let batch = batch?;
+                    let texts: Vec<Texts> = batch.columns.iter().map(|array| Texts::of(array).unwrap()).collect();
+                    found.extend((0..batch.rows).map(|row| [0, 1, 2].map(|at| texts[at].get(row).to_string())));
+                    lines.extend((0..batch.rows).map(|row| batch.lines.of(row)));
+                    assert!(batch.total.is_some_and(|total| total >= found.len() as u64));
+                }
+                Ok((found, lines))
+            })
+        })
+    }
+
+    #[test]
+    fn columns_are_the_same_in_every_form_and_for_any_number_of_threads() {
+        let (text, truth) = table(30_000);
+        let lines: Vec<u64> = (0..truth.len() as u64).map(|row| 2 + 2 * row).collect();
+        for threads in [1, 2, 5] {
+            for form in [Form::Plain, Form::Coded] {
+                let found = read(&text, [form, form, form, Form::Skipped], threads).unwrap();
+                assert!(found == (truth.clone(), lines.clone()), "{form:?} {threads}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_in_the_middle_of_a_file_is_told_by_its_line_for_any_number_of_threads() {
+        let (text, _) = table(30_000);
+        let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+        // Two lines are a row.
+        let with = |row: &[u8]| [&lines[..20_001].concat(), row, &lines[20_001..].concat()].concat();
+        for threads in [1, 3] {
+            for form in [Form::Plain, Form::Coded] {
+                let forms = [form, form, form, Form::Skipped];
+                let ragged = read(&with(b"a;b;c\n"), forms, threads).unwrap_err();
+                assert!(matches!(&ragged, Error::RaggedRow { place, found: 3, .. } if place.line == Some(20_002)));
+                let no_text = read(&with(b"a;\xFF;c;d\n"), forms, threads).unwrap_err();
+                assert!(no_text.to_string().contains("20002"), "{no_text}");
+                assert!(read(&with(b"a;b;c;\xFF\n"), forms, threads).is_ok());
+                let open = read(&with(b"a;b;c;\"d\n"), forms, threads).unwrap_err();
+                assert!(!matches!(open, Error::Defect), "{open}");
+            }
+        }
+    }
+}
