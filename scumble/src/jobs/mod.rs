@@ -338,16 +338,12 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
     let task = &prepared.task;
     let target = table.with_role(Role::Target).next().and_then(|column| match &column.data {
         Data::Coded { dictionary, codes, .. } => {
-            let cell_of = |row: usize| prepared.leaf_cell[table.row_cells[row] as usize];
-            let count = |rows: &[usize]| {
-                let (cells, codes): (Vec<u32>, Vec<u32>) = rows.iter().map(|row| (cell_of(*row), codes[*row])).unzip();
-                Tallies::count(task.cells.len(), &cells, &codes)
-            };
-            let mut rows: Vec<usize> = (0..table.row_cells.len()).collect();
-            let whole = count(&rows);
+            let cells: Vec<u32> = table.row_cells.iter().map(|cell| prepared.leaf_cell[*cell as usize]).collect();
+            let whole = Tallies::count(task.cells.len(), &cells, codes);
             let released = recoded.within.as_ref().map(|within| {
-                rows.retain(|row| !within.rows[*row]);
-                count(&rows)
+                let rows = cells.iter().zip(codes).zip(&within.rows).filter(|(_, is_lost)| !**is_lost);
+                let (cells, codes): (Vec<u32>, Vec<u32>) = rows.map(|((cell, code), _)| (*cell, *code)).unzip();
+                Tallies::count(task.cells.len(), &cells, &codes)
             });
             let numbers: Option<Vec<f64>> = dictionary.values().map(|value| Type::Real.number(value)).collect();
             let released = released.as_ref().unwrap_or(&whole);

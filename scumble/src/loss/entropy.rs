@@ -3,10 +3,23 @@
 
 use std::ops::Range;
 
-/// The mean over one column. `counts[v]` are the input rows with value v; `said` tells, for any number of rows at a
-/// time, their value and the range of values that it became, or none where they are suppressed. What a value becomes is
-/// counted over all input rows, released or not.
-pub fn non_uniform_entropy(counts: &[u64], said: impl Iterator<Item = (usize, u64, Option<Range<u32>>)>) -> f64 {
+/// Rows that share a value of a column.
+#[derive(Clone, Copy, Debug)]
+pub struct Said {
+    /// What they had.
+    pub leaf: u32,
+    /// What it became in those that are released.
+    pub became: u32,
+    /// Those that are released.
+    pub released: u64,
+    /// Those that are suppressed.
+    pub suppressed: u64,
+}
+
+/// The mean over one column. `counts[v]` are the input rows with value v, `became` the values that each new one stands
+/// for; `said` tells of all rows, any number at a time. What a value becomes is counted over all input rows, released or
+/// not.
+pub fn non_uniform_entropy(counts: &[u64], became: &[Range<u32>], said: impl Iterator<Item = Said>) -> f64 {
     let mut below = Vec::with_capacity(counts.len() + 1);
     below.push(0u64);
     for count in counts {
@@ -16,18 +29,23 @@ pub fn non_uniform_entropy(counts: &[u64], said: impl Iterator<Item = (usize, u6
     if all == 0 {
         return 0.0;
     }
-    // Logarithms of counts, each taken once: of the leaf, and of what it became.
-    let leaf: Vec<f64> = counts.iter().map(|count| (*count as f64).log2()).collect();
-    let mut last = (0..0, 0.0);
-    let lost = said.map(|(value, rows, became)| {
-        let became = became.unwrap_or(0..counts.len() as u32);
-        if became != last.0 {
-            let within = below[became.end as usize] - below[became.start as usize];
-            last = (became, (within as f64).log2());
+    // Logarithms of counts, each taken once: of the leaves, of what they became, and of the whole column.
+    let logarithm = |rows: u64| (rows as f64).log2();
+    let within = |range: &Range<u32>| logarithm(below[range.end as usize] - below[range.start as usize]);
+    let leaf: Vec<f64> = counts.iter().map(|count| logarithm(*count)).collect();
+    let became: Vec<f64> = became.iter().map(within).collect();
+    let whole = logarithm(all);
+    let mut lost = 0.0;
+    for rows in said {
+        let leaf = leaf[rows.leaf as usize];
+        if rows.released > 0 {
+            lost += rows.released as f64 * (became[rows.became as usize] - leaf);
         }
-        rows as f64 * (last.1 - leaf[value])
-    });
-    lost.sum::<f64>() / all as f64
+        if rows.suppressed > 0 {
+            lost += rows.suppressed as f64 * (whole - leaf);
+        }
+    }
+    lost / all as f64
 }
 
 #[cfg(test)]
@@ -36,11 +54,14 @@ mod tests {
 
     #[test]
     fn unchanged_values_cost_nothing_and_the_root_costs_the_entropy() {
-        let entropy = |counts: &[u64], said: &[(usize, u64, Option<Range<u32>>)]| {
-            non_uniform_entropy(counts, said.iter().cloned())
+        let entropy = |counts: &[u64], became: &[Range<u32>], said: &[(u32, u32, u64, u64)]| {
+            let rows = |(leaf, became, released, suppressed)| Said { leaf, became, released, suppressed };
+            non_uniform_entropy(counts, became, said.iter().copied().map(rows))
         };
-        assert_eq!(entropy(&[4, 8], &[(0, 4, Some(0..1)), (1, 8, Some(1..2))]), 0.0);
-        assert_eq!(entropy(&[4, 4], &[(0, 4, Some(0..2)), (1, 4, Some(0..2))]), 1.0);
-        assert_eq!(entropy(&[4, 4], &[(0, 4, Some(0..1)), (1, 4, None)]), 0.5);
+        assert_eq!(entropy(&[4, 8], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 8, 0)]), 0.0);
+        assert_eq!(entropy(&[4, 4], &[0..2, 0..2], &[(0, 0, 4, 0), (1, 1, 4, 0)]), 1.0);
+        assert_eq!(entropy(&[4, 4], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 0, 4)]), 0.5);
+        // Half of a value suppressed: 2 of 8 rows lose one bit.
+        assert_eq!(entropy(&[4, 4], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 2, 2)]), 0.25);
     }
 }

@@ -14,7 +14,7 @@ mod rmse;
 pub use cm::{cm, minority};
 pub use conditional_entropy::{conditional_entropy, open_bits};
 pub use dm::dm;
-pub use entropy::non_uniform_entropy;
+pub use entropy::{Said, non_uniform_entropy};
 pub use lm::{Lm, LmSum};
 pub use rmse::{rmse, squared_error};
 

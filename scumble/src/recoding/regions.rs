@@ -138,6 +138,16 @@ impl Place {
     }
 }
 
+/// The node of a child, of those that are listed by their number in ascending order.
+fn child(children: &[(u32, u32)], number: u32) -> Option<u32> {
+    let (first, _) = children.first()?;
+    // Mostly all between the first and the last are there.
+    match children.get(number.checked_sub(*first)? as usize) {
+        Some((known, node)) if *known == number => Some(*node),
+        _ => children.binary_search_by_key(&number, |(known, _)| *known).ok().map(|position| children[position].1),
+    }
+}
+
 impl Regions {
     /// The node where a tuple of codes ends: a region, or a split none of whose children is the tuple's.
     pub fn find(&self, axes: &[Axis], codes: impl Fn(usize) -> u64) -> u32 {
@@ -155,9 +165,9 @@ impl Regions {
                 RegionNode::Children { column, level, children } => {
                     let Axis::Tree(taxonomy) = &axes[*column] else { return at };
                     let node = taxonomy.level(*level).node_of(codes(*column) as u32);
-                    match children.binary_search_by_key(&node, |(child, _)| *child) {
-                        Ok(position) => children[position].1,
-                        Err(_) => return at,
+                    match child(children, node) {
+                        Some(child) => child,
+                        None => return at,
                     }
                 }
             };

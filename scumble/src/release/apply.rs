@@ -3,7 +3,7 @@
 use super::suppress::Within;
 use super::values::{self, Lost, Values};
 use crate::error::{Error, Result};
-use crate::loss::{Lm, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
+use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
@@ -175,21 +175,21 @@ impl Recoded {
     /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
+        let cells = || task.cells.counts().iter().map(|rows| u64::from(*rows)).zip(&self.class_of).enumerate();
         let per_column = (0..columns).map(|column| {
             let mut counts = vec![0u64; task.taxonomies[column].codes() as usize];
-            let leaf = |cell: usize| task.cells.codes(cell as u32)[column] as usize;
-            let rows = |cell: usize| u64::from(task.cells.counts()[cell]);
-            (0..task.cells.len()).for_each(|cell| counts[leaf(cell)] += rows(cell));
-            // What a leaf became, in each class that it is in; a suppressed one became the whole column.
-            let said = (0..task.cells.len()).flat_map(|cell| {
-                let class = self.class_of[cell];
-                let value = self.classes.codes(class)[column];
-                let codes = self.kept[class as usize].then(|| self.values[column].codes(value));
-                let lost = self.within.as_ref().map_or(0, |within| u64::from(within.of_cell[cell]));
-                [(leaf(cell), rows(cell) - lost, codes), (leaf(cell), lost, None)]
+            task.cells.column(column).zip(cells()).for_each(|(leaf, (_, (rows, _)))| counts[leaf as usize] += rows);
+            let values: Vec<u32> = self.classes.column(column).collect();
+            // What a leaf became, in each class that it is in.
+            let said = task.cells.column(column).zip(cells()).map(|(leaf, (cell, (rows, class)))| {
+                let suppressed = match (&self.within, self.kept[*class as usize]) {
+                    (_, false) => rows,
+                    (Some(within), true) => u64::from(within.of_cell[cell]),
+                    (None, true) => 0,
+                };
+                Said { leaf, became: values[*class as usize], released: rows - suppressed, suppressed }
             });
-            let said = said.filter(|(_, rows, _)| *rows > 0);
-            non_uniform_entropy(&counts, said)
+            non_uniform_entropy(&counts, &self.values[column].ranges(), said)
         });
         if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
     }

@@ -1,9 +1,10 @@
 //! What the values of a recoded column are called, and what each of them has lost.
 
-use crate::recoding::{Mapping, Regions, Style};
+use crate::recoding::{Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
 use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
+use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,6 +76,15 @@ impl Values {
         }
     }
 
+    /// The codes that each value stands for.
+    pub fn ranges(&self) -> Vec<Range<u32>> {
+        let values = match self {
+            Values::Level(taxonomy, level) => taxonomy.level(*level).len(),
+            Values::Listed(values) => values.len(),
+        };
+        (0..values as u32).map(|value| self.codes(value)).collect()
+    }
+
     fn of_cut(taxonomy: &Taxonomy, cut: &Cut) -> Values {
         let value = |node: &crate::taxonomy::Node| {
             let level = taxonomy.level(node.level);
@@ -107,52 +117,85 @@ pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Ve
     }
 }
 
-/// The extent of each region's cells in every column; `None` where no cell is.
-fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<Option<Vec<Extent>>> {
-    let mut extents: Vec<Option<Vec<Extent>>> = vec![None; regions];
-    for (cell, region) in region_of.iter().enumerate() {
-        let codes = task.cells.codes(cell as u32);
-        let known = extents[*region as usize].get_or_insert_with(|| vec![Extent::NONE; codes.len()]);
+/// The extents of each region's cells, column by column; of no code where no cell is.
+fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<Extent> {
+    let columns = task.axes.len();
+    let mut extents = vec![Extent::NONE; regions * columns];
+    for (codes, region) in task.cells.tuples().zip(region_of) {
+        let known = &mut extents[*region as usize * columns..][..columns];
         known.iter_mut().zip(codes).for_each(|(extent, code)| extent.include(u64::from(*code)));
     }
     extents
 }
 
+/// The values of one column, each once.
+#[derive(Default)]
+struct Listing {
+    values: Vec<Value>,
+    by_label: HashMap<String, u32>,
+    /// Those that were found by their extent before: labels are made once for each.
+    by_extent: FxHashMap<Extent, u32>,
+}
+
+impl Listing {
+    /// The number of what an extent, or the place that holds it, is called.
+    fn value(&mut self, axis: &Axis, extent: Extent, place: Option<&Place>, all: u32) -> u32 {
+        if let (None, Some(known)) = (place, self.by_extent.get(&extent)) {
+            return *known;
+        }
+        let ((label, share), codes) = match place {
+            Some(place) => (place.said(axis), place.codes(axis, all)),
+            None => ((axis.label(extent), axis.lost(extent)), axis.said_codes(extent, all)),
+        };
+        // Leaves are counted in whole numbers, so that the same release costs the same however it was found.
+        let lost = match axis {
+            Axis::Tree(taxonomy) => Lost::Leaves((share * (taxonomy.leaves() - 1).max(1) as f64).round() as u64),
+            Axis::Ordered(_) => Lost::Share(share),
+        };
+        let values = &mut self.values;
+        let value = *self.by_label.entry(label).or_insert_with_key(|label| {
+            values.push(Value { label: label.clone(), lost, codes });
+            values.len() as u32 - 1
+        });
+        if place.is_none() {
+            self.by_extent.insert(extent, value);
+        }
+        value
+    }
+}
+
 fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) {
-    let cells = 0..task.cells.len() as u32;
-    let find = |cell: u32| regions.find(&task.axes, |column| u64::from(task.cells.codes(cell)[column]));
-    let region_of: Vec<u32> = cells.map(find).collect();
+    let columns = task.axes.len();
+    let find = |codes: &[u32]| regions.find(&task.axes, |column| u64::from(codes[column]));
+    let region_of: Vec<u32> = (0..task.cells.len() as u32).map(|cell| find(task.cells.codes(cell))).collect();
+    let mut rows = vec![0u32; regions.nodes.len()];
+    let mut is_held = vec![false; regions.nodes.len()];
+    for (region, count) in region_of.iter().zip(task.cells.counts()) {
+        rows[*region as usize] += count;
+        is_held[*region as usize] = true;
+    }
     let extents = extents(task, &region_of, regions.nodes.len());
     let boxes = match regions.style {
-        Style::Cover => regions.boxes(task.axes.len()),
+        Style::Cover => regions.boxes(columns),
         Style::Tight => Vec::new(),
     };
-    let mut lists: Vec<Vec<Value>> = vec![Vec::new(); task.axes.len()];
-    let mut known: Vec<HashMap<String, u32>> = vec![HashMap::new(); task.axes.len()];
-    let mut tuples: Vec<Vec<u32>> = vec![Vec::new(); extents.len()];
-    for (region, held) in extents.iter().enumerate() {
-        let Some(held) = held else { continue };
-        for (column, (axis, extent)) in task.axes.iter().zip(held).enumerate() {
-            let all = task.taxonomies[column].codes();
-            let ((label, share), codes) = match boxes.get(region) {
-                Some(places) => (places[column].said(axis), places[column].codes(axis, all)),
-                None => ((axis.label(*extent), axis.lost(*extent)), axis.said_codes(*extent, all)),
-            };
-            // Leaves are counted in whole numbers, so that the same release costs the same however it was found.
-            let lost = match axis {
-                Axis::Tree(taxonomy) => Lost::Leaves((share * (taxonomy.leaves() - 1).max(1) as f64).round() as u64),
-                Axis::Ordered(_) => Lost::Share(share),
-            };
-            let list = &mut lists[column];
-            let value = *known[column].entry(label).or_insert_with_key(|label| {
-                list.push(Value { label: label.clone(), lost, codes });
-                list.len() as u32 - 1
-            });
-            tuples[region].push(value);
+    let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
+    let mut tuples = vec![0; regions.nodes.len() * columns];
+    for region in (0..regions.nodes.len()).filter(|region| is_held[*region]) {
+        for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
+            let place = boxes.get(region).map(|places| &places[column]);
+            let at = region * columns + column;
+            tuples[at] = listing.value(axis, extents[at], place, task.taxonomies[column].codes());
         }
     }
-    let mut classes = Cells::new(task.axes.len());
-    let count = |(cell, region): (usize, &u32)| classes.add(&tuples[*region as usize], task.cells.counts()[cell]);
-    let class_of = region_of.iter().enumerate().map(count).collect();
-    (lists.into_iter().map(Values::Listed).collect(), classes, class_of)
+    // A class for each region, with all its rows, where its first cell is. Regions of one name are one class.
+    let mut classes = Cells::new(columns);
+    let mut class_of_region: Vec<Option<u32>> = vec![None; regions.nodes.len()];
+    let class_of = region_of.iter().map(|region| {
+        let region = *region as usize;
+        let tuple = &tuples[region * columns..][..columns];
+        *class_of_region[region].get_or_insert_with(|| classes.add(tuple, rows[region]))
+    });
+    let class_of = class_of.collect();
+    (listings.into_iter().map(|listing| Values::Listed(listing.values)).collect(), classes, class_of)
 }

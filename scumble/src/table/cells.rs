@@ -4,6 +4,7 @@
 //! the rows themselves are read once.
 
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -74,19 +75,22 @@ impl Cells {
     /// Counts `rows` more rows with a tuple; returns the tuple's cell.
     pub fn add(&mut self, tuple: &[u32], rows: u32) -> u32 {
         debug_assert_eq!(tuple.len(), self.width);
-        let hash = hash(tuple);
-        let Cells { width, codes, index, .. } = self;
+        let Cells { width, codes, counts, index } = self;
         let at = |cell: u32| &codes[cell as usize * *width..][..*width];
-        if let Some(&cell) = index.find(hash, |&cell| at(cell) == tuple) {
-            self.counts[cell as usize] += rows;
-            return cell;
+        match index.entry(hash(tuple), |&cell| at(cell) == tuple, |&cell| hash(at(cell))) {
+            Entry::Occupied(known) => {
+                let cell = *known.get();
+                counts[cell as usize] += rows;
+                cell
+            }
+            Entry::Vacant(place) => {
+                let cell = counts.len() as u32;
+                place.insert(cell);
+                codes.extend_from_slice(tuple);
+                counts.push(rows);
+                cell
+            }
         }
-        let cell = self.counts.len() as u32;
-        self.codes.extend_from_slice(tuple);
-        self.counts.push(rows);
-        let Cells { width, codes, index, .. } = self;
-        index.insert_unique(hash, cell, |&cell| self::hash(&codes[cell as usize * *width..][..*width]));
-        cell
     }
 
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.
@@ -135,6 +139,10 @@ pub struct Tallies {
 impl Tallies {
     /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
     pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
+        let distinct = values.iter().max().map_or(0, |last| *last as usize + 1);
+        if number_of_groups.saturating_mul(distinct) <= 2 * values.len() {
+            return Tallies::count_few(number_of_groups, distinct, groups, values);
+        }
         // Values are put beside those of their group, then each group sorts its own.
         let mut next = vec![0u32; number_of_groups + 1];
         groups.iter().for_each(|group| next[*group as usize + 1] += 1);
@@ -155,6 +163,22 @@ impl Tallies {
             tallies.entries.extend(runs.map(|run| (run[0], run.len() as u32)));
             tallies.starts.push(tallies.entries.len() as u32);
             start = end as usize;
+        }
+        tallies
+    }
+
+    /// The same where every group may as well have a place for each value.
+    fn count_few(number_of_groups: usize, distinct: usize, groups: &[u32], values: &[u32]) -> Tallies {
+        let mut counts = vec![0u32; number_of_groups * distinct];
+        for (group, value) in groups.iter().zip(values) {
+            counts[*group as usize * distinct + *value as usize] += 1;
+        }
+        let mut tallies = Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
+        tallies.starts.push(0);
+        for group in 0..number_of_groups {
+            let counts = (0..).zip(&counts[group * distinct..][..distinct]);
+            tallies.entries.extend(counts.filter(|(_, count)| **count > 0).map(|(value, count)| (value, *count)));
+            tallies.starts.push(tallies.entries.len() as u32);
         }
         tallies
     }

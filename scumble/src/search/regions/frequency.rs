@@ -19,8 +19,8 @@ pub struct FrequencySet {
 impl FrequencySet {
     /// Counts one attribute of some points; `counted` columns are counted beside it.
     pub fn of(points: &Points<'_>, column: usize, counted: usize) -> FrequencySet {
-        let of_points: Vec<u64> = points.codes(column).collect();
-        let mut codes = of_points.clone();
+        let of_rows = points.by_row(|point| points.layout().code(point, column));
+        let mut codes = of_rows.clone();
         codes.sort_unstable();
         let mut counts = Vec::new();
         for run in codes.chunk_by(|a, b| a == b) {
@@ -30,9 +30,9 @@ impl FrequencySet {
         let mut tallies = Vec::with_capacity(counted);
         if counted > 0 {
             let rank = |code: &u64| codes.partition_point(|known| known < code) as u32;
-            let ranks: Vec<u32> = of_points.iter().map(rank).collect();
+            let ranks: Vec<u32> = of_rows.iter().map(rank).collect();
             for column in 0..counted {
-                let values: Vec<u32> = points.iter().map(|point| points.layout().value(point, column)).collect();
+                let values = points.by_row(|point| points.layout().value(point, column));
                 tallies.push(Tallies::count(codes.len(), &ranks, &values));
             }
         }

@@ -154,8 +154,8 @@ fn split(
 /// Goes over a task's rows: undoes splits that do not hold, and splits further what can be. `regions` are in its codes.
 pub fn settle(task: &Task, regions: &Regions, partitioning: Partitioning) -> Result<Found> {
     check_whole(task)?;
-    let (layout, mut words) = points(task);
     let aim = aim(task, partitioning.criterion)?;
+    let (layout, mut words) = points(task, &aim);
     let growth = Growth::of(task, &aim, partitioning);
     let grown = Settling { growth, layout: &layout, regions }.settle(&mut words, Some(0));
     Ok(found(&grown, task, partitioning.style))
@@ -218,10 +218,10 @@ impl Settling<'_> {
 
     fn allows(&self, part: &Points<'_>, parts: usize) -> bool {
         let tally = |column: usize| {
-            let values: Vec<u32> = part.iter().map(|point| self.layout.value(point, column)).collect();
+            let values = part.by_row(|point| self.layout.value(point, column));
             Tallies::count(1, &vec![0; values.len()], &values)
         };
         let tallies: Vec<Tallies> = (0..self.growth.counted).map(tally).collect();
-        self.growth.judge.allows(part.len() as u64, &tallies, parts)
+        self.growth.judge.allows(part.rows(), &tallies, parts)
     }
 }

@@ -26,7 +26,7 @@ const ALONE: usize = 8192;
 /// A grown partition tree.
 #[derive(Debug)]
 pub enum Grown {
-    /// A region of so many rows: no allowable split is left.
+    /// A region of so many points: no allowable split is left.
     Region(usize),
     /// A split, with its parts in order.
     Split(Choice, Vec<Grown>),
@@ -53,7 +53,7 @@ impl<'a> Growth<'a> {
         Growth {
             axes: &task.axes,
             judge: Judge::exact(&task.requirements),
-            counted: task.tallies.len(),
+            counted: if rows_decide(task, aim) { 0 } else { task.tallies.len() },
             aim,
             least_gain: partitioning.least_gain,
         }
@@ -63,8 +63,8 @@ impl<'a> Growth<'a> {
 /// Partitions a task's rows.
 pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     check_whole(task)?;
-    let (layout, mut words) = points(task);
     let aim = aim(task, partitioning.criterion)?;
+    let (layout, mut words) = points(task, &aim);
     let grown = Growth::of(task, &aim, partitioning).grow(Points::new(&layout, &mut words), false);
     Ok(found(&grown, task, partitioning.style))
 }
@@ -121,13 +121,42 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
     }
 }
 
-/// A point for each row, cell by cell. Rows of one cell stay together in every partition, so it does not matter which of
-/// them gets which of the cell's counted values.
-pub(super) fn points(task: &Task) -> (Layout, Vec<u32>) {
-    let counted = task.tallies.len();
+/// Whether splits are chosen by rows alone, and counted columns do not matter.
+fn rows_decide(task: &Task, aim: &Aim) -> bool {
+    matches!(aim, Aim::Median) && task.requirements.iter().all(|requirement| requirement.rows_decide())
+}
+
+/// The rows of a task as points, cell by cell. Where rows alone decide a point is a cell, unless there are so few rows to a
+/// cell that one more word for their number would take more room.
+pub(super) fn points(task: &Task, aim: &Aim) -> (Layout, Vec<u32>) {
     let keys = task.cells.width();
-    let layout = Layout::new(&vec![false; keys], counted, 0);
-    let width = layout.width();
+    if rows_decide(task, aim) {
+        let layout = Layout::new(&vec![false; keys], 0, 0);
+        let weighted = layout.weighted();
+        return match task.cells.len() * weighted.width() <= task.rows() as usize * layout.width() {
+            true => (weighted, cells(task)),
+            false => (layout, rows(task, 0)),
+        };
+    }
+    let counted = task.tallies.len();
+    (Layout::new(&vec![false; keys], counted, 0), rows(task, counted))
+}
+
+/// A point for each cell with rows, their number behind its codes.
+fn cells(task: &Task) -> Vec<u32> {
+    let mut words = Vec::with_capacity(task.cells.len() * (task.cells.width() + 1));
+    for (codes, count) in task.cells.tuples().zip(task.cells.counts()).filter(|(_, count)| **count > 0) {
+        words.extend_from_slice(codes);
+        words.push(*count);
+    }
+    words
+}
+
+/// A point for each row, with the values of the first so many counted columns behind its codes. Rows of one cell stay
+/// together in every partition, so it does not matter which of them gets which of the cell's counted values.
+fn rows(task: &Task, counted: usize) -> Vec<u32> {
+    let keys = task.cells.width();
+    let width = keys + counted;
     let mut words = Vec::with_capacity(task.rows() as usize * width);
     for cell in 0..task.cells.len() {
         let start = words.len();
@@ -135,7 +164,7 @@ pub(super) fn points(task: &Task) -> (Layout, Vec<u32>) {
             words.extend_from_slice(task.cells.codes(cell as u32));
             words.extend(std::iter::repeat_n(0, counted));
         }
-        for (column, tallies) in task.tallies.iter().enumerate() {
+        for (column, tallies) in task.tallies.iter().enumerate().take(counted) {
             let values =
                 tallies.group(cell).iter().flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize));
             for (row, value) in values.enumerate() {
@@ -143,22 +172,22 @@ pub(super) fn points(task: &Task) -> (Layout, Vec<u32>) {
             }
         }
     }
-    (layout, words)
+    words
 }
 
 impl Growth<'_> {
     /// Grows the tree of some points. `plain`: the median has taken over.
     pub fn grow(&self, points: Points<'_>, plain: bool) -> Grown {
-        if (points.len() as u64) < 2 * self.judge.least_rows() {
+        if points.rows() < 2 * self.judge.least_rows() {
             return Grown::Region(points.len());
         }
         let extents = points.extents();
         let (choice, plain) = self.choose(&points, &extents, plain);
         let Some(choice) = choice else { return Grown::Region(points.len()) };
-        let rows = points.len();
+        let many = points.len();
         let parts = self.part(points, &choice);
         let grow = |part| self.grow(part, plain);
-        let parts = match rows {
+        let parts = match many {
             0..ALONE => parts.into_iter().map(grow).collect(),
             _ => parts.into_par_iter().map(grow).collect(),
         };
@@ -184,19 +213,19 @@ impl Growth<'_> {
             match &self.axes[column] {
                 Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent),
                 Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
-                    let missing = points.codes(column).filter(|code| *code == extent.last).count();
+                    let is_missing = |(code, _): &(u64, u64)| *code == extent.last;
+                    let missing: u64 = points.weighted_codes(column).filter(is_missing).map(|(_, rows)| rows).sum();
                     let last = points.codes(column).filter(|code| *code < extent.last).max()?;
-                    let allowed = missing as u64 >= enough && (points.len() - missing) as u64 >= enough;
+                    let allowed = missing >= enough && points.rows() - missing >= enough;
                     allowed.then_some(Choice::Threshold { column, before: extent.last, last })
                 }
                 Axis::Ordered(_) => {
                     let last = match extent.last - extent.first {
-                        range if range < points.len() as u64 => counted_middle(points, column, extent, enough),
+                        range if range < points.rows() => counted_middle(points, column, extent, enough),
                         _ if points.layout().is_narrow() => {
-                            middle(&mut points.iter().map(|point| point[column]).collect::<Vec<_>>(), enough)
-                                .map(u64::from)
+                            middle(&mut points.by_row(|point| point[column]), enough).map(u64::from)
                         }
-                        _ => middle(&mut points.codes(column).collect::<Vec<_>>(), enough),
+                        _ => middle(&mut points.by_row(|point| points.layout().code(point, column)), enough),
                     }?;
                     Some(Choice::Threshold { column, before: last + 1, last })
                 }
@@ -210,7 +239,9 @@ impl Growth<'_> {
         let nodes = taxonomy.level(level);
         let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
         let mut counts = vec![0u64; (last - first) as usize + 1];
-        points.codes(column).for_each(|code| counts[(nodes.node_of(code as u32) - first) as usize] += 1);
+        for (code, rows) in points.weighted_codes(column) {
+            counts[(nodes.node_of(code as u32) - first) as usize] += rows;
+        }
         let occurring = || counts.iter().zip(first..).filter(|(count, _)| **count > 0);
         let enough = self.judge.enough(occurring().count())?;
         occurring().all(|(count, _)| *count >= enough).then(|| Choice::Children {
@@ -242,14 +273,14 @@ impl Growth<'_> {
 
 /// The same as [`middle`], where codes are so close together that they are counted one by one.
 fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u64) -> Option<u64> {
-    let mut counts = vec![0u32; (extent.last - extent.first) as usize + 1];
-    points.codes(column).for_each(|code| counts[(code - extent.first) as usize] += 1);
-    let rows = points.len() as u64;
+    let mut counts = vec![0u64; (extent.last - extent.first) as usize + 1];
+    points.weighted_codes(column).for_each(|(code, rows)| counts[(code - extent.first) as usize] += rows);
+    let rows = points.rows();
     let distance = |below: u64| (2 * below).abs_diff(rows);
     // The last code below which less than half of the rows are, and the next: one of them is nearest.
     let (mut best, mut below) = (None, 0);
     for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
-        below += u64::from(*count);
+        below += count;
         if below < rows && best.is_none_or(|(_, known)| distance(below) < distance(known)) {
             best = Some((code, below));
         }

@@ -1,4 +1,8 @@
 //! Rows as points: a few words each, moved so that the rows of a partition lie side by side.
+//!
+//! A point is one row, or all rows that have its words: then one of the words is how many they are. Rows that are alike stay
+//! together in every partition, so the same splits are found either way; whatever counts rows asks [`Points::rows`] and
+//! [`Layout::rows`], and knows no difference.
 
 use crate::taxonomy::Extent;
 
@@ -9,6 +13,8 @@ pub struct Layout {
     keys: Vec<(usize, bool)>,
     /// The first counted column.
     counted: usize,
+    /// The word that says how many rows a point stands for, where it is not one.
+    weight: Option<usize>,
     /// Words of a point.
     width: usize,
 }
@@ -22,7 +28,7 @@ impl Layout {
             keys.push((at, *wide));
             at += if *wide { 2 } else { 1 };
         }
-        Layout { keys, counted: at, width: at + counted + travelling }
+        Layout { keys, counted: at, weight: None, width: at + counted + travelling }
     }
 
     /// Words of a point.
@@ -66,6 +72,16 @@ impl Layout {
     /// The same with one more word that travels: the number of the row.
     pub fn numbered(&self) -> Layout {
         Layout { width: self.width + 1, ..self.clone() }
+    }
+
+    /// The same with one more word: how many rows a point stands for.
+    pub fn weighted(&self) -> Layout {
+        Layout { weight: Some(self.width), width: self.width + 1, ..self.clone() }
+    }
+
+    /// How many rows a point stands for.
+    pub fn rows(&self, point: &[u32]) -> u64 {
+        self.weight.map_or(1, |at| u64::from(point[at]))
     }
 
     /// Makes the extents of all quasi-identifiers hold a point too.
@@ -130,12 +146,18 @@ impl Layout {
 pub struct Points<'a> {
     layout: &'a Layout,
     words: &'a mut [u32],
+    rows: u64,
 }
 
 impl<'a> Points<'a> {
     /// Points that lie side by side.
     pub fn new(layout: &'a Layout, words: &'a mut [u32]) -> Points<'a> {
-        Points { layout, words }
+        let points = words.len() / layout.width;
+        let rows = match layout.weight {
+            None => points as u64,
+            Some(_) => words.chunks_exact(layout.width).map(|point| layout.rows(point)).sum(),
+        };
+        Points { layout, words, rows }
     }
 
     /// Where columns stand.
@@ -146,6 +168,11 @@ impl<'a> Points<'a> {
     /// How many points there are.
     pub fn len(&self) -> usize {
         self.words.len() / self.layout.width
+    }
+
+    /// How many rows they stand for.
+    pub fn rows(&self) -> u64 {
+        self.rows
     }
 
     /// Whether there is none.
@@ -169,9 +196,26 @@ impl<'a> Points<'a> {
         self.iter().map(move |point| layout.code(point, column))
     }
 
+    /// The codes of a quasi-identifier, each with the rows that its point stands for.
+    pub fn weighted_codes(&self, column: usize) -> impl ExactSizeIterator<Item = (u64, u64)> {
+        let layout = self.layout;
+        self.iter().map(move |point| (layout.code(point, column), layout.rows(point)))
+    }
+
+    /// What is told of each point, as often as there are rows that it stands for.
+    pub fn by_row<T: Copy>(&self, told: impl Fn(&[u32]) -> T) -> Vec<T> {
+        match self.layout.weight {
+            None => self.iter().map(told).collect(),
+            Some(_) => {
+                let rows = |point| std::iter::repeat_n(told(point), self.layout.rows(point) as usize);
+                self.iter().flat_map(rows).collect()
+            }
+        }
+    }
+
     /// Puts the points with a code below `before` first, and parts them from the rest.
     pub fn part(self, column: usize, before: u64) -> (Points<'a>, Points<'a>) {
-        let Points { layout, words } = self;
+        let Points { layout, words, .. } = self;
         let width = layout.width;
         let goes_first = |point: &[u32]| layout.code(point, column) < before;
         let (mut first, mut end) = (0, words.len());
@@ -186,41 +230,53 @@ impl<'a> Points<'a> {
                 break;
             }
             // The left one belongs right, the right one belongs left.
-            let (left, right) = words.split_at_mut(end - width);
-            left[first..first + width].swap_with_slice(&mut right[..width]);
+            swap(words, first, end - width, width);
         }
         let (below, above) = words.split_at_mut(first);
-        (Points { layout, words: below }, Points { layout, words: above })
+        (Points::new(layout, below), Points::new(layout, above))
     }
 
     /// Parts the points by what `part_of` says of the code of a quasi-identifier, a number below `parts`.
     pub fn part_many(self, column: usize, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Points<'a>> {
-        let Points { layout, words } = self;
+        let Points { layout, words, .. } = self;
         let width = layout.width;
+        let part_at = |words: &[u32], at: usize| part_of(layout.code(&words[at..at + width], column));
         let mut sizes = vec![0usize; parts];
         for point in words.chunks_exact(width) {
             sizes[part_of(layout.code(point, column))] += width;
         }
+        // Where the next point of each part goes; what lies before it in the part is there already.
         let mut next: Vec<usize> = Vec::with_capacity(parts);
         let mut at = 0;
         for size in &sizes {
             next.push(at);
             at += size;
         }
-        let mut sorted = vec![0u32; words.len()];
-        for point in words.chunks_exact(width) {
-            let part = part_of(layout.code(point, column));
-            sorted[next[part]..next[part] + width].copy_from_slice(point);
-            next[part] += width;
+        let mut end = 0;
+        for part in 0..parts {
+            end += sizes[part];
+            while next[part] < end {
+                // Parts before this one are complete, so a point of another part goes to one behind.
+                let to = part_at(words, next[part]);
+                if to != part {
+                    swap(words, next[part], next[to], width);
+                }
+                next[to] += width;
+            }
         }
-        words.copy_from_slice(&sorted);
         let mut rest = words;
         let mut parted = Vec::with_capacity(parts);
         for size in sizes {
             let (part, others) = rest.split_at_mut(size);
-            parted.push(Points { layout, words: part });
+            parted.push(Points::new(layout, part));
             rest = others;
         }
         parted
     }
+}
+
+/// Swaps the points of so many words at two places, the first of which is before the second.
+fn swap(words: &mut [u32], first: usize, second: usize, width: usize) {
+    let (left, right) = words.split_at_mut(second);
+    left[first..first + width].swap_with_slice(&mut right[..width]);
 }
