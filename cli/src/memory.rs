@@ -2,7 +2,8 @@
 //!
 //! glibc's allocator learns from every large block that is freed to keep as much, for each thread, and a process that works
 //! on one partition after the other then holds twice of what it uses. Fixed thresholds end that. They can be set by a call
-//! that Rust cannot check, or by the environment before a process begins: so the command starts itself anew.
+//! that Rust cannot check, or by the environment before a process begins: so the command starts itself anew, where a limit
+//! was given. Elsewhere it would cost a small table more than it could give back.
 
 /// What glibc looks at, and blocks from this many bytes on go to the system at once.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -16,13 +16,14 @@ pub struct Said {
     pub suppressed: u64,
 }
 
-/// The mean over one column. `counts[v]` are the input rows with value v, `became` the values that each new one stands
-/// for; `said` tells of all rows, any number at a time. What a value becomes is counted over all input rows, released or
-/// not.
-pub fn non_uniform_entropy(counts: &[u64], became: &[Range<u32>], said: impl Iterator<Item = Said>) -> f64 {
+/// The mean over one column of so many leaves. `became` are the leaves that each new value stands for; `said` tells of all
+/// rows, any number at a time. What a value becomes is counted over all input rows, released or not.
+pub fn non_uniform_entropy(leaves: u32, became: &[Range<u32>], said: impl Iterator<Item = Said> + Clone) -> f64 {
+    let mut counts = vec![0u64; leaves as usize];
+    said.clone().for_each(|rows| counts[rows.leaf as usize] += rows.released + rows.suppressed);
     let mut below = Vec::with_capacity(counts.len() + 1);
     below.push(0u64);
-    for count in counts {
+    for count in &counts {
         below.push(below[below.len() - 1] + count);
     }
     let all = below[counts.len()];
@@ -54,14 +55,14 @@ mod tests {
 
     #[test]
     fn unchanged_values_cost_nothing_and_the_root_costs_the_entropy() {
-        let entropy = |counts: &[u64], became: &[Range<u32>], said: &[(u32, u32, u64, u64)]| {
+        let entropy = |became: &[Range<u32>], said: &[(u32, u32, u64, u64)]| {
             let rows = |(leaf, became, released, suppressed)| Said { leaf, became, released, suppressed };
-            non_uniform_entropy(counts, became, said.iter().copied().map(rows))
+            non_uniform_entropy(2, became, said.iter().copied().map(rows))
         };
-        assert_eq!(entropy(&[4, 8], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 8, 0)]), 0.0);
-        assert_eq!(entropy(&[4, 4], &[0..2, 0..2], &[(0, 0, 4, 0), (1, 1, 4, 0)]), 1.0);
-        assert_eq!(entropy(&[4, 4], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 0, 4)]), 0.5);
+        assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 8, 0)]), 0.0);
+        assert_eq!(entropy(&[0..2, 0..2], &[(0, 0, 4, 0), (1, 1, 4, 0)]), 1.0);
+        assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 0, 4)]), 0.5);
         // Half of a value suppressed: 2 of 8 rows lose one bit.
-        assert_eq!(entropy(&[4, 4], &[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 2, 2)]), 0.25);
+        assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 2, 2)]), 0.25);
     }
 }

@@ -175,21 +175,25 @@ impl Recoded {
     /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
-        let cells = || task.cells.counts().iter().map(|rows| u64::from(*rows)).zip(&self.class_of).enumerate();
+        let released_and_not = |cell: usize| {
+            let (rows, class) = (task.cells.counts()[cell], self.class_of[cell] as usize);
+            let suppressed = match (&self.within, self.kept[class]) {
+                (_, false) => rows,
+                (Some(within), true) => within.of_cell[cell],
+                (None, true) => 0,
+            };
+            (class, rows - suppressed, suppressed)
+        };
+        let rows: Vec<(usize, u32, u32)> = (0..task.cells.len()).map(released_and_not).collect();
         let per_column = (0..columns).map(|column| {
-            let mut counts = vec![0u64; task.taxonomies[column].codes() as usize];
-            task.cells.column(column).zip(cells()).for_each(|(leaf, (_, (rows, _)))| counts[leaf as usize] += rows);
             let values: Vec<u32> = self.classes.column(column).collect();
-            // What a leaf became, in each class that it is in.
-            let said = task.cells.column(column).zip(cells()).map(|(leaf, (cell, (rows, class)))| {
-                let suppressed = match (&self.within, self.kept[*class as usize]) {
-                    (_, false) => rows,
-                    (Some(within), true) => u64::from(within.of_cell[cell]),
-                    (None, true) => 0,
-                };
-                Said { leaf, became: values[*class as usize], released: rows - suppressed, suppressed }
+            let said = task.cells.column(column).zip(&rows).map(|(leaf, (class, released, suppressed))| Said {
+                leaf,
+                became: values[*class],
+                released: (*released).into(),
+                suppressed: (*suppressed).into(),
             });
-            non_uniform_entropy(&counts, &self.values[column].ranges(), said)
+            non_uniform_entropy(task.taxonomies[column].codes(), &self.values[column].ranges(), said)
         });
         if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
     }

@@ -4,10 +4,14 @@ use crate::recoding::{Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
 use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
+use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Below this many cells a thread of its own is not worth its while.
+const ALONE: usize = 2048;
 
 /// What a value has lost of its column's detail.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -167,7 +171,8 @@ impl Listing {
 fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) {
     let columns = task.axes.len();
     let find = |codes: &[u32]| regions.find(&task.axes, |column| u64::from(codes[column]));
-    let region_of: Vec<u32> = (0..task.cells.len() as u32).map(|cell| find(task.cells.codes(cell))).collect();
+    let cells = (0..task.cells.len() as u32).into_par_iter().with_min_len(ALONE);
+    let region_of: Vec<u32> = cells.map(|cell| find(task.cells.codes(cell))).collect();
     let mut rows = vec![0u32; regions.nodes.len()];
     let mut is_held = vec![false; regions.nodes.len()];
     for (region, count) in region_of.iter().zip(task.cells.counts()) {

@@ -58,13 +58,13 @@ impl Cells {
     }
 
     /// The codes of every cell, in order.
-    pub fn tuples(&self) -> impl Iterator<Item = &[u32]> {
+    pub fn tuples(&self) -> impl Iterator<Item = &[u32]> + Clone {
         self.codes.chunks_exact(self.width.max(1))
     }
 
     /// The code of every cell in one column.
-    pub fn column(&self, column: usize) -> impl Iterator<Item = u32> {
-        self.codes[column.min(self.codes.len())..].iter().step_by(self.width.max(1)).copied()
+    pub fn column(&self, column: usize) -> impl Iterator<Item = u32> + Clone {
+        self.tuples().map(move |tuple| tuple[column])
     }
 
     /// The number of rows of each cell.
@@ -96,6 +96,8 @@ impl Cells {
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
         let mut cells = Cells::new(self.width);
+        // As many as there are, at most: the index is made once, and has nothing to hash yet.
+        cells.index = HashTable::with_capacity(self.len());
         let mut tuple = vec![0; self.width];
         let went = (0..self.len() as u32).map(|cell| {
             for ((code, map), new) in self.codes(cell).iter().zip(maps).zip(&mut tuple) {
@@ -402,6 +404,22 @@ mod tests {
             let moved: Vec<u32> = ones.iter().map(|group| went[*group as usize]).collect();
             let fine = Tallies::count(6, &ones, &zeros);
             prop_assert_eq!(fine.merge(3, &went, 1), Tallies::count(3, &moved, &zeros));
+        }
+
+        #[test]
+        fn tallies_count_few_values_and_many(
+            rows in prop::collection::vec((0u32..6, 0u32..5), 0..100),
+            apart in prop::sample::select(vec![1u32, 1000]),
+        ) {
+            let mut truth: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+            rows.iter().for_each(|(group, value)| *truth.entry((*group, value * apart)).or_insert(0) += 1);
+            let (groups, values): (Vec<u32>, Vec<u32>) = rows.iter().map(|(group, value)| (*group, value * apart)).unzip();
+            let tallies = Tallies::count(6, &groups, &values);
+            for group in 0..6 {
+                let of_group = truth.iter().filter(|((known, _), _)| *known == group);
+                let expected: Vec<(u32, u32)> = of_group.map(|((_, value), count)| (*value, *count)).collect();
+                prop_assert_eq!(tallies.group(group as usize), &expected[..]);
+            }
         }
 
         #[test]

@@ -21,7 +21,7 @@ use crate::taxonomy::{Axis, Extent, Taxonomy};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Below this many points a thread of its own is not worth its while.
-const ALONE: usize = 8192;
+const ALONE: usize = 1024;
 
 /// A grown partition tree.
 #[derive(Debug)]
@@ -325,4 +325,87 @@ pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions) -> u32 {
     let parts: Vec<u32> = parts.iter().map(|part| flatten(part, axes, regions)).collect();
     regions.nodes[at as usize] = choice.node(axes, &parts);
     at
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::privacy::KAnonymity;
+    use crate::random::Random;
+    use crate::table::{Dictionary, Type};
+    use crate::taxonomy::{Hierarchy, Intervals, Numbers, Ordered, bind};
+    use std::collections::BTreeMap;
+    use std::path::Path;
+    use std::sync::Arc;
+
+    /// Values of each axis.
+    const VALUES: u64 = 9;
+
+    /// What the codes of the last axis are multiplied by: they lie further apart than a table has rows.
+    const FAR: u64 = 10_000;
+
+    /// A tree of nine leaves in threes, an ordered axis, and one whose codes lie far apart and whose last one is missing.
+    fn axes() -> Vec<Axis> {
+        let mut dictionary = Dictionary::default();
+        (0..VALUES).for_each(|value| _ = dictionary.encode(&value.to_string(), value));
+        let threes = Hierarchy::Intervals(Intervals::new(vec![3.0], Some(0.0), Some(VALUES as f64)).unwrap());
+        let bound = bind(&threes, Some(Type::Integer), &[], &dictionary, "tree", Path::new("table.csv")).unwrap();
+        let numbers = (0..VALUES).map(|number| number as f64).collect();
+        let ordered = |numbers: Numbers, missing: Option<u64>, greatest: u64| {
+            Axis::Ordered(Ordered { kind: Type::Integer, numbers, missing, least: 0.0, greatest: greatest as f64 })
+        };
+        vec![
+            Axis::Tree(Arc::new(bound.taxonomy)),
+            ordered(Numbers::Ranked(numbers), None, VALUES - 1),
+            ordered(Numbers::Offset, Some((VALUES - 1) * FAR), (VALUES - 2) * FAR),
+        ]
+    }
+
+    /// The tree of some rows, each of which is a point, or all that are alike are one.
+    fn grown(axes: &[Axis], rows: &[[u64; 3]], k: u64, wide: bool, weighted: bool) -> (Vec<RegionNode>, usize) {
+        let plain = Layout::new(&[false, false, wide], 0, 0);
+        let layout = if weighted { plain.weighted() } else { plain.clone() };
+        let mut tuples: BTreeMap<&[u64; 3], u32> = BTreeMap::new();
+        rows.iter().for_each(|row| *tuples.entry(row).or_insert(0) += 1);
+        let mut words = Vec::new();
+        for (tuple, count) in tuples {
+            let mut point = vec![0; plain.width()];
+            tuple.iter().enumerate().for_each(|(column, code)| plain.set_code(&mut point, column, *code));
+            for _ in 0..if weighted { 1 } else { count } {
+                words.extend_from_slice(&point);
+                words.extend(weighted.then_some(count));
+            }
+        }
+        let points = Points::new(&layout, &mut words);
+        assert_eq!(points.rows(), rows.len() as u64);
+        let many = points.len();
+        let requirements: Vec<Box<dyn Requirement>> = vec![Box::new(KAnonymity::new(k).unwrap())];
+        let judge = Judge::exact(&requirements);
+        let growth = Growth { axes, judge, counted: 0, aim: &Aim::Median, least_gain: 0.0 };
+        let mut regions = Regions { nodes: Vec::new(), style: Style::Tight };
+        flatten(&growth.grow(points, false), axes, &mut regions);
+        (regions.nodes, many)
+    }
+
+    #[test]
+    fn cells_with_their_rows_are_split_as_their_rows_are() {
+        let axes = axes();
+        let (mut splits, mut saved) = (0, 0);
+        for seed in 0..300 {
+            let random = &mut Random::stream(seed, 0);
+            // A few tables are large enough for threads of their own. Squares make some values frequent.
+            let many = if seed % 60 == 0 { 6000 } else { random.below(80) };
+            let values = 1 + random.below(VALUES);
+            let drawn = |random: &mut Random| random.below(values) * random.below(values) / values;
+            let rows: Vec<[u64; 3]> =
+                (0..many).map(|_| [drawn(random), drawn(random), (VALUES - 1 - drawn(random)) * FAR]).collect();
+            let (k, wide) = (1 + random.below(6), random.below(2) == 0);
+            let (by_row, points) = grown(&axes, &rows, k, wide, false);
+            let (by_cell, cells) = grown(&axes, &rows, k, wide, true);
+            assert_eq!(by_row, by_cell, "seed {seed}");
+            splits += by_cell.iter().filter(|node| **node != RegionNode::Region).count();
+            saved += points - cells;
+        }
+        assert!(splits > 1000 && saved > 5000, "{splits} splits, {saved} points saved");
+    }
 }

@@ -43,8 +43,13 @@ impl Layout {
 
     /// The code of a quasi-identifier.
     pub fn code(&self, point: &[u32], column: usize) -> u64 {
+        self.reader(column)(point)
+    }
+
+    /// What reads the code of a quasi-identifier, of many points.
+    pub fn reader(&self, column: usize) -> impl Fn(&[u32]) -> u64 + Copy + use<> {
         let (at, wide) = self.keys[column];
-        match wide {
+        move |point: &[u32]| match wide {
             false => u64::from(point[at]),
             true => u64::from(point[at]) << 32 | u64::from(point[at + 1]),
         }
@@ -192,14 +197,13 @@ impl<'a> Points<'a> {
 
     /// The codes of a quasi-identifier.
     pub fn codes(&self, column: usize) -> impl ExactSizeIterator<Item = u64> {
-        let layout = self.layout;
-        self.iter().map(move |point| layout.code(point, column))
+        self.iter().map(self.layout.reader(column))
     }
 
     /// The codes of a quasi-identifier, each with the rows that its point stands for.
     pub fn weighted_codes(&self, column: usize) -> impl ExactSizeIterator<Item = (u64, u64)> {
-        let layout = self.layout;
-        self.iter().map(move |point| (layout.code(point, column), layout.rows(point)))
+        let (code, layout) = (self.layout.reader(column), self.layout);
+        self.iter().map(move |point| (code(point), layout.rows(point)))
     }
 
     /// What is told of each point, as often as there are rows that it stands for.
@@ -217,13 +221,14 @@ impl<'a> Points<'a> {
     pub fn part(self, column: usize, before: u64) -> (Points<'a>, Points<'a>) {
         let Points { layout, words, .. } = self;
         let width = layout.width;
-        let goes_first = |point: &[u32]| layout.code(point, column) < before;
+        let code = layout.reader(column);
+        let goes_first = |point: &[u32]| code(point) < before;
         let (mut first, mut end) = (0, words.len());
         loop {
-            while first < end && goes_first(&words[first..first + width]) {
+            while first < end && goes_first(&words[first..]) {
                 first += width;
             }
-            while first < end && !goes_first(&words[end - width..end]) {
+            while first < end && !goes_first(&words[end - width..]) {
                 end -= width;
             }
             if first >= end {
@@ -240,10 +245,10 @@ impl<'a> Points<'a> {
     pub fn part_many(self, column: usize, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Points<'a>> {
         let Points { layout, words, .. } = self;
         let width = layout.width;
-        let part_at = |words: &[u32], at: usize| part_of(layout.code(&words[at..at + width], column));
+        let code = layout.reader(column);
         let mut sizes = vec![0usize; parts];
         for point in words.chunks_exact(width) {
-            sizes[part_of(layout.code(point, column))] += width;
+            sizes[part_of(code(point))] += width;
         }
         // Where the next point of each part goes; what lies before it in the part is there already.
         let mut next: Vec<usize> = Vec::with_capacity(parts);
@@ -255,13 +260,16 @@ impl<'a> Points<'a> {
         let mut end = 0;
         for part in 0..parts {
             end += sizes[part];
-            while next[part] < end {
+            let mut at = next[part];
+            while at < end {
                 // Parts before this one are complete, so a point of another part goes to one behind.
-                let to = part_at(words, next[part]);
-                if to != part {
-                    swap(words, next[part], next[to], width);
+                match part_of(code(&words[at..])) {
+                    here if here == part => at += width,
+                    behind => {
+                        swap(words, at, next[behind], width);
+                        next[behind] += width;
+                    }
                 }
-                next[to] += width;
             }
         }
         let mut rest = words;
@@ -278,5 +286,27 @@ impl<'a> Points<'a> {
 /// Swaps the points of so many words at two places, the first of which is before the second.
 fn swap(words: &mut [u32], first: usize, second: usize, width: usize) {
     let (left, right) = words.split_at_mut(second);
-    left[first..first + width].swap_with_slice(&mut right[..width]);
+    let (left, right) = (&mut left[first..first + width], &mut right[..width]);
+    // With their number known beforehand words are moved several at a time.
+    match width {
+        1 => swap_chunks::<1>(left, right),
+        2 => swap_chunks::<2>(left, right),
+        3 => swap_chunks::<3>(left, right),
+        4 => swap_chunks::<4>(left, right),
+        5 => swap_chunks::<5>(left, right),
+        6 => swap_chunks::<6>(left, right),
+        7 => swap_chunks::<7>(left, right),
+        8 => swap_chunks::<8>(left, right),
+        9 => swap_chunks::<9>(left, right),
+        10 => swap_chunks::<10>(left, right),
+        11 => swap_chunks::<11>(left, right),
+        12 => swap_chunks::<12>(left, right),
+        _ => left.swap_with_slice(right),
+    }
+}
+
+fn swap_chunks<const N: usize>(left: &mut [u32], right: &mut [u32]) {
+    if let (Some(left), Some(right)) = (left.first_chunk_mut::<N>(), right.first_chunk_mut::<N>()) {
+        std::mem::swap(left, right);
+    }
 }
