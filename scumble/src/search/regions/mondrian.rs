@@ -2,13 +2,14 @@
 //! section 1.2).
 //!
 //! The points of a partition lie side by side; a split moves them and hands its parts on, in parallel where they are
-//! large. Where rows alone decide (k-anonymity) and halves are wanted, the threshold is found by selection in linear
-//! time; everything else goes through frequency sets.
+//! large. Where rows alone decide (k-anonymity) and halves are wanted, a point is a cell with the number of its rows, and
+//! the threshold is found by selection in linear time; everything else goes row by row through frequency sets.
 //!
 //! Departures: the threshold is the allowable one nearest to the median, not the median itself, so the result is minimal
 //! with many equal values and under diversity too; a missing number is parted from all numbers before they are parted.
 //!
-//! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows and a fixed number of attributes.
+//! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows (along trees n cells, where rows alone
+//! decide) and a fixed number of attributes.
 
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};

@@ -6,6 +6,28 @@
 
 use crate::taxonomy::Extent;
 
+/// Calls a function of a number of words that is known beforehand, so that they are worked on several at a time; or does
+/// something else where they are many.
+macro_rules! by_number {
+    ($number:expr, $function:ident($($argument:expr),*), $otherwise:expr) => {
+        match $number {
+            1 => $function::<1>($($argument),*),
+            2 => $function::<2>($($argument),*),
+            3 => $function::<3>($($argument),*),
+            4 => $function::<4>($($argument),*),
+            5 => $function::<5>($($argument),*),
+            6 => $function::<6>($($argument),*),
+            7 => $function::<7>($($argument),*),
+            8 => $function::<8>($($argument),*),
+            9 => $function::<9>($($argument),*),
+            10 => $function::<10>($($argument),*),
+            11 => $function::<11>($($argument),*),
+            12 => $function::<12>($($argument),*),
+            _ => $otherwise,
+        }
+    };
+}
+
 /// Where the columns of a point stand among its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -98,22 +120,9 @@ impl Layout {
     pub fn extents(&self, words: &[u32]) -> Vec<Extent> {
         let keys = self.keys.len();
         if self.is_narrow() {
-            // Both ends of all columns in one pass; with their number known beforehand, several at a time.
-            return match keys {
-                1 => self.ends::<1>(words),
-                2 => self.ends::<2>(words),
-                3 => self.ends::<3>(words),
-                4 => self.ends::<4>(words),
-                5 => self.ends::<5>(words),
-                6 => self.ends::<6>(words),
-                7 => self.ends::<7>(words),
-                8 => self.ends::<8>(words),
-                9 => self.ends::<9>(words),
-                10 => self.ends::<10>(words),
-                11 => self.ends::<11>(words),
-                12 => self.ends::<12>(words),
-                _ => (0..keys).map(|column| self.end(words, column)).collect(),
-            };
+            // Both ends of all columns in one pass.
+            let one_by_one = || (0..keys).map(|column| self.end(words, column)).collect();
+            return by_number!(keys, ends(words, self.width), one_by_one());
         }
         let mut extents = vec![Extent::NONE; keys];
         words.chunks_exact(self.width).for_each(|point| self.include(&mut extents, point));
@@ -125,19 +134,6 @@ impl Layout {
         let codes = words.chunks_exact(self.width).map(|point| point[column]);
         let (first, last) = codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
         Extent { first: first.into(), last: last.into() }
-    }
-
-    /// The extents of `N` columns of one word each.
-    fn ends<const N: usize>(&self, words: &[u32]) -> Vec<Extent> {
-        let (mut first, mut last) = ([u32::MAX; N], [0u32; N]);
-        for point in words.chunks_exact(self.width) {
-            let Some(point) = point.first_chunk::<N>() else { break };
-            for column in 0..N {
-                first[column] = first[column].min(point[column]);
-                last[column] = last[column].max(point[column]);
-            }
-        }
-        first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
     }
 
     /// Where the counted columns begin.
@@ -283,26 +279,24 @@ impl<'a> Points<'a> {
     }
 }
 
+/// The extents of the first `N` words of points that have so many.
+fn ends<const N: usize>(words: &[u32], width: usize) -> Vec<Extent> {
+    let (mut first, mut last) = ([u32::MAX; N], [0u32; N]);
+    for point in words.chunks_exact(width) {
+        let Some(point) = point.first_chunk::<N>() else { break };
+        for column in 0..N {
+            first[column] = first[column].min(point[column]);
+            last[column] = last[column].max(point[column]);
+        }
+    }
+    first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
+}
+
 /// Swaps the points of so many words at two places, the first of which is before the second.
 fn swap(words: &mut [u32], first: usize, second: usize, width: usize) {
     let (left, right) = words.split_at_mut(second);
     let (left, right) = (&mut left[first..first + width], &mut right[..width]);
-    // With their number known beforehand words are moved several at a time.
-    match width {
-        1 => swap_chunks::<1>(left, right),
-        2 => swap_chunks::<2>(left, right),
-        3 => swap_chunks::<3>(left, right),
-        4 => swap_chunks::<4>(left, right),
-        5 => swap_chunks::<5>(left, right),
-        6 => swap_chunks::<6>(left, right),
-        7 => swap_chunks::<7>(left, right),
-        8 => swap_chunks::<8>(left, right),
-        9 => swap_chunks::<9>(left, right),
-        10 => swap_chunks::<10>(left, right),
-        11 => swap_chunks::<11>(left, right),
-        12 => swap_chunks::<12>(left, right),
-        _ => left.swap_with_slice(right),
-    }
+    by_number!(width, swap_chunks(left, right), left.swap_with_slice(right))
 }
 
 fn swap_chunks<const N: usize>(left: &mut [u32], right: &mut [u32]) {
