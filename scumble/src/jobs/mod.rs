@@ -338,16 +338,21 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
     let task = &prepared.task;
     let target = table.with_role(Role::Target).next().and_then(|column| match &column.data {
         Data::Coded { dictionary, codes, .. } => {
-            let cells: Vec<u32> = table.row_cells.iter().map(|cell| prepared.leaf_cell[*cell as usize]).collect();
-            let whole = Tallies::count(task.cells.len(), &cells, codes);
-            let released = recoded.within.as_ref().map(|within| {
-                let rows = cells.iter().zip(codes).zip(&within.rows).filter(|(_, is_lost)| !**is_lost);
-                let (cells, codes): (Vec<u32>, Vec<u32>) = rows.map(|((cell, code), _)| (*cell, *code)).unzip();
-                Tallies::count(task.cells.len(), &cells, &codes)
-            });
+            let class = |cell: &u32| recoded.class_of[prepared.leaf_cell[*cell as usize] as usize];
+            let classes: Vec<u32> = table.row_cells.iter().map(class).collect();
+            let mut whole = vec![0; dictionary.len()];
+            codes.iter().for_each(|code| whole[*code as usize] += 1);
+            let by_class = |classes: &[u32], codes: &[u32]| Tallies::count(recoded.classes.len(), classes, codes);
+            let released = match &recoded.within {
+                None => by_class(&classes, codes),
+                Some(within) => {
+                    let rows = classes.iter().zip(codes).zip(&within.rows).filter(|(_, is_lost)| !**is_lost);
+                    let (classes, codes): (Vec<u32>, Vec<u32>) = rows.map(|((class, code), _)| (*class, *code)).unzip();
+                    by_class(&classes, &codes)
+                }
+            };
             let numbers: Option<Vec<f64>> = dictionary.values().map(|value| Type::Real.number(value)).collect();
-            let released = released.as_ref().unwrap_or(&whole);
-            Some(recoded.of_target(task, &whole, released, dictionary.len(), numbers.as_deref()))
+            Some(recoded.of_target(task, &whole, &released, numbers.as_deref()))
         }
         _ => None,
     });

@@ -151,24 +151,15 @@ impl Recoded {
         dm(self.sizes(), task.rows(), self.suppressed)
     }
 
-    /// What the release says of a target whose tallies by cell are given, of all rows and of those that stay where not
-    /// only whole classes go. Its values are below `values`, and `numbers` are what they are where all of them are
-    /// numbers.
-    pub fn of_target(
-        &self,
-        task: &Task,
-        target: &Tallies,
-        released: &Tallies,
-        values: usize,
-        numbers: Option<&[f64]>,
-    ) -> OfTarget {
-        let whole = target.totals(values);
-        let merged = released.merge(self.classes.len(), &self.class_of, values);
-        let kept = || (0..self.classes.len()).filter(|class| self.kept[*class]).map(|class| merged.group(class));
+    /// What the release says of a target: `whole` is the count of each of its values in the input, `by_class` has those of
+    /// each class in the rows that stay where not only whole classes go, and `numbers` are what they are where all of
+    /// them are numbers.
+    pub fn of_target(&self, task: &Task, whole: &[u64], by_class: &Tallies, numbers: Option<&[f64]>) -> OfTarget {
+        let kept = || (0..self.classes.len()).filter(|class| self.kept[*class]).map(|class| by_class.group(class));
         OfTarget {
             cm: cm(kept().map(minority).sum(), self.suppressed, task.rows()),
-            conditional_entropy: conditional_entropy(kept(), self.suppressed, &whole),
-            rmse: numbers.map(|numbers| rmse(kept(), self.suppressed, &whole, numbers)),
+            conditional_entropy: conditional_entropy(kept(), self.suppressed, whole),
+            rmse: numbers.map(|numbers| rmse(kept(), self.suppressed, whole, numbers)),
         }
     }
 

@@ -15,6 +15,7 @@ pub struct Cells {
     width: usize,
     codes: Vec<u32>,
     counts: Vec<u32>,
+    /// Finds cells by their codes; empty until one is looked for where they were made without.
     index: HashTable<u32>,
 }
 
@@ -24,6 +25,12 @@ fn hash(codes: &[u32]) -> u64 {
         hasher.write_u32(*code);
     }
     hasher.finish()
+}
+
+/// Whether no two codes become the same.
+fn is_one_to_one(map: &[u32]) -> bool {
+    let mut taken = vec![false; map.iter().max().map_or(0, |last| *last as usize + 1)];
+    map.iter().all(|new| !std::mem::replace(&mut taken[*new as usize], true))
 }
 
 impl Cells {
@@ -77,6 +84,11 @@ impl Cells {
         debug_assert_eq!(tuple.len(), self.width);
         let Cells { width, codes, counts, index } = self;
         let at = |cell: u32| &codes[cell as usize * *width..][..*width];
+        if index.len() < counts.len() {
+            index.reserve(counts.len(), |&cell| hash(at(cell)));
+            (0..counts.len() as u32)
+                .for_each(|cell| _ = index.insert_unique(hash(at(cell)), cell, |&cell| hash(at(cell))));
+        }
         match index.entry(hash(tuple), |&cell| at(cell) == tuple, |&cell| hash(at(cell))) {
             Entry::Occupied(known) => {
                 let cell = *known.get();
@@ -95,9 +107,13 @@ impl Cells {
 
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
+        if maps.iter().all(|map| is_one_to_one(map)) {
+            // Distinct tuples stay distinct.
+            let codes = self.tuples().flat_map(|tuple| tuple.iter().zip(maps).map(|(code, map)| map[*code as usize]));
+            let cells = Cells { codes: codes.collect(), counts: self.counts.clone(), ..Cells::new(self.width) };
+            return (cells, (0..self.len() as u32).collect());
+        }
         let mut cells = Cells::new(self.width);
-        // As many as there are, at most: the index is made once, and has nothing to hash yet.
-        cells.index = HashTable::with_capacity(self.len());
         let mut tuple = vec![0; self.width];
         let went = (0..self.len() as u32).map(|cell| {
             for ((code, map), new) in self.codes(cell).iter().zip(maps).zip(&mut tuple) {
@@ -439,6 +455,17 @@ mod tests {
             let (merged, went) = cells.recode(&[vec![0, 0, 1], vec![0, 0, 0]]);
             prop_assert!(merged.len() <= 2 && went.len() == cells.len());
             prop_assert_eq!(merged.counts().iter().sum::<u32>() as usize, rows.len());
+            // Codes that only change their names keep cells apart, and those are found by the new ones.
+            let (mut renamed, went) = cells.recode(&[vec![4, 0, 2], vec![1, 2, 0]]);
+            prop_assert_eq!(&went, &(0..cells.len() as u32).collect::<Vec<_>>());
+            prop_assert_eq!(renamed.counts(), cells.counts());
+            for cell in 0..cells.len() as u32 {
+                let codes = cells.codes(cell);
+                let tuple = [[4, 0, 2][codes[0] as usize], [1, 2, 0][codes[1] as usize]];
+                prop_assert_eq!(renamed.codes(cell), &tuple[..]);
+                prop_assert_eq!(renamed.add(&tuple, 1), cell);
+            }
+            prop_assert_eq!(renamed.add(&[9, 9], 1), cells.len() as u32);
         }
     }
 }

@@ -124,10 +124,10 @@ impl<'a> Bound<'a> {
         let target = self.table.with_role(Role::Target).next();
         let cm = target.map_or(f64::NAN, |column| {
             let Data::Coded { dictionary, codes, .. } = &column.data else { panic!("a target is coded") };
-            let cell_of = |cell: &u32| self.prepared.leaf_cell[*cell as usize];
-            let cells: Vec<u32> = self.table.row_cells.iter().map(cell_of).collect();
-            let tallies = Tallies::count(task.cells.len(), &cells, codes);
-            recoded.of_target(task, &tallies, &tallies, dictionary.len(), None).cm
+            let class_of = |cell: &u32| recoded.class_of[self.prepared.leaf_cell[*cell as usize] as usize];
+            let classes: Vec<u32> = self.table.row_cells.iter().map(class_of).collect();
+            let tallies = Tallies::count(recoded.classes.len(), &classes, codes);
+            recoded.of_target(task, &tallies.totals(dictionary.len()), &tallies, None).cm
         });
         Some(Lost { suppressed: recoded.suppressed, lm: recoded.lm(task), dm: recoded.dm(task), cm })
     }

@@ -186,11 +186,10 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
     near(made.recoded.entropy(made.task()), bits / (rows * keys as f64), "entropy");
     let target = made.table.with_role(Role::Target).next().unwrap();
     let Data::Coded { dictionary, codes, .. } = &target.data else { panic!("a target is coded") };
-    let cells: Vec<u32> =
-        made.table.row_cells.iter().map(|cell| made.bound.prepared.leaf_cell[*cell as usize]).collect();
-    let tallies = Tallies::count(made.task().cells.len(), &cells, codes);
+    let tallies = Tallies::count(made.recoded.classes.len(), &made.class_of(&made.recoded), codes);
     let numbers: Vec<f64> = dictionary.values().map(|text| text.parse().unwrap()).collect();
-    let found = made.recoded.of_target(made.task(), &tallies, &tallies, dictionary.len(), Some(&numbers));
+    let whole = tallies.totals(numbers.len());
+    let found = made.recoded.of_target(made.task(), &whole, &tallies, Some(&numbers));
     let open: f64 = parts.iter().map(|part| space.entropy(part) * part.len() as f64).sum();
     near(found.conditional_entropy, open / rows, "conditional entropy");
     let error: f64 = parts.iter().map(|part| space.squared_error(part)).sum();
