@@ -109,8 +109,11 @@ impl Cells {
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
         if maps.iter().all(|map| is_one_to_one(map)) {
             // Distinct tuples stay distinct.
-            let codes = self.tuples().flat_map(|tuple| tuple.iter().zip(maps).map(|(code, map)| map[*code as usize]));
-            let cells = Cells { codes: codes.collect(), counts: self.counts.clone(), ..Cells::new(self.width) };
+            let mut codes = Vec::with_capacity(self.codes.len());
+            for tuple in self.tuples() {
+                codes.extend(tuple.iter().zip(maps).map(|(code, map)| map[*code as usize]));
+            }
+            let cells = Cells { codes, counts: self.counts.clone(), ..Cells::new(self.width) };
             return (cells, (0..self.len() as u32).collect());
         }
         let mut cells = Cells::new(self.width);
