@@ -12,7 +12,7 @@ use scumble::search::buckets::{
     Annotated, Distributed, Fakes, Measure, Problem, Rounding, Shape, Target, normal, qi_sa, sa_only, zipf,
 };
 use scumble::source::{Format, Source, encode};
-use scumble::table::{Data as Column, Role};
+use scumble::table::{Data as Column, Role, Tallies};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
@@ -149,7 +149,7 @@ impl Case<'_> {
     }
 
     /// Fills buckets; the time that took.
-    fn fill(&self) -> (Vec<Target>, Distributed, Vec<Vec<i64>>, f64) {
+    fn fill(&self) -> (Vec<Target>, Distributed<'static>, Vec<Vec<i64>>, f64) {
         let all: Vec<i64> = {
             let mut all: Vec<i64> = self.targets.iter().flat_map(|(values, _)| values).copied().collect();
             all.sort_unstable();
@@ -174,19 +174,22 @@ impl Case<'_> {
         let groups: Vec<u32> = self.table.ages.iter().map(|age| self.group_of(*age)).collect();
         let values: Vec<u32> = self.table.values.iter().map(code).collect();
         let share = Ratio::new(self.fakes, 100).unwrap_or(Ratio::ZERO);
+        let start = Instant::now();
+        let tallies = Tallies::count(target_of.len(), &groups, &values);
         let problem = Problem {
             groups: &groups,
             values: &values,
+            tallies: &tallies,
             targets: &targets,
             target_of: &target_of,
             fakes: Fakes::Share(share),
         };
-        let start = Instant::now();
         let found = match self.parted {
             true => qi_sa::search(&problem, &self.table.ages),
             false => sa_only::search(&problem),
         };
         let seconds = start.elapsed().as_secs_f64();
+        let found = found.into_owned();
         let ends = self.targets.iter().map(|(values, _)| values.clone()).collect();
         (targets, found, ends, seconds)
     }
@@ -218,7 +221,7 @@ impl Case<'_> {
                 let from = random.between(AGES.0, AGES.1 - i64::from(width)) as u32;
                 let mut selected = vec![0u32; ends.len()];
                 let (mut total, mut rows) = (0i64, 0i64);
-                for ((age, value), group) in self.table.ages.iter().zip(&self.table.values).zip(&found.groups) {
+                for ((age, value), group) in self.table.ages.iter().zip(&self.table.values).zip(found.groups.iter()) {
                     if (from..=from + width).contains(age) {
                         selected[*group as usize] += 1;
                         (total, rows) = (total + value, rows + 1);

@@ -10,6 +10,8 @@ use crate::lock::create_private;
 use crate::tidy;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread::JoinHandle;
 
 /// A file that every folder release has; what lacks it is not ours to replace.
 const MARK: &str = "sensitive.csv";
@@ -19,6 +21,8 @@ const MARK: &str = "sensitive.csv";
 pub struct FolderDraft {
     target: PathBuf,
     held: Option<Held>,
+    /// Files that are being made durable.
+    syncing: Mutex<Vec<(PathBuf, JoinHandle<std::io::Result<()>>)>>,
 }
 
 impl FolderDraft {
@@ -42,7 +46,7 @@ impl FolderDraft {
             File::open(path)
         };
         let held = claim(&target, make)?;
-        Ok(FolderDraft { target, held: Some(held) })
+        Ok(FolderDraft { target, held: Some(held), syncing: Mutex::default() })
     }
 
     /// The draft's own path, to read back what was written.
@@ -60,8 +64,30 @@ impl FolderDraft {
         create_private(&self.path().join(name)).map_err(Error::io(&self.target.join(name), "write"))
     }
 
+    /// Takes a file that is complete: it is made durable while others are written and read back. Disks take their time, and nobody
+    /// has to wait for them before the end.
+    pub fn finish(&self, file: File, name: &str) {
+        let thread = std::thread::spawn(move || file.sync_all());
+        if let Ok(mut syncing) = self.syncing.lock() {
+            syncing.push((self.target.join(name), thread));
+        }
+    }
+
+    /// Waits for the files that are being made durable; an error is that of the first that could not be.
+    fn wait(&self) -> Result<()> {
+        let syncing =
+            self.syncing.lock().map(|mut syncing| std::mem::take(&mut *syncing)).map_err(|_| Error::Defect)?;
+        let ended = syncing.into_iter().map(|(file, thread)| match thread.join() {
+            Ok(synced) => synced.map_err(Error::io(&file, "write")),
+            Err(_) => Err(Error::Defect),
+        });
+        // All of them end before the first error is told.
+        ended.collect::<Vec<_>>().into_iter().collect()
+    }
+
     /// Makes the content durable and gives the folder its name.
     pub fn publish(mut self) -> Result<()> {
+        self.wait()?;
         let failed = || Error::io(&self.target, "write");
         let Some(held) = &self.held else { return Ok(()) };
         for entry in std::fs::read_dir(&held.path).map_err(failed())? {
@@ -103,6 +129,7 @@ fn is_replaceable(folder: &Path) -> bool {
 
 impl Drop for FolderDraft {
     fn drop(&mut self) {
+        let _ = self.wait();
         if let Some(held) = self.held.take() {
             let _ = std::fs::remove_dir_all(&held.path);
         }

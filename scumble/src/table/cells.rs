@@ -5,9 +5,10 @@
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use rayon::slice::ParallelSliceMut;
+use rayon::prelude::*;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::ops::Range;
 
 /// Distinct tuples of codes with their counts.
 #[derive(Debug, Default)]
@@ -129,25 +130,51 @@ impl Cells {
     }
 }
 
-/// Sorts each of the parts of some values that end at `ends`, counted from `start` on; halves in parallel.
-fn sort_each(values: &mut [u32], start: u32, ends: &[u32]) {
-    if values.len() < 1 << 14 || ends.len() < 2 {
-        let (mut rest, mut start) = (values, start);
-        for end in ends {
-            let (part, others) = rest.split_at_mut((end - start) as usize);
-            if part.len() < 1 << 14 {
-                part.sort_unstable()
-            } else {
-                part.par_sort_unstable()
-            }
-            (rest, start) = (others, *end);
+/// Rows that are worth a thread of their own.
+const LARGE: usize = 1 << 14;
+
+/// Groups that lie between `bounds`, some thousand rows of neighbours at a time.
+fn neighbours(bounds: &[u32]) -> Vec<Range<usize>> {
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for end in 1..bounds.len() {
+        if (bounds[end] - bounds[start]) as usize >= LARGE || end + 1 == bounds.len() {
+            parts.push(start..end);
+            start = end;
         }
-        return;
     }
-    let (first, last) = ends.split_at(ends.len() / 2);
-    let middle = first[first.len() - 1];
-    let (left, right) = values.split_at_mut((middle - start) as usize);
-    rayon::join(|| sort_each(left, start, first), || sort_each(right, middle, last));
+    parts
+}
+
+/// Counts values, one group after the other.
+struct Counter {
+    /// How often each value occurs, all zero in between; empty where values are too many for that.
+    row: Vec<u32>,
+    sorted: Vec<u32>,
+}
+
+impl Counter {
+    /// For values below `most`.
+    fn new(most: usize) -> Counter {
+        Counter { row: vec![0; if most <= LARGE { most } else { 0 }], sorted: Vec::new() }
+    }
+
+    /// Adds the values that occur with their counts, in ascending order: by the row where it is not much longer than the group, else
+    /// by sorting.
+    fn count(&mut self, values: &[u32], entries: &mut Vec<(u32, u32)>) {
+        if !self.row.is_empty() && values.len() * 4 >= self.row.len() {
+            values.iter().for_each(|value| self.row[*value as usize] += 1);
+            let counted = (0..).zip(&mut self.row).filter(|(_, count)| **count > 0);
+            entries.extend(counted.map(|(value, count)| (value, std::mem::take(count))));
+            return;
+        }
+        self.sorted.clear();
+        self.sorted.extend_from_slice(values);
+        match values.len() < LARGE {
+            true => self.sorted.sort_unstable(),
+            false => self.sorted.par_sort_unstable(),
+        }
+        entries.extend(self.sorted.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)));
+    }
 }
 
 /// For each group of rows, the values of one column that occur in it with their counts, in ascending order of value.
@@ -164,26 +191,41 @@ impl Tallies {
         if number_of_groups.saturating_mul(distinct) <= 2 * values.len() {
             return Tallies::count_few(number_of_groups, distinct, groups, values);
         }
-        // Values are put beside those of their group, then each group sorts its own.
+        // Values are put beside those of their group, then each group counts its own.
         let mut next = vec![0u32; number_of_groups + 1];
         groups.iter().for_each(|group| next[*group as usize + 1] += 1);
         (0..number_of_groups).for_each(|group| next[group + 1] += next[group]);
-        let ends = next[1..].to_vec();
-        let mut sorted = vec![0u32; values.len()];
+        let bounds = next.clone();
+        let mut gathered = vec![0u32; values.len()];
         for (group, value) in groups.iter().zip(values) {
             let place = &mut next[*group as usize];
-            sorted[*place as usize] = *value;
+            gathered[*place as usize] = *value;
             *place += 1;
         }
-        sort_each(&mut sorted, 0, &ends);
-        let mut tallies = Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
+        let most = values.par_iter().max().map_or(0, |value| *value as usize + 1);
+        let counted: Vec<(Vec<u32>, Vec<(u32, u32)>)> = neighbours(&bounds)
+            .into_par_iter()
+            .map_init(
+                || Counter::new(most),
+                |counter, groups| {
+                    let (mut ends, mut entries) = (Vec::with_capacity(groups.len()), Vec::new());
+                    for bounds in bounds[groups.start..=groups.end].windows(2) {
+                        counter.count(&gathered[bounds[0] as usize..bounds[1] as usize], &mut entries);
+                        ends.push(entries.len() as u32);
+                    }
+                    (ends, entries)
+                },
+            )
+            .collect();
+        drop(gathered);
+        let total = counted.iter().map(|(_, entries)| entries.len()).sum();
+        let mut tallies =
+            Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::with_capacity(total) };
         tallies.starts.push(0);
-        let mut start = 0;
-        for end in ends {
-            let runs = sorted[start..end as usize].chunk_by(|a, b| a == b);
-            tallies.entries.extend(runs.map(|run| (run[0], run.len() as u32)));
-            tallies.starts.push(tallies.entries.len() as u32);
-            start = end as usize;
+        for (ends, entries) in counted {
+            let before = tallies.entries.len() as u32;
+            tallies.starts.extend(ends.into_iter().map(|end| before + end));
+            tallies.entries.extend_from_slice(&entries);
         }
         tallies
     }
@@ -407,6 +449,24 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
+    /// Groups of a hundred and of sixty thousand rows, values few and many.
+    #[test]
+    fn tallies_of_many_rows_are_those_of_each_group_alone() {
+        let mut random = crate::random::Random::new(5);
+        for most in [7, 700, 70_000] {
+            let groups: Vec<u32> = (0..130_000).map(|row| if row % 2 == 0 { 0 } else { row % 500 }).collect();
+            let values: Vec<u32> = groups.iter().map(|_| random.below(most) as u32).collect();
+            let tallies = Tallies::count(500, &groups, &values);
+            for group in [0, 1, 2, 333, 499] {
+                let own = groups.iter().zip(&values).filter(|(of, _)| **of == group);
+                let mut own: Vec<u32> = own.map(|(_, value)| *value).collect();
+                own.sort_unstable();
+                let runs: Vec<(u32, u32)> = own.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
+                assert_eq!(tallies.group(group as usize), runs);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn merging_tallies_is_counting_the_merged_rows(
@@ -426,18 +486,19 @@ mod tests {
         }
 
         #[test]
-        fn tallies_count_few_values_and_many(
-            rows in prop::collection::vec((0u32..6, 0u32..5), 0..100),
-            apart in prop::sample::select(vec![1u32, 1000]),
+        fn tallies_count_each_value_of_each_group(
+            rows in prop::sample::select(vec![4u32, 90])
+                .prop_flat_map(|values| prop::collection::vec((0u32..5, 0..values), 0..300)),
+            spread in prop::sample::select(vec![1u32, 1000]),
         ) {
-            let mut truth: BTreeMap<(u32, u32), u32> = BTreeMap::new();
-            rows.iter().for_each(|(group, value)| *truth.entry((*group, value * apart)).or_insert(0) += 1);
-            let (groups, values): (Vec<u32>, Vec<u32>) = rows.iter().map(|(group, value)| (*group, value * apart)).unzip();
+            let (groups, values): (Vec<u32>, Vec<u32>) = rows.iter().map(|(group, value)| (*group, value * spread)).unzip();
             let tallies = Tallies::count(6, &groups, &values);
+            prop_assert_eq!(tallies.len(), 6);
             for group in 0..6 {
-                let of_group = truth.iter().filter(|((known, _), _)| *known == group);
-                let expected: Vec<(u32, u32)> = of_group.map(|((_, value), count)| (*value, *count)).collect();
-                prop_assert_eq!(tallies.group(group as usize), &expected[..]);
+                let mut truth = BTreeMap::new();
+                let own = groups.iter().zip(&values).filter(|(of, _)| **of == group);
+                own.for_each(|(_, value)| *truth.entry(*value).or_insert(0) += 1);
+                prop_assert_eq!(tallies.group(group as usize), truth.into_iter().collect::<Vec<(u32, u32)>>());
             }
         }
 

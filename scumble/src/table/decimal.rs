@@ -52,51 +52,67 @@ impl Decimals {
     }
 }
 
-/// The digits of the numbers below a hundred.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[b'0'; 2]; 100];
-    let mut number = 0;
-    while number < 100 {
-        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
-        number += 1;
+/// One more than the largest number of eight digits.
+const EIGHT: u64 = 100_000_000;
+
+/// The eight digits of a number below 10^8 as bytes from 0 to 9, the first digit in the lowest byte: halves, then all
+/// quarters at once, then all digits at once, by multiplications that are divisions for numbers this small.
+fn eight_digits(number: u64) -> u64 {
+    let fours = number / 10_000 | (number % 10_000) << 32;
+    let hundreds = (fours * 10_486 >> 20) & 0x7F_0000_007F;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
+    tens | (twos - 10 * tens) << 8
+}
+
+/// What makes a digit out of each of eight numbers from 0 to 9.
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// Writes a whole number.
+#[inline]
+pub fn push_whole(text: &mut Vec<u8>, number: u64) {
+    if number >= EIGHT {
+        push_whole(text, number / EIGHT);
+        text.extend_from_slice(&(eight_digits(number % EIGHT) | ZEROS).to_le_bytes());
+        return;
     }
-    pairs
-};
+    let digits = eight_digits(number);
+    // Zeros in front are shifted out; the last digit stays, whatever it is.
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    // Always eight bytes, of which those behind the number are taken back: there is nothing to branch on.
+    text.extend_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
+    text.truncate(text.len() - zeros as usize);
+}
 
 /// Writes a number of units of 10^-scale in the shortest way.
+#[inline]
 pub fn push_decimal(text: &mut Vec<u8>, units: i64, scale: u32) {
-    let mut digits = [b'0'; 40];
-    let mut at = digits.len();
-    let (mut rest, mut left) = (units.unsigned_abs(), scale);
-    // Zeros at the end of the fraction say nothing.
-    while left > 0 && rest.is_multiple_of(10) {
-        rest /= 10;
-        left -= 1;
-    }
-    let point = left;
-    let mut written = 0;
-    // Two digits at a time where no point comes between them.
-    while point == 0 && rest >= 100 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(&PAIRS[(rest % 100) as usize]);
-        rest /= 100;
-        written += 2;
-    }
-    while rest > 0 || written <= point {
-        if written == point && point > 0 {
-            at -= 1;
-            digits[at] = b'.';
-        }
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        written += 1;
-    }
     if units < 0 {
-        at -= 1;
-        digits[at] = b'-';
+        text.push(b'-');
     }
-    text.extend_from_slice(&digits[at..]);
+    match scale {
+        0 => push_whole(text, units.unsigned_abs()),
+        _ => push_fraction(text, units.unsigned_abs(), scale),
+    }
+}
+
+fn push_fraction(text: &mut Vec<u8>, units: u64, scale: u32) {
+    // A power that does not fit is above all units.
+    let one = 10u64.checked_pow(scale);
+    let (whole, mut rest) = one.map_or((0, units), |one| (units / one, units % one));
+    push_whole(text, whole);
+    if rest == 0 {
+        return;
+    }
+    let mut places = scale as usize;
+    // Zeros at the end of the fraction say nothing.
+    while rest.is_multiple_of(10) {
+        (rest, places) = (rest / 10, places - 1);
+    }
+    text.push(b'.');
+    let digits = rest.ilog10() as usize + 1;
+    text.resize(text.len() + places - digits, b'0');
+    push_whole(text, rest);
 }
 
 #[cfg(test)]
@@ -130,9 +146,28 @@ mod tests {
         assert_eq!(shown(0, 4), "0");
         assert_eq!(shown(100, 2), "1");
         assert_eq!(shown(i64::MIN, 0), i64::MIN.to_string());
+        assert_eq!(shown(100_000_000, 0), "100000000");
+        assert_eq!(shown(i64::MAX, 19), "0.9223372036854775807");
+        assert_eq!(shown(-120, 60), format!("-0.{}12", "0".repeat(57)), "finer than any power of ten that fits");
+    }
+
+    #[test]
+    fn every_number_of_digits_is_written_as_it_is() {
+        for power in 0..19 {
+            for near in [-1, 0, 1, 37] {
+                let number = 10i64.pow(power) + near;
+                assert_eq!(shown(number, 0), number.to_string());
+            }
+        }
+        (0..100_000).step_by(7).for_each(|number| assert_eq!(shown(number, 0), number.to_string()));
     }
 
     proptest! {
+        #[test]
+        fn whole_numbers_are_written_as_they_are(number in any::<i64>(), shift in 0u32..63) {
+            prop_assert_eq!(shown(number >> shift, 0), (number >> shift).to_string());
+        }
+
         #[test]
         fn what_is_written_is_read(units in -999_999_999_999_999i64..999_999_999_999_999, scale in 0u32..10) {
             let text = shown(units, scale);

@@ -11,7 +11,7 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub use decimal::{Decimals, push_decimal};
+pub use decimal::{Decimals, push_decimal, push_whole};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};
 

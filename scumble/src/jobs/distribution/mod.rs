@@ -3,8 +3,11 @@
 //! Quasi-identifiers stay as they are, so who is in the table is not hidden. Where the policy asks for classes too (`k`, …), any
 //! other search generalizes them first, and the distribution holds inside each class.
 
+mod bounds;
+mod lines;
 mod original;
 mod plan;
+mod records;
 mod report;
 mod scripts;
 mod verify;
@@ -18,10 +21,11 @@ use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{Algorithm, DistributionAsked, Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{FolderDraft, Io, Recoded, Released};
-use crate::search::buckets::{Distributed, qi_sa, sa_only};
+use crate::search::buckets::{Distributed, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
 use crate::table::{Role, Table};
-use plan::{GROUP, Plan, part_names};
+use plan::{GROUP, Plan, Rows, part_names};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Reads a table so that every released column is coded, with the roles of the policy; the sensitive attribute is
@@ -121,11 +125,11 @@ impl Generalized {
     }
 
     /// The columns as they are released, and the rows whose class is kept.
-    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, Vec<u32>) {
+    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, Rows) {
         let leaf_cell = &self.prepared.leaf_cell;
         let class = |row: u32| self.recoded.class_of[leaf_cell[table.row_cells[row as usize] as usize] as usize];
         let kept = (0..table.rows() as u32).filter(|row| self.recoded.kept[class(*row) as usize]).collect();
-        (Released::of(table, Some((&self.recoded, leaf_cell))), kept)
+        (Released::of(table, Some((&self.recoded, leaf_cell))), Rows::Some(kept))
     }
 
     fn recoding(&self) -> Option<Recoding> {
@@ -172,7 +176,7 @@ pub fn distribute(
     };
     let (columns, rows) = match &generalized {
         Some(generalized) => generalized.released(&table),
-        None => (Released::of(&table, None), (0..table.rows() as u32).collect()),
+        None => (Released::of(&table, None), Rows::All(table.rows() as usize)),
     };
     let plan = Plan::new(policy, asked, &table, &columns, rows, generalized.is_some())?;
     clock.phase("bind");
@@ -183,18 +187,14 @@ pub fn distribute(
     };
     clock.phase("search");
     let names = part_names(&plan.names, &found.part_of, parted);
-    let mut records = vec![0u32; names.len()];
-    found.groups.iter().for_each(|group| records[*group as usize] += 1);
+    let records: Vec<u32> = (0..names.len()).map(|group| size(found.tallies.group(group)) as u32).collect();
     let mut written = write_tables(&draft, &plan, &found, &names, &records, options)?;
     if let Some(recoding) = generalized.as_ref().and_then(Generalized::recoding) {
         written += write::text(&draft, "recoding.json", &(recoding.to_json() + "\n"))?;
     }
     clock.phase("write");
-    let originals = original::Originals {
-        values: plan.originals(&found.groups, names.len()),
-        labels: &plan.domain.labels,
-        records: &records,
-    };
+    let originals =
+        original::Originals { values: Cow::Borrowed(&found.tallies), labels: &plan.domain.labels, records: &records };
     let verification = verify::judge(draft.path(), policy, Some(&originals))?;
     if let Some(reason) = verification.failure() {
         return Err(Error::CheckFailed { file: output.to_path_buf(), reason }.into());
@@ -228,12 +228,15 @@ pub fn distribute(
 fn write_tables(
     draft: &FolderDraft,
     plan: &Plan<'_>,
-    found: &Distributed,
+    found: &Distributed<'_>,
     names: &[String],
     records: &[u32],
     options: &Options,
 ) -> Result<u64> {
-    Ok(write::records(draft, plan, &found.groups, names, options.keep_order)?
-        + write::buckets(draft, plan, found, names, records)?
-        + write::bounds(draft, plan, found, names, records)?)
+    // The first sorts on its own for a while, the others need little but threads that render.
+    let (one, others) = rayon::join(
+        || records::write(draft, plan, &found.groups, names, records, options.keep_order),
+        || Ok(write::buckets(draft, plan, found, names, records)? + write::bounds(draft, plan, found, names, records)?),
+    );
+    Ok(one? + others?)
 }

@@ -1,6 +1,6 @@
 //! A distribution release against the table that it came from.
 
-use super::plan::{self, Plan};
+use super::plan::{self, Plan, Rows};
 use super::verify::{self, DistributionVerification};
 use super::{Generalized, read};
 use crate::error::{Error, Result, quoted};
@@ -9,13 +9,14 @@ use crate::recoding::{Columns, Recoding};
 use crate::release::{Distributed, Released, Tree, read_coded};
 use crate::table::{Role, Table, Tallies};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
 /// The values that the groups of a release had.
 pub(super) struct Originals<'a> {
     /// For each group of the release, in its order, values of the domain with counts.
-    pub(super) values: Tallies,
+    pub(super) values: Cow<'a, Tallies>,
     /// What each value of the domain is called.
     pub(super) labels: &'a [String],
     /// Rows of each group.
@@ -90,7 +91,7 @@ pub(super) fn verify(
     };
     let (columns, rows) = match &generalized {
         Some(generalized) => generalized.released(&table),
-        None => (Released::of(&table, None), (0..table.rows() as u32).collect()),
+        None => (Released::of(&table, None), Rows::All(table.rows() as usize)),
     };
     let plan = Plan::new(policy, asked, &table, &columns, rows, generalized.is_some())?;
     let tuples = plan.tuples();
@@ -114,7 +115,7 @@ pub(super) fn verify(
     let mut sizes = vec![0u32; released.groups.len()];
     for run in pairs.chunk_by(|a, b| a.0 == b.0) {
         let first = run[0].1 as usize;
-        let tuple = tuple_text(plan.columns.iter().copied(), plan.rows[first]);
+        let tuple = tuple_text(plan.columns.iter().copied(), plan.rows.get(first));
         let name = plan.names[plan.groups[first] as usize].clone();
         match found.get(&(name.clone(), tuple)) {
             Some((at, count)) if *count as usize == run.len() => {
@@ -137,7 +138,7 @@ pub(super) fn verify(
         verification.compared = true;
         return Ok(verification);
     }
-    let values = plan.originals(&groups, released.groups.len());
+    let values = Cow::Owned(Tallies::count(released.groups.len(), &groups, &plan.values));
     let originals = Originals { values, labels: &plan.domain.labels, records: &sizes };
     verify::judge(folder, policy, Some(&originals))
 }
@@ -166,10 +167,10 @@ struct Records {
 const BETWEEN: char = '\u{1f}';
 
 /// The quasi-identifiers of a row in one text.
-fn tuple_text<'a>(columns: impl Iterator<Item = &'a Released<'a>>, row: u32) -> String {
+fn tuple_text<'a>(columns: impl Iterator<Item = &'a Released<'a>>, row: usize) -> String {
     let mut text = String::new();
     for column in columns.filter(|column| column.is_key) {
-        text.push_str(column.label(column.codes[row as usize]));
+        text.push_str(column.label(column.codes[row]));
         text.push(BETWEEN);
     }
     text
@@ -190,8 +191,8 @@ impl Records {
             problem: "there is no column `group`".into(),
         })?;
         let mut counts = HashMap::new();
-        for row in 0..table.rows() as u32 {
-            let name = group.label(group.codes[row as usize]).to_string();
+        for row in 0..table.rows() as usize {
+            let name = group.label(group.codes[row]).to_string();
             *counts.entry((name, tuple_text(columns.iter(), row))).or_insert(0) += 1;
         }
         Ok(Records { counts })

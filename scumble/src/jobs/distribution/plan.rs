@@ -3,7 +3,7 @@
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{DistributionAsked, Domain, Of, Policy};
 use crate::release::Released;
-use crate::search::buckets::{Problem, Target};
+use crate::search::buckets::{Problem, Target, size};
 use crate::table::{Cells, Column, Data, Table, Tallies};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -18,19 +18,68 @@ const MISSING: &str = "(missing)";
 /// The most work that fakes may be: about an hour of one core.
 const MOST_WORK: u128 = 10_000_000_000_000;
 
+/// The rows that are released, in the order of the input.
+pub(super) enum Rows {
+    /// So many, from the first.
+    All(usize),
+    /// These.
+    Some(Vec<u32>),
+}
+
+impl Rows {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Rows::All(rows) => *rows,
+            Rows::Some(rows) => rows.len(),
+        }
+    }
+
+    /// The row of the table that is released as number `at`.
+    #[inline]
+    pub(super) fn get(&self, at: usize) -> usize {
+        match self {
+            Rows::All(_) => at,
+            Rows::Some(rows) => rows[at] as usize,
+        }
+    }
+
+    /// What each released row has by one of the table's columns.
+    fn map<T: Send>(&self, codes: &[u32], value: impl Fn(u32) -> T + Sync) -> Vec<T> {
+        match self {
+            Rows::All(rows) => codes[..*rows].par_iter().map(|code| value(*code)).collect(),
+            Rows::Some(rows) => rows.par_iter().map(|row| value(codes[*row as usize])).collect(),
+        }
+    }
+
+    /// Which of the values of one of the table's columns released rows have.
+    pub(super) fn occurring(&self, codes: &[u32], values: usize) -> Vec<bool> {
+        let noted = |mut noted: Vec<bool>, at: usize| {
+            noted[codes[self.get(at)] as usize] = true;
+            noted
+        };
+        let either = |mut one: Vec<bool>, other: Vec<bool>| {
+            one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
+            one
+        };
+        let none = || vec![false; values];
+        (0..self.len()).into_par_iter().with_min_len(1 << 20).fold(none, noted).reduce(none, either)
+    }
+}
+
 /// A table whose rows have groups, values and targets.
 pub(super) struct Plan<'a> {
     /// The columns of the records.
     pub(super) columns: Vec<&'a Released<'a>>,
     pub(super) domain: Domain,
-    /// The released rows, in the order of the input.
-    pub(super) rows: Vec<u32>,
+    pub(super) rows: Rows,
     /// The owner's group of each released row.
     pub(super) groups: Vec<u32>,
     /// The owner's groups by name, sorted.
     pub(super) names: Vec<String>,
     /// The value of each released row, as a code of the domain.
     pub(super) values: Vec<u32>,
+    /// How often each value occurs in each of the owner's groups.
+    pub(super) tallies: Tallies,
     pub(super) targets: Vec<Target>,
     pub(super) target_of: Vec<u32>,
 }
@@ -43,20 +92,20 @@ impl<'a> Plan<'a> {
         asked: &DistributionAsked,
         table: &Table,
         columns: &'a [Released<'a>],
-        rows: Vec<u32>,
+        rows: Rows,
         generalized: bool,
     ) -> Result<Plan<'a>> {
         let column = sensitive(asked, table)?;
         let Data::Coded { codes, .. } = &column.data else { return Err(Error::Defect) };
-        let mut occurs = vec![false; column.dictionary().map_or(0, |dictionary| dictionary.len())];
-        rows.iter().for_each(|row| occurs[codes[*row as usize] as usize] = true);
+        let occurs = rows.occurring(codes, column.dictionary().map_or(0, |dictionary| dictionary.len()));
         let domain = policy.domain(asked, table, column, |code| occurs[code as usize])?;
         let (groups, names) = grouping(policy, asked, table, columns, generalized, &rows)?;
-        let values: Vec<u32> = rows
-            .par_iter()
-            .map(|row| domain.code_of[codes[*row as usize] as usize])
-            .collect::<Option<_>>()
-            .ok_or(Error::Defect)?;
+        // Values that occur have codes, and no other is looked at.
+        let code_of: Vec<u32> = domain.code_of.iter().map(|code| code.unwrap_or(u32::MAX)).collect();
+        if (0..).zip(&occurs).any(|(code, occurs): (usize, _)| *occurs && domain.code_of[code].is_none()) {
+            return Err(Error::Defect);
+        }
+        let values = rows.map(codes, |code| code_of[code as usize]);
         check_sums(&domain, rows.len(), asked, &table.file, column)?;
         let tallies = Tallies::count(names.len(), &groups, &values);
         let released = |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
@@ -67,18 +116,19 @@ impl<'a> Plan<'a> {
             groups,
             names,
             values,
+            tallies,
             targets: Vec::new(),
             target_of: Vec::new(),
         };
-        plan.aim(asked, &tallies)?;
+        plan.aim(asked)?;
         plan.check_fakes(asked)?;
-        plan.check_weights(&tallies, &table.file, column)?;
+        plan.check_weights(&table.file, column)?;
         Ok(plan)
     }
 
     /// Finds the target of each group.
-    fn aim(&mut self, asked: &DistributionAsked, tallies: &Tallies) -> Result<()> {
-        let whole = tallies.totals(self.domain.len());
+    fn aim(&mut self, asked: &DistributionAsked) -> Result<()> {
+        let whole = self.tallies.totals(self.domain.len());
         let mut shared: HashMap<&str, u32> = HashMap::new();
         for (group, name) in self.names.iter().enumerate() {
             let wanted = asked.target_of(name);
@@ -93,7 +143,7 @@ impl<'a> Plan<'a> {
                 }
                 (Of::Group, _) => {
                     let mut counts = vec![0; self.domain.len()];
-                    for (code, count) in tallies.group(group) {
+                    for (code, count) in self.tallies.group(group) {
                         counts[*code as usize] = u64::from(*count);
                     }
                     self.targets.push(self.domain.target(wanted, asked.rounding, &counts)?);
@@ -106,12 +156,11 @@ impl<'a> Plan<'a> {
     }
 
     /// Refuses a value that has no weight in its group's target: it could not be released at all.
-    fn check_weights(&self, tallies: &Tallies, file: &Path, column: &Column) -> Result<()> {
+    fn check_weights(&self, file: &Path, column: &Column) -> Result<()> {
         for (group, target) in self.target_of.iter().enumerate() {
             let target = &self.targets[*target as usize];
-            let Some((code, _)) = tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none()) else {
-                continue;
-            };
+            let outside = self.tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none());
+            let Some((code, _)) = outside else { continue };
             let own = self.domain.code_of.iter().position(|own| own.as_ref() == Some(code)).unwrap_or(0) as u32;
             let mut place = Place::file(file).column(&column.name);
             place.line = column.dictionary().map(|dictionary| dictionary.line(own));
@@ -129,9 +178,7 @@ impl<'a> Plan<'a> {
 
     /// Refuses more fakes than can be placed in a lifetime: their work grows with their square.
     fn check_fakes(&self, asked: &DistributionAsked) -> Result<()> {
-        let mut sizes = vec![0u64; self.names.len()];
-        self.groups.iter().for_each(|group| sizes[*group as usize] += 1);
-        let largest = sizes.into_iter().max().unwrap_or(0);
+        let largest = (0..self.names.len()).map(|group| size(self.tallies.group(group))).max().unwrap_or(0);
         let limit = u64::from(asked.fakes.limit(largest));
         let work = (u128::from(largest) + u128::from(limit)) * u128::from(limit).pow(2);
         match work <= MOST_WORK {
@@ -150,15 +197,11 @@ impl<'a> Plan<'a> {
         Problem {
             groups: &self.groups,
             values: &self.values,
+            tallies: &self.tallies,
             targets: &self.targets,
             target_of: &self.target_of,
             fakes: asked.fakes,
         }
-    }
-
-    /// How often each value occurs in each of some groups.
-    pub(super) fn originals(&self, groups: &[u32], number: usize) -> Tallies {
-        Tallies::count(number, groups, &self.values)
     }
 
     /// The place of each released row's tuple of quasi-identifiers among all tuples, by what their values are called.
@@ -168,9 +211,9 @@ impl<'a> Plan<'a> {
         let mut cells = Cells::new(keys.len());
         let mut tuple = vec![0; keys.len()];
         let mut tuples: Vec<u32> = Vec::with_capacity(self.rows.len());
-        for row in &self.rows {
+        for row in (0..self.rows.len()).map(|at| self.rows.get(at)) {
             for ((code, column), ranks) in tuple.iter_mut().zip(&keys).zip(&ranks) {
-                *code = ranks[column.codes[*row as usize] as usize];
+                *code = ranks[column.codes[row] as usize];
             }
             tuples.push(cells.add(&tuple, 1));
         }
@@ -215,7 +258,7 @@ pub(super) fn grouping(
     table: &Table,
     columns: &[Released<'_>],
     generalized: bool,
-    rows: &[u32],
+    rows: &Rows,
 ) -> Result<(Vec<u32>, Vec<String>)> {
     let keys = columns.iter().filter(|column| column.is_key);
     let all: Vec<(String, usize)> = keys.map(|column| (column.name.to_string(), 0)).collect();
@@ -226,36 +269,39 @@ pub(super) fn grouping(
     }
     let part = |(name, level): &(String, usize)| part(policy, asked, table, columns, generalized, name, *level);
     let parts: Vec<Part<'_>> = wanted.iter().map(part).collect::<Result<_>>()?;
-    let mut cells = Cells::new(parts.len());
-    let mut groups: Vec<u32>;
-    match &parts[..] {
-        // The labels of a single column are numbered already.
-        [only] => {
-            groups = rows.par_iter().map(|row| only.id(*row)).collect();
-            let mut counts = vec![0; only.labels.len()];
-            groups.iter().for_each(|group| counts[*group as usize] += 1);
-            (0..).zip(counts).for_each(|(id, count)| _ = cells.add(&[id], count));
-        }
-        _ => {
-            groups = Vec::with_capacity(rows.len());
-            let mut tuple = vec![0; parts.len()];
-            for row in rows {
-                tuple.iter_mut().zip(&parts).for_each(|(id, part)| *id = part.id(*row));
-                groups.push(cells.add(&tuple, 1));
-            }
-        }
-    }
-    let name = |cell: u32| {
-        let labels = cells.codes(cell).iter().zip(&parts).map(|(id, part)| part.label(*id, wanted.len() > 1));
+    let name = |ids: &[u32]| {
+        let labels = ids.iter().zip(&parts).map(|(id, part)| part.label(*id, wanted.len() > 1));
         labels.collect::<Vec<String>>().join("|")
     };
-    let filled = (0..cells.len() as u32).filter(|cell| cells.counts()[*cell as usize] > 0);
-    let mut order: Vec<(String, u32)> = filled.map(|cell| (name(cell), cell)).collect();
-    order.sort();
-    let mut place = vec![0; cells.len()];
-    (0..).zip(&order).for_each(|(at, (_, cell))| place[*cell as usize] = at);
+    if let [only] = &parts[..] {
+        // The labels of a single column are numbered already, and a value's place is known before its rows are looked at.
+        let mut occurs = vec![false; only.labels.len()];
+        let values = rows.occurring(only.codes, only.ids.len());
+        only.ids.iter().zip(values).for_each(|(id, value)| occurs[*id as usize] |= value);
+        let ids = (0..).zip(occurs).filter(|(_, occurs)| *occurs).map(|(id, _)| id);
+        let (place, names) = in_order(ids.map(|id| (name(&[id]), id)).collect(), only.labels.len());
+        let place: Vec<u32> = only.ids.iter().map(|id| place[*id as usize]).collect();
+        return Ok((rows.map(only.codes, |code| place[code as usize]), names));
+    }
+    let mut cells = Cells::new(parts.len());
+    let mut groups: Vec<u32> = Vec::with_capacity(rows.len());
+    let mut tuple = vec![0; parts.len()];
+    for row in (0..rows.len()).map(|at| rows.get(at)) {
+        tuple.iter_mut().zip(&parts).for_each(|(id, part)| *id = part.ids[part.codes[row] as usize]);
+        groups.push(cells.add(&tuple, 1));
+    }
+    let named = (0..cells.len() as u32).map(|cell| (name(cells.codes(cell)), cell)).collect();
+    let (place, names) = in_order(named, cells.len());
     groups.par_iter_mut().for_each(|group| *group = place[*group as usize]);
-    Ok((groups, order.into_iter().map(|(name, _)| name).collect()))
+    Ok((groups, names))
+}
+
+/// The names of some of `most` groups in order, and the place of each there.
+fn in_order(mut named: Vec<(String, u32)>, most: usize) -> (Vec<u32>, Vec<String>) {
+    named.sort();
+    let mut place = vec![0; most];
+    (0..).zip(&named).for_each(|(at, (_, group))| place[*group as usize] = at);
+    (place, named.into_iter().map(|(name, _)| name).collect())
 }
 
 /// One column that groups are made of: the values it has, equal labels being one.
@@ -304,10 +350,6 @@ fn part<'a>(
 }
 
 impl Part<'_> {
-    fn id(&self, row: u32) -> u32 {
-        self.ids[self.codes[row as usize] as usize]
-    }
-
     /// The label in the name of a group; a bar inside it is told from the bars between columns.
     fn label(&self, id: u32, several: bool) -> String {
         match self.labels[id as usize].as_str() {

@@ -10,8 +10,7 @@ use crate::table::Type;
 pub(super) fn columns(policy: &Policy, plan: &Plan<'_>) -> Vec<(String, Type)> {
     let kind = |column: &Released<'_>| {
         // Of released rows only: what others have must not be seen, not even in a type.
-        let mut occurs = vec![false; column.values()];
-        plan.rows.iter().for_each(|row| occurs[column.codes[*row as usize] as usize] = true);
+        let occurs = plan.rows.occurring(&column.codes, column.values());
         let found = column.labels().zip(&occurs).filter(|(text, occurs)| **occurs && !text.is_empty());
         let found = found.map(|(text, _)| text);
         // A number that SQL would write in another way, such as a zip code with a leading zero, is text.

@@ -1,8 +1,9 @@
 //! A distribution release re-checked from its folder, and against the table that it came from.
 
+use super::bounds;
+use super::lines::in_order;
 use super::original::{self, Originals};
-use super::plan::{self, GROUP};
-use super::write;
+use super::plan::{self, GROUP, Rows};
 use crate::error::{Error, Result, quoted};
 use crate::jobs::{Verification, verify as classes};
 use crate::policy::{DistributionAsked, Policy, ROUNDING, TargetAsked, Weights, weights};
@@ -16,6 +17,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
+use std::ops::Range;
 use std::path::Path;
 
 /// How a distribution release came out.
@@ -288,19 +290,23 @@ fn check_groups(
     // The owner's groups, made again from the records; a column `group` of the owner's own is not there any more.
     let replaced = asked.groups.iter().any(|(name, _)| name == GROUP);
     let columns = Released::of(records, None);
-    let rows: Vec<u32> = (0..records.rows() as u32).collect();
+    let rows = Rows::All(records.rows() as usize);
     let parted = super::algorithm(policy, asked).1;
     if !replaced {
         let generalized = policy.privacy.asks_for_classes();
         let (owners, names) = plan::grouping(policy, asked, records, &columns, generalized, &rows)?;
-        let mut seen = HashSet::new();
-        for (code, owner) in codes.iter().zip(&owners) {
-            let at = index[dictionary.value(*code)];
-            if seen.insert((*code, *owner)) && released.groups[at].part_of != names[*owner as usize] {
-                let name = quoted(dictionary.value(*code));
-                problems.push(format!("group {name} has records of {}", quoted(&names[*owner as usize])));
-                break;
-            }
+        // The owner that each group says it is a part of, by name and by number.
+        let part_of = |group: &str| released.groups[index[group]].part_of.as_str();
+        let said: Vec<&str> = dictionary.values().map(part_of).collect();
+        let number = |said: &&str| names.binary_search_by(|name| name.as_str().cmp(said)).ok();
+        let numbers: Vec<Option<usize>> = said.iter().map(number).collect();
+        let strange = codes.par_iter().zip(&owners).find_first(|(code, owner)| {
+            let (code, owner) = (**code as usize, **owner as usize);
+            numbers[code] != Some(owner) && said[code] != names[owner]
+        });
+        if let Some((code, owner)) = strange {
+            let name = quoted(dictionary.value(*code));
+            problems.push(format!("group {name} has records of {}", quoted(&names[*owner as usize])));
         }
     }
     if parted {
@@ -405,7 +411,7 @@ fn check_target(
 fn check_bounds(folder: &Path, released: &Distributed) -> Result<Option<String>> {
     let path = folder.join("bounds.csv");
     let mut file = std::fs::File::open(&path).map_err(Error::io(&path, "read"))?;
-    let mut found = Vec::new();
+    let mut found: Vec<u8> = Vec::new();
     let mut same = |expected: &[u8]| -> Result<bool> {
         found.resize(expected.len(), 0);
         match file.read_exact(&mut found) {
@@ -414,35 +420,20 @@ fn check_bounds(folder: &Path, released: &Distributed) -> Result<Option<String>>
             Ok(()) => Ok(found == expected),
         }
     };
-    let wrong = "bounds.csv does not follow from sensitive.csv".to_string();
-    if !same((write::bounds_header(released.scale.is_some()) + "\n").as_bytes())? {
-        return Ok(Some(wrong));
-    }
-    // Groups by the window, so that a large release needs little memory.
-    let mut from = 0;
-    while from < released.groups.len() {
-        let (mut to, mut lines) = (from, 0);
-        while to < released.groups.len() && lines < 1 << 19 {
-            lines += released.groups[to].records + 1;
-            to += 1;
+    let mut fits = same((bounds::header(released.scale.is_some()) + "\n").as_bytes())?;
+    let make = |groups: Range<usize>, bytes: &mut Vec<u8>| {
+        for group in &released.groups[groups] {
+            let ends = released.scale.map(|_| Ends::new(released.ends(group)));
+            let records = group.records.min(group.len()) as u32;
+            bounds::push_lines(bytes, &group.name, ends.as_ref(), records, released.scale.unwrap_or(0));
         }
-        let made: Vec<Vec<u8>> = released.groups[from..to]
-            .par_iter()
-            .map(|group| {
-                let ends = released.scale.map(|_| Ends::new(released.ends(group)));
-                let records = group.records.min(group.len()) as u32;
-                let mut bytes = Vec::new();
-                write::bounds_lines(&mut bytes, &group.name, ends.as_ref(), records, released.scale.unwrap_or(0));
-                bytes
-            })
-            .collect();
-        for bytes in made {
-            if !same(&bytes)? {
-                return Ok(Some(wrong));
-            }
-        }
-        from = to;
-    }
+    };
+    let lines = |group: usize| released.groups[group].records;
+    let compare = |expected: &[u8]| {
+        fits = fits && same(expected)?;
+        Ok(())
+    };
+    in_order(released.groups.len(), lines, make, compare)?;
     let rest = file.read(&mut [0]).map_err(Error::io(&path, "read"))?;
-    Ok((rest > 0).then_some(wrong))
+    Ok((!fits || rest > 0).then(|| "bounds.csv does not follow from sensitive.csv".to_string()))
 }

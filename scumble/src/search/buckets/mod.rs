@@ -30,6 +30,7 @@ pub use target::{Rounding, Target, normal, zipf};
 use crate::ratio::Ratio;
 use crate::table::Tallies;
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// The sensitive values of a group: leaves of the hierarchy with their counts, in ascending order.
 pub type Group = [(u32, u32)];
@@ -94,6 +95,8 @@ pub struct Problem<'a> {
     pub groups: &'a [u32],
     /// The value of each row, as a code of the domain; its group's target has it.
     pub values: &'a [u32],
+    /// How often each value occurs in each group.
+    pub tallies: &'a Tallies,
     /// The targets.
     pub targets: &'a [Target],
     /// The target of each group.
@@ -104,19 +107,29 @@ pub struct Problem<'a> {
 
 /// Rows in the groups of a release.
 #[derive(Clone, Debug)]
-pub struct Distributed {
+pub struct Distributed<'a> {
     /// The group of each row.
-    pub groups: Vec<u32>,
+    pub groups: Cow<'a, [u32]>,
+    /// How often each value occurs in each group.
+    pub tallies: Cow<'a, Tallies>,
     /// The owner's group that each group is a part of.
     pub part_of: Vec<u32>,
     /// The bucket of each group; subdomains are nodes of its target's hierarchy.
     pub buckets: Vec<Bucket>,
 }
 
+impl Distributed<'_> {
+    /// The same without what it was made from.
+    pub fn into_owned(self) -> Distributed<'static> {
+        let Distributed { groups, tallies, part_of, buckets } = self;
+        let (groups, tallies) = (groups.into_owned().into(), Cow::Owned(tallies.into_owned()));
+        Distributed { groups, tallies, part_of, buckets }
+    }
+}
+
 impl Problem<'_> {
     /// A bucket for each of some groups, which are parts of the owner's.
-    fn fill(&self, groups: &[u32], part_of: &[u32]) -> Vec<Bucket> {
-        let tallies = Tallies::count(part_of.len(), groups, self.values);
+    fn fill(&self, tallies: &Tallies, part_of: &[u32]) -> Vec<Bucket> {
         let bucket = |group: usize| {
             let target = &self.targets[self.target_of[part_of[group] as usize] as usize];
             let leaf = |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);

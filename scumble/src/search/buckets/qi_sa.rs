@@ -5,11 +5,13 @@
 //! [SA-only](super::sa_only) for narrow queries where quasi-identifiers tell little about the sensitive attribute.
 
 use super::{Distributed, Problem};
+use crate::table::Tallies;
 use rayon::slice::ParallelSliceMut;
+use std::borrow::Cow;
 
 /// Fills a bucket for each part; `tuples` numbers the tuple of quasi-identifiers of each row. Parts are in the order of
 /// their groups, then of their tuples.
-pub fn search(problem: &Problem<'_>, tuples: &[u32]) -> Distributed {
+pub fn search<'a>(problem: &Problem<'a>, tuples: &[u32]) -> Distributed<'a> {
     let pair = |(group, tuple): (&u32, &u32)| u64::from(*group) << 32 | u64::from(*tuple);
     let mut parts: Vec<u64> = problem.groups.iter().zip(tuples).map(pair).collect();
     parts.par_sort_unstable();
@@ -17,6 +19,7 @@ pub fn search(problem: &Problem<'_>, tuples: &[u32]) -> Distributed {
     let number = |row| parts.binary_search(&pair(row)).map_or(0, |part| part as u32);
     let groups: Vec<u32> = problem.groups.iter().zip(tuples).map(number).collect();
     let part_of: Vec<u32> = parts.iter().map(|part| (part >> 32) as u32).collect();
-    let buckets = problem.fill(&groups, &part_of);
-    Distributed { groups, part_of, buckets }
+    let tallies = Tallies::count(parts.len(), &groups, problem.values);
+    let buckets = problem.fill(&tallies, &part_of);
+    Distributed { groups: groups.into(), tallies: Cow::Owned(tallies), part_of, buckets }
 }

@@ -4,10 +4,12 @@
 //! group gets wide bounds.
 
 use super::{Distributed, Problem};
+use std::borrow::Cow;
 
 /// Fills a bucket for each group.
-pub fn search(problem: &Problem<'_>) -> Distributed {
+pub fn search<'a>(problem: &Problem<'a>) -> Distributed<'a> {
     let part_of: Vec<u32> = (0..problem.target_of.len() as u32).collect();
-    let buckets = problem.fill(problem.groups, &part_of);
-    Distributed { groups: problem.groups.to_vec(), part_of, buckets }
+    let buckets = problem.fill(problem.tallies, &part_of);
+    let (groups, tallies) = (Cow::Borrowed(problem.groups), Cow::Borrowed(problem.tallies));
+    Distributed { groups, tallies, part_of, buckets }
 }

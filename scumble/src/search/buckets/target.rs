@@ -21,6 +21,10 @@ pub struct Target {
 impl Target {
     /// The leaf of a code of the domain; `None` where the target does not allow the value.
     pub fn leaf(&self, code: u32) -> Option<u32> {
+        // Most targets allow all values. Codes ascend, so where this one stands in its own place, no other could.
+        if self.codes.get(code as usize) == Some(&code) {
+            return Some(code);
+        }
         self.codes.binary_search(&code).ok().map(|leaf| leaf as u32)
     }
 }
