@@ -31,6 +31,8 @@ pub struct Tree {
     pub ends: Vec<(i64, i64)>,
     /// The leaves below each node, counted in order.
     pub leaves: Vec<(u32, u32)>,
+    /// The weights of each node's children, summed.
+    pub units: Vec<u128>,
 }
 
 /// A group as it was read.
@@ -179,6 +181,9 @@ fn read_trees(folder: &Path) -> Result<Trees> {
     }
     for tree in &mut trees {
         tree.count_leaves();
+        tree.units = vec![0; tree.weights.len()];
+        (1..tree.weights.len())
+            .for_each(|node| tree.units[tree.parents[node] as usize] += u128::from(tree.weights[node]));
         if !tree.ends_fit() {
             return Err(wrong(0, "the ends of a node are not those of its values"));
         }
@@ -288,16 +293,19 @@ impl Tree {
             inside[*node as usize] += u64::from(*copies);
         }
         let mut below = vec![0u64; nodes];
-        let mut unit = vec![0u128; nodes];
         for node in (1..nodes).rev() {
-            let parent = self.parents[node] as usize;
-            inside[parent] += inside[node];
-            below[parent] += inside[node];
-            unit[parent] += u128::from(self.weights[node]);
+            if inside[node] > 0 {
+                let parent = self.parents[node] as usize;
+                inside[parent] += inside[node];
+                below[parent] += inside[node];
+            }
         }
         let fits = |node: &usize| {
             let parent = self.parents[*node] as usize;
-            u128::from(inside[*node]) * unit[parent] == u128::from(below[parent]) * u128::from(self.weights[*node])
+            // Where nothing is below the parent, nothing is inside the node.
+            below[parent] == 0
+                || u128::from(inside[*node]) * self.units[parent]
+                    == u128::from(below[parent]) * u128::from(self.weights[*node])
         };
         (1..nodes).find(|node| !fits(node)).map(|node| self.parents[node])
     }

@@ -163,8 +163,15 @@ impl Counter {
     fn count(&mut self, values: &[u32], entries: &mut Vec<(u32, u32)>) {
         if !self.row.is_empty() && values.len() * 4 >= self.row.len() {
             values.iter().for_each(|value| self.row[*value as usize] += 1);
-            let counted = (0..).zip(&mut self.row).filter(|(_, count)| **count > 0);
-            entries.extend(counted.map(|(value, count)| (value, std::mem::take(count))));
+            // Nothing branches on which values occur: each is written, and the next one over it unless it counts.
+            let mut filled = entries.len();
+            entries.resize(filled + self.row.len(), (0, 0));
+            for (value, count) in (0..).zip(&mut self.row) {
+                entries[filled] = (value, *count);
+                filled += usize::from(*count > 0);
+                *count = 0;
+            }
+            entries.truncate(filled);
             return;
         }
         self.sorted.clear();

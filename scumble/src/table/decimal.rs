@@ -68,24 +68,30 @@ fn eight_digits(number: u64) -> u64 {
 /// What makes a digit out of each of eight numbers from 0 to 9.
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// Writes a whole number.
+/// A whole number below 10^8 as it is written, and of how many of the bytes that is; there is nothing to branch on.
 #[inline]
+pub fn short_whole(number: u64) -> ([u8; 8], usize) {
+    let digits = eight_digits(number);
+    // Zeros in front are shifted out; the last digit stays, whatever it is.
+    let zeros = (digits.trailing_zeros() / 8).min(7);
+    (((digits | ZEROS) >> (8 * zeros)).to_le_bytes(), 8 - zeros as usize)
+}
+
+/// The numbers that [`short_whole`] writes are below this one.
+pub const SHORT_WHOLE: u64 = EIGHT;
+
+/// Writes a whole number.
 pub fn push_whole(text: &mut Vec<u8>, number: u64) {
     if number >= EIGHT {
         push_whole(text, number / EIGHT);
         text.extend_from_slice(&(eight_digits(number % EIGHT) | ZEROS).to_le_bytes());
         return;
     }
-    let digits = eight_digits(number);
-    // Zeros in front are shifted out; the last digit stays, whatever it is.
-    let zeros = (digits.trailing_zeros() / 8).min(7);
-    // Always eight bytes, of which those behind the number are taken back: there is nothing to branch on.
-    text.extend_from_slice(&((digits | ZEROS) >> (8 * zeros)).to_le_bytes());
-    text.truncate(text.len() - zeros as usize);
+    let (digits, length) = short_whole(number);
+    text.extend_from_slice(&digits[..length]);
 }
 
 /// Writes a number of units of 10^-scale in the shortest way.
-#[inline]
 pub fn push_decimal(text: &mut Vec<u8>, units: i64, scale: u32) {
     if units < 0 {
         text.push(b'-');

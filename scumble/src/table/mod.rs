@@ -11,7 +11,7 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub use decimal::{Decimals, push_decimal, push_whole};
+pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};
 

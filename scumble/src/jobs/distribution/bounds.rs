@@ -4,10 +4,10 @@
 //! search, the other from the subdomains that were written. From line to line only the sums change for certain. The ends of
 //! the least and of the greatest value stay for runs of lines, so what is said of them is kept as it is.
 
-use super::lines::push_first;
+use super::lines::Page;
 use crate::query::Ends;
 use crate::release::push_field;
-use crate::table::{push_decimal, push_whole};
+use crate::table::push_decimal;
 
 /// The names of the columns behind `group,selected`, where values are numbers.
 const BOUNDS: &str = ",sum_lower,sum_upper,min_lower,min_upper,max_lower,max_upper";
@@ -34,16 +34,16 @@ impl Kept {
     }
 
     #[inline]
-    fn push(&self, bytes: &mut Vec<u8>) {
+    fn push(&self, page: &mut Page) {
         match self.text.len() <= self.start.len() {
-            true => push_first(bytes, &self.start, self.text.len()),
-            false => bytes.extend_from_slice(&self.text),
+            true => page.push_first(&self.start, self.text.len()),
+            false => page.push(&self.text),
         }
     }
 }
 
 /// The lines of a group; `ends` are those of its subdomains where values are numbers.
-pub(super) fn push_lines(bytes: &mut Vec<u8>, name: &str, ends: Option<&Ends>, records: u32, scale: u32) {
+pub(super) fn push_lines(page: &mut Page, name: &str, ends: Option<&Ends>, records: u32, scale: u32) {
     let mut group = Kept::default();
     group.set(|text| {
         push_field(text, name, 0, b',');
@@ -51,21 +51,21 @@ pub(super) fn push_lines(bytes: &mut Vec<u8>, name: &str, ends: Option<&Ends>, r
     });
     let Some(ends) = ends else {
         for selected in 1..=records {
-            group.push(bytes);
-            push_whole(bytes, selected.into());
-            bytes.push(b'\n');
+            group.push(page);
+            page.push_decimal(selected.into(), 0);
+            page.push_byte(b'\n');
         }
         return;
     };
     let mut extremes = Kept::default();
     let mut last = None;
     for line in ends.lines(records) {
-        group.push(bytes);
-        push_whole(bytes, line.selected.into());
-        bytes.push(b',');
-        push_decimal(bytes, line.sum.0, scale);
-        bytes.push(b',');
-        push_decimal(bytes, line.sum.1, scale);
+        group.push(page);
+        page.push_decimal(line.selected.into(), 0);
+        page.push_byte(b',');
+        page.push_decimal(line.sum.0, scale);
+        page.push_byte(b',');
+        page.push_decimal(line.sum.1, scale);
         if last != Some((line.min, line.max)) {
             last = Some((line.min, line.max));
             extremes.set(|text| {
@@ -76,7 +76,7 @@ pub(super) fn push_lines(bytes: &mut Vec<u8>, name: &str, ends: Option<&Ends>, r
                 text.push(b'\n');
             });
         }
-        extremes.push(bytes);
+        extremes.push(page);
     }
 }
 
@@ -108,9 +108,9 @@ mod tests {
                 }
                 wanted += "\n";
             }
-            let mut found = Vec::new();
+            let mut found = Page::default();
             push_lines(&mut found, name, Some(&ends), ends.len() as u32, 0);
-            assert_eq!(String::from_utf8(found).unwrap(), wanted);
+            assert_eq!(String::from_utf8_lossy(found.bytes()), wanted);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::release::{FolderDraft, push_field};
+use crate::table::{SHORT_WHOLE, push_decimal, short_whole};
 use rayon::prelude::*;
 use std::fs::File;
 use std::io::Write;
@@ -19,11 +20,11 @@ const WINDOW: usize = 16;
 pub(super) fn in_order(
     items: usize,
     lines: impl Fn(usize) -> u64,
-    make: impl Fn(Range<usize>, &mut Vec<u8>) + Sync,
+    make: impl Fn(Range<usize>, &mut Page) + Sync,
     mut take: impl FnMut(&[u8]) -> Result<()> + Send,
 ) -> Result<()> {
     // Room that was used is used again: fresh memory costs more than the lines that are made in it.
-    let spare: Mutex<Vec<Vec<u8>>> = Mutex::default();
+    let spare: Mutex<Vec<Page>> = Mutex::default();
     let mut next = 0;
     let mut piece = || {
         let (start, mut length) = (next, 0);
@@ -34,18 +35,18 @@ pub(super) fn in_order(
         (start < next).then_some(start..next)
     };
     let make_one = |items: Range<usize>| {
-        let mut bytes = spare.lock().map_or(None, |mut spare| spare.pop()).unwrap_or_default();
-        bytes.clear();
-        make(items, &mut bytes);
-        bytes
+        let mut page = spare.lock().map_or(None, |mut spare| spare.pop()).unwrap_or_default();
+        page.length = 0;
+        make(items, &mut page);
+        page
     };
-    let mut made: Vec<Vec<u8>> = Vec::new();
+    let mut made: Vec<Page> = Vec::new();
     loop {
         let coming: Vec<Range<usize>> = std::iter::from_fn(&mut piece).take(WINDOW).collect();
         let hand_over = || {
-            for bytes in made {
-                take(&bytes)?;
-                _ = spare.lock().map(|mut spare| spare.push(bytes));
+            for page in made {
+                take(page.bytes())?;
+                _ = spare.lock().map(|mut spare| spare.push(page));
             }
             Ok(())
         };
@@ -59,21 +60,76 @@ pub(super) fn in_order(
     }
 }
 
-/// Appends the first `length` of some bytes. All are copied and the others taken back, which is quicker than to copy a number
-/// that is only known now.
-#[inline]
-pub(super) fn push_first<const N: usize>(bytes: &mut Vec<u8>, all: &[u8; N], length: usize) {
-    bytes.extend_from_slice(all);
-    bytes.truncate(bytes.len() - (N - length));
+/// Lines in the making.
+#[derive(Default)]
+pub(super) struct Page {
+    /// Longer than what is said so far: short texts are copied with what stands behind them, which is quicker than to copy a
+    /// number of bytes that is only known now.
+    room: Vec<u8>,
+    length: usize,
 }
 
-/// Appends a text that ends the last of `bytes` until there are so many copies of it.
-pub(super) fn repeat(bytes: &mut Vec<u8>, start: usize, copies: u32) {
-    let end = start + (bytes.len() - start) * copies as usize;
-    while bytes.len() < end {
-        let more = (bytes.len() - start).min(end - bytes.len());
-        bytes.extend_from_within(start..start + more);
+impl Page {
+    /// What is said so far.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.room[..self.length]
     }
+
+    /// Room for so many bytes more.
+    #[inline]
+    fn room(&mut self, bytes: usize) -> &mut [u8] {
+        let end = self.length + bytes;
+        if end > self.room.len() {
+            grow(&mut self.room, end);
+        }
+        &mut self.room[self.length..end]
+    }
+
+    /// Says the first `length` of some bytes.
+    #[inline]
+    pub(super) fn push_first<const N: usize>(&mut self, all: &[u8; N], length: usize) {
+        self.room(N).copy_from_slice(all);
+        self.length += length;
+    }
+
+    pub(super) fn push(&mut self, text: &[u8]) {
+        self.room(text.len()).copy_from_slice(text);
+        self.length += text.len();
+    }
+
+    #[inline]
+    pub(super) fn push_byte(&mut self, byte: u8) {
+        self.push_first(&[byte], 1);
+    }
+
+    /// Says a number of units of 10^-scale in the shortest way.
+    #[inline]
+    pub(super) fn push_decimal(&mut self, units: i64, scale: u32) {
+        if scale == 0 && (0..SHORT_WHOLE as i64).contains(&units) {
+            let (digits, length) = short_whole(units as u64);
+            return self.push_first(&digits, length);
+        }
+        let mut text = Vec::new();
+        push_decimal(&mut text, units, scale);
+        self.push(&text);
+    }
+
+    /// Says what was said from `start` on until there are so many copies of it.
+    pub(super) fn repeat(&mut self, start: usize, copies: u32) {
+        let end = start + (self.length - start) * copies as usize;
+        while self.length < end {
+            let more = (self.length - start).min(end - self.length);
+            self.room(more);
+            self.room.copy_within(start..start + more, self.length);
+            self.length += more;
+        }
+    }
+}
+
+/// Growth is rare once pages are used again.
+#[cold]
+fn grow(room: &mut Vec<u8>, least: usize) {
+    room.resize(least.max(2 * room.len()).max(1 << 16), 0);
 }
 
 /// Texts as fields of a line, each with the comma before it but for the first column, and what follows it.
@@ -111,11 +167,11 @@ impl Fields {
     }
 
     #[inline]
-    pub(super) fn push(&self, bytes: &mut Vec<u8>, at: u32) {
+    pub(super) fn push(&self, page: &mut Page, at: u32) {
         let piece = &self.pieces[at as usize];
         match piece[15] {
-            LONG => bytes.extend_from_slice(self.long(piece)),
-            length => push_first(bytes, piece, length.into()),
+            LONG => page.push(self.long(piece)),
+            length => page.push_first(piece, length.into()),
         }
     }
 
@@ -152,7 +208,7 @@ impl<'a> Lines<'a> {
         &mut self,
         items: usize,
         lines: impl Fn(usize) -> u64,
-        make: impl Fn(Range<usize>, &mut Vec<u8>) + Sync,
+        make: impl Fn(Range<usize>, &mut Page) + Sync,
     ) -> Result<()> {
         in_order(items, lines, make, |bytes| self.write(bytes))
     }
@@ -176,11 +232,12 @@ mod tests {
             for after in ["", "\n"] {
                 let fields = Fields::new(texts.into_iter(), position, after);
                 for (at, text) in texts.iter().enumerate() {
-                    let (mut found, mut wanted) = (b"before".to_vec(), b"before".to_vec());
+                    let (mut found, mut wanted) = (Page::default(), b"before".to_vec());
+                    found.push(b"before");
                     fields.push(&mut found, at as u32);
                     push_field(&mut wanted, text, position, b',');
                     wanted.extend_from_slice(after.as_bytes());
-                    assert_eq!(found, wanted);
+                    assert_eq!(found.bytes(), wanted);
                 }
             }
         }
@@ -189,23 +246,38 @@ mod tests {
     #[test]
     fn repeated_texts_are_as_many_as_asked_for() {
         for copies in 1..70 {
-            let mut bytes = b"x,y\n".to_vec();
-            bytes.extend_from_slice(b"ab\n");
-            repeat(&mut bytes, 4, copies);
-            assert_eq!(bytes, [&b"x,y\n"[..], &b"ab\n".repeat(copies as usize)].concat());
+            let mut page = Page::default();
+            page.push(b"x,y\nab\n");
+            page.repeat(4, copies);
+            assert_eq!(page.bytes(), [&b"x,y\n"[..], &b"ab\n".repeat(copies as usize)].concat());
         }
+    }
+
+    /// Pages grow in between.
+    #[test]
+    fn numbers_are_said_as_decimals_are_written() {
+        let (mut page, mut wanted) = (Page::default(), Vec::new());
+        let mut random = crate::random::Random::new(2);
+        for _ in 0..20_000 {
+            let (units, scale) = (random.between(-1 << 40, 1 << 40) >> random.below(40), random.below(3) as u32);
+            page.push_decimal(units, scale);
+            page.push_byte(b',');
+            push_decimal(&mut wanted, units, scale);
+            wanted.push(b',');
+        }
+        assert!(page.bytes() == wanted);
     }
 
     /// Items of very different sizes, the same lines for one thread and for several.
     #[test]
     fn lines_come_in_order() {
         let sizes: Vec<u64> = (0..4000).map(|item| if item % 97 == 0 { 20_000 } else { item % 7 }).collect();
-        let make = |items: Range<usize>, bytes: &mut Vec<u8>| {
+        let make = |items: Range<usize>, page: &mut Page| {
             for item in items {
-                (0..sizes[item]).for_each(|line| bytes.extend_from_slice(format!("{item} {line}\n").as_bytes()));
+                (0..sizes[item]).for_each(|line| page.push(format!("{item} {line}\n").as_bytes()));
             }
         };
-        let mut wanted = Vec::new();
+        let mut wanted = Page::default();
         make(0..sizes.len(), &mut wanted);
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -215,7 +287,7 @@ mod tests {
                 Ok(())
             };
             pool.install(|| in_order(sizes.len(), |item| sizes[item], make, take)).unwrap();
-            assert!(found == wanted);
+            assert!(found == wanted.bytes());
         }
         let failed = in_order(sizes.len(), |item| sizes[item], make, |_| Err(Error::Defect));
         assert!(matches!(failed, Err(Error::Defect)));

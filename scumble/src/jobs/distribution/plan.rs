@@ -53,16 +53,19 @@ impl Rows {
 
     /// Which of the values of one of the table's columns released rows have.
     pub(super) fn occurring(&self, codes: &[u32], values: usize) -> Vec<bool> {
-        let noted = |mut noted: Vec<bool>, at: usize| {
-            noted[codes[self.get(at)] as usize] = true;
+        const SOME: usize = 1 << 20;
+        let none = || vec![false; values];
+        let noted = |part: usize| {
+            let mut noted = none();
+            let rows = part * SOME..((part + 1) * SOME).min(self.len());
+            rows.for_each(|at| noted[codes[self.get(at)] as usize] = true);
             noted
         };
         let either = |mut one: Vec<bool>, other: Vec<bool>| {
             one.iter_mut().zip(other).for_each(|(one, other)| *one |= other);
             one
         };
-        let none = || vec![false; values];
-        (0..self.len()).into_par_iter().with_min_len(1 << 20).fold(none, noted).reduce(none, either)
+        (0..self.len().div_ceil(SOME)).into_par_iter().map(noted).reduce(none, either)
     }
 }
 

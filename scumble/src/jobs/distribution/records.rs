@@ -1,15 +1,19 @@
 //! `records.csv`: what is released of each record, and its group, sorted by that.
 //!
-//! Records go to the place of their group first, by counting; then each group sorts its own. What sorts a record are the ranks of
-//! its values, packed into a number, and what is written of it is read off this number again, so the table is not visited
-//! in random order.
+//! A record becomes a number that sorts like it: its group, then the ranks of its values. What is written of it is read off this
+//! number again, so the table is not visited in random order. Records go to the place of their group and its neighbours first, by
+//! counting; then each place sorts its own.
 
-use super::lines::{Fields, Lines};
+use super::lines::{Fields, Lines, Page};
 use super::plan::{GROUP, Plan};
 use crate::error::Result;
 use crate::release::{FolderDraft, push_field};
 use rayon::prelude::*;
 use std::ops::Range;
+
+/// Places that records are put to before they are sorted: so few that the ends of all are near, so many that what is in one is
+/// sorted near the core.
+const PLACES: u64 = 512;
 
 /// Writes the records; `sizes` tells how many each group has. Returns the bytes.
 pub(super) fn write(
@@ -36,160 +40,161 @@ pub(super) fn write(
         .map(|(position, (column, order))| Fields::new(order.iter().map(|value| column.label(*value)), position, ""))
         .collect();
     let group_names = Fields::new(names.iter().map(String::as_str), plan.columns.len(), "\n");
-    let packing = Packing::new(plan, &orders);
-    let say = |bytes: &mut Vec<u8>, record: &[u64], group: u32| {
-        for (fields, place) in fields.iter().zip(&packing.places) {
-            fields.push(bytes, place.rank(record));
-        }
-        group_names.push(bytes, group);
+    let packing = Packing::new(&orders, names.len());
+    drop(orders);
+    let (group_part, parts) = (&packing.parts[0], &packing.parts[1..]);
+    let say = |page: &mut Page, record: &[u64]| {
+        fields.iter().zip(parts).for_each(|(fields, part)| fields.push(page, part.of(record)));
+        group_names.push(page, group_part.of(record));
     };
-    let records = groups.len();
-    match keep_order {
-        true => {
-            let make = |range: Range<usize>, bytes: &mut Vec<u8>| {
-                let mut record = vec![0; packing.words];
-                for at in range {
-                    packing.pack(plan, at, &mut record);
-                    say(bytes, &record, groups[at]);
-                }
-            };
-            lines.write_all(records, |_| 1, make)?;
-        }
-        false => {
-            let ends = ends(sizes);
-            let sorted = packing.sort(plan, groups, &ends);
-            let make = |range: Range<usize>, bytes: &mut Vec<u8>| {
-                let mut group = ends.partition_point(|end| *end as usize <= range.start);
-                for at in range {
-                    while ends[group] as usize <= at {
-                        group += 1;
-                    }
-                    say(bytes, &sorted[at * packing.words..][..packing.words], group as u32);
-                }
-            };
-            lines.write_all(records, |_| 1, make)?;
-        }
-    }
+    let sorted = match keep_order {
+        true => Vec::new(),
+        false => packing.sort(plan, groups, sizes),
+    };
+    let make = |range: Range<usize>, page: &mut Page| match keep_order {
+        true => range.for_each(|at| {
+            let mut record = vec![0; packing.words];
+            packing.pack(plan, groups, at, &mut record);
+            say(page, &record);
+        }),
+        false => range.for_each(|at| say(page, &sorted[at * packing.words..][..packing.words])),
+    };
+    lines.write_all(groups.len(), |_| 1, make)?;
     Ok(lines.finish())
 }
 
-/// Where each group ends if groups lie one behind the other.
-fn ends(sizes: &[u32]) -> Vec<u32> {
-    let sum = |sum: &mut u32, size: &u32| {
-        *sum += size;
-        Some(*sum)
-    };
-    sizes.iter().scan(0, sum).collect()
-}
-
-/// How a record becomes numbers that sort like the ranks of its values, in as few 64-bit words as they need.
+/// How a record becomes numbers that sort like it, in as few 64-bit words as they need.
 struct Packing {
     ranks: Vec<Vec<u32>>,
-    places: Vec<Place>,
+    /// Where the group stands, then the rank of each column's value.
+    parts: Vec<Part>,
     words: usize,
 }
 
-/// Where the rank of a column's value stands.
-struct Place {
+/// Where a number stands in the words of a record.
+struct Part {
     word: usize,
     shift: u32,
     mask: u64,
 }
 
-impl Place {
+impl Part {
     #[inline]
-    fn rank(&self, record: &[u64]) -> u32 {
+    fn of(&self, record: &[u64]) -> u32 {
         (record[self.word] >> self.shift & self.mask) as u32
     }
 }
 
 impl Packing {
     /// `orders` has the values of each column in the order of what they are called.
-    fn new(plan: &Plan<'_>, orders: &[Vec<u32>]) -> Packing {
-        debug_assert_eq!(plan.columns.len(), orders.len());
-        let (mut places, mut word, mut room) = (Vec::new(), 0, u64::BITS);
-        for order in orders {
-            let bits = (usize::BITS - order.len().leading_zeros()).max(1);
+    fn new(orders: &[Vec<u32>], groups: usize) -> Packing {
+        let (mut parts, mut word, mut room) = (Vec::new(), 0, u64::BITS);
+        for size in [groups].into_iter().chain(orders.iter().map(Vec::len)) {
+            let bits = (usize::BITS - size.leading_zeros()).max(1);
             if bits > room {
                 (word, room) = (word + 1, u64::BITS);
             }
             room -= bits;
-            places.push(Place { word, shift: room, mask: (1u64 << bits) - 1 });
+            parts.push(Part { word, shift: room, mask: (1u64 << bits) - 1 });
         }
         let ranks = orders.par_iter().map(|order| {
             let mut ranks = vec![0; order.len()];
             (0..).zip(order).for_each(|(rank, value)| ranks[*value as usize] = rank);
             ranks
         });
-        Packing { ranks: ranks.collect(), places, words: word + 1 }
+        Packing { ranks: ranks.collect(), parts, words: word + 1 }
     }
 
-    /// The words of a released record.
+    /// The words of a released record, which are all zero before.
     #[inline]
-    fn pack(&self, plan: &Plan<'_>, at: usize, record: &mut [u64]) {
+    fn pack(&self, plan: &Plan<'_>, groups: &[u32], at: usize, record: &mut [u64]) {
         let row = plan.rows.get(at);
-        record.fill(0);
-        for ((column, ranks), place) in plan.columns.iter().zip(&self.ranks).zip(&self.places) {
-            record[place.word] |= u64::from(ranks[column.codes[row] as usize]) << place.shift;
+        record[0] |= u64::from(groups[at]) << self.parts[0].shift;
+        for ((column, ranks), part) in plan.columns.iter().zip(&self.ranks).zip(&self.parts[1..]) {
+            record[part.word] |= u64::from(ranks[column.codes[row] as usize]) << part.shift;
         }
     }
 
-    /// The words of all records, group by group, each group sorted. Records with equal words are equal in all that is released, so
-    /// their order is nobody's business.
-    fn sort(&self, plan: &Plan<'_>, groups: &[u32], ends: &[u32]) -> Vec<u64> {
-        let mut next: Vec<u32> = [0].into_iter().chain(ends.iter().copied()).take(ends.len()).collect();
+    /// The words of all records in order. Records with equal words are equal in all that is released, so their order is
+    /// nobody's business.
+    fn sort(&self, plan: &Plan<'_>, groups: &[u32], sizes: &[u32]) -> Vec<u64> {
+        let (place_of, ends) = places(sizes);
+        let mut next: Vec<usize> = [0].into_iter().chain(ends.iter().copied()).collect();
         let mut place = |at: usize| {
-            let next = &mut next[groups[at] as usize];
+            let next = &mut next[place_of[groups[at] as usize] as usize];
             *next += 1;
-            *next as usize - 1
+            *next - 1
         };
         let words = self.words;
         if words == 1 {
             let mut records = vec![0u64; groups.len()];
             for at in 0..groups.len() {
-                self.pack(plan, at, &mut records[place(at)..][..1]);
+                let mut record = [0];
+                self.pack(plan, groups, at, &mut record);
+                records[place(at)] = record[0];
             }
-            for_each_part(&mut records, ends, |part, large| match large {
-                true => part.par_sort_unstable(),
-                false => part.sort_unstable(),
-            });
+            each_place(&mut records, &ends, |part| part.par_sort_unstable());
             return records;
         }
         // Longer ones stay where they are while their numbers are sorted.
         let mut records = vec![0u64; groups.len() * words];
-        records.par_chunks_mut(words).enumerate().for_each(|(at, record)| self.pack(plan, at, record));
+        records.par_chunks_mut(words).enumerate().for_each(|(at, record)| self.pack(plan, groups, at, record));
         let mut order = vec![0u32; groups.len()];
         (0..groups.len()).for_each(|at| order[place(at)] = at as u32);
         let record = |at: &u32| &records[*at as usize * words..][..words];
-        for_each_part(&mut order, ends, |part, large| match large {
-            true => part.par_sort_unstable_by_key(record),
-            false => part.sort_unstable_by_key(record),
-        });
+        each_place(&mut order, &ends, |part| part.par_sort_unstable_by_key(record));
         order.iter().flat_map(record).copied().collect()
     }
 }
 
-/// A part of so many items is worth several threads of its own.
-const LARGE: usize = 1 << 14;
-
-/// Does something with each of the parts of some items that end at `ends`, many at a time; says whether a part is so large
-/// that it should be done in parallel itself.
-fn for_each_part<T: Send>(items: &mut [T], ends: &[u32], each: impl Fn(&mut [T], bool) + Sync) {
-    fn halve<T: Send>(items: &mut [T], start: u32, ends: &[u32], each: &(impl Fn(&mut [T], bool) + Sync)) {
-        if items.len() < LARGE || ends.len() < 2 {
-            let (mut rest, mut start) = (items, start);
-            for end in ends {
-                let (part, others) = rest.split_at_mut((end - start) as usize);
-                let large = part.len() >= LARGE;
-                each(part, large);
-                (rest, start) = (others, *end);
-            }
-            return;
+/// Neighbouring groups of some sizes share a place: the place of each, and where each place ends.
+fn places(sizes: &[u32]) -> (Vec<u32>, Vec<usize>) {
+    let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
+    let (mut place_of, mut ends, mut end) = (Vec::with_capacity(sizes.len()), Vec::new(), 0u64);
+    for size in sizes {
+        // A place that has its share is full.
+        if ends.is_empty() || end * PLACES >= ends.len() as u64 * total {
+            ends.push(0);
         }
-        let (first, last) = ends.split_at(ends.len() / 2);
-        let middle = first[first.len() - 1];
-        let (left, right) = items.split_at_mut((middle - start) as usize);
-        rayon::join(|| halve(left, start, first, each), || halve(right, middle, last, each));
+        end += u64::from(*size);
+        place_of.push(ends.len() as u32 - 1);
+        if let Some(last) = ends.last_mut() {
+            *last = end as usize;
+        }
     }
-    halve(items, 0, ends, &each);
+    (place_of, ends)
+}
+
+/// Does something with each of the parts of some items that end at `ends`, in parallel.
+fn each_place<T: Send>(items: &mut [T], ends: &[usize], each: impl Fn(&mut [T]) + Send + Sync) {
+    let (mut rest, mut start, mut parts) = (items, 0, Vec::with_capacity(ends.len()));
+    for end in ends {
+        let (part, others) = rest.split_at_mut(end - start);
+        parts.push(part);
+        (rest, start) = (others, *end);
+    }
+    parts.into_par_iter().for_each(each);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn places_are_in_the_order_of_their_groups_and_have_room_for_them() {
+        let mut random = Random::new(4);
+        for round in 0..50 {
+            let sizes: Vec<u32> = (0..1 + 40 * round).map(|_| random.below(1 << (round % 20)) as u32).collect();
+            let (place_of, ends) = places(&sizes);
+            assert!(place_of.is_sorted() && ends.is_sorted() && ends.len() as u64 <= PLACES + 1);
+            let mut counted = vec![0; ends.len()];
+            place_of.iter().zip(&sizes).for_each(|(place, size)| counted[*place as usize] += *size as usize);
+            let mut sum = 0;
+            for (counted, end) in counted.iter().zip(&ends) {
+                sum += counted;
+                assert_eq!(sum, *end);
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! A distribution release re-checked from its folder, and against the table that it came from.
 
 use super::bounds;
-use super::lines::in_order;
+use super::lines::{Page, in_order};
 use super::original::{self, Originals};
 use super::plan::{self, GROUP, Rows};
 use crate::error::{Error, Result, quoted};
@@ -300,10 +300,12 @@ fn check_groups(
         let said: Vec<&str> = dictionary.values().map(part_of).collect();
         let number = |said: &&str| names.binary_search_by(|name| name.as_str().cmp(said)).ok();
         let numbers: Vec<Option<usize>> = said.iter().map(number).collect();
-        let strange = codes.par_iter().zip(&owners).find_first(|(code, owner)| {
+        let is_strange = |(code, owner): &(&u32, &u32)| {
             let (code, owner) = (**code as usize, **owner as usize);
             numbers[code] != Some(owner) && said[code] != names[owner]
-        });
+        };
+        let some_rows = codes.par_chunks(1 << 16).zip(owners.par_chunks(1 << 16));
+        let strange = some_rows.find_map_first(|(codes, owners)| codes.iter().zip(owners).find(is_strange));
         if let Some((code, owner)) = strange {
             let name = quoted(dictionary.value(*code));
             problems.push(format!("group {name} has records of {}", quoted(&names[*owner as usize])));
@@ -373,9 +375,7 @@ fn check_target(
         scale.map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
     let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else { return Ok(None) };
     let nodes = 1..tree.labels.len();
-    let mut children = vec![0u128; tree.labels.len()];
-    nodes.clone().for_each(|node| children[tree.parents[node] as usize] += u128::from(tree.weights[node]));
-    let share = |node: usize| (tree.weights[node], children[tree.parents[node] as usize]);
+    let share = |node: usize| (tree.weights[node], tree.units[tree.parents[node] as usize]);
     let tolerance = match (&found, rounding) {
         (Weights::Exact(_), None) => 0.0,
         (_, rounding) => rounding.map_or(ROUNDING, Ratio::to_f64) + 1e-9,
@@ -421,11 +421,11 @@ fn check_bounds(folder: &Path, released: &Distributed) -> Result<Option<String>>
         }
     };
     let mut fits = same((bounds::header(released.scale.is_some()) + "\n").as_bytes())?;
-    let make = |groups: Range<usize>, bytes: &mut Vec<u8>| {
+    let make = |groups: Range<usize>, page: &mut Page| {
         for group in &released.groups[groups] {
             let ends = released.scale.map(|_| Ends::new(released.ends(group)));
             let records = group.records.min(group.len()) as u32;
-            bounds::push_lines(bytes, &group.name, ends.as_ref(), records, released.scale.unwrap_or(0));
+            bounds::push_lines(page, &group.name, ends.as_ref(), records, released.scale.unwrap_or(0));
         }
     };
     let lines = |group: usize| released.groups[group].records;

@@ -1,11 +1,11 @@
 //! The subdomains, groups, hierarchies and bounds of a distribution release.
 
 use super::bounds;
-use super::lines::{Fields, Lines, repeat};
+use super::lines::{Fields, Lines};
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::query::Ends;
-use crate::release::FolderDraft;
+use crate::release::{FolderDraft, push_field};
 use crate::search::buckets::{Bucket, Distributed};
 use crate::table::push_decimal;
 use rayon::prelude::*;
@@ -25,7 +25,7 @@ pub(super) fn buckets(
         .map(|target| {
             let nodes = 0..target.hierarchy.nodes().len() as u32;
             let labels: Vec<String> = nodes.map(|node| plan.domain.label(target, node)).collect();
-            Fields::new(labels.iter().map(String::as_str), 1, "")
+            Fields::new(labels.iter().map(String::as_str), 1, "\n")
         })
         .collect();
     let group_names = Fields::new(names.iter().map(String::as_str), 0, "");
@@ -33,15 +33,14 @@ pub(super) fn buckets(
     let target_of = |group: usize| plan.target_of[found.part_of[group] as usize];
     let mut lines = Lines::create(draft, "sensitive.csv", "group,value")?;
     let lines_of = |group: usize| weights[group];
-    lines.write_all(names.len(), lines_of, |groups, bytes| {
+    lines.write_all(names.len(), lines_of, |groups, page| {
         for group in groups {
             let labels = &labels[target_of(group) as usize];
             for (node, copies) in &found.buckets[group].subdomains {
-                let start = bytes.len();
-                group_names.push(bytes, group as u32);
-                labels.push(bytes, *node);
-                bytes.push(b'\n');
-                repeat(bytes, start, *copies);
+                let start = page.bytes().len();
+                group_names.push(page, group as u32);
+                labels.push(page, *node);
+                page.repeat(start, *copies);
             }
         }
     })?;
@@ -51,27 +50,27 @@ pub(super) fn buckets(
     lines.write_all(
         names.len(),
         |_| 1,
-        |groups, bytes| {
+        |groups, page| {
             for group in groups {
-                group_names.push(bytes, group as u32);
-                owners.push(bytes, found.part_of[group]);
+                group_names.push(page, group as u32);
+                owners.push(page, found.part_of[group]);
                 let rest = format!(",{},{},{}\n", target_of(group) + 1, records[group], weights[group]);
-                bytes.extend_from_slice(rest.as_bytes());
+                page.push(rest.as_bytes());
             }
         },
     )?;
     written += lines.finish();
     let mut lines = Lines::create(draft, "hierarchy.csv", "target,value,parent,weight,lower,upper")?;
-    for ((number, target), labels) in (1..).zip(&plan.targets).zip(&labels) {
+    for (number, target) in (1..).zip(&plan.targets) {
+        let label = |node: u32| plan.domain.label(target, node);
         let mut bytes = Vec::new();
-        for (at, node) in target.hierarchy.nodes().iter().enumerate() {
-            bytes.extend_from_slice(format!("{number}").as_bytes());
-            labels.push(&mut bytes, at as u32);
-            match at {
-                0 => bytes.push(b','),
-                _ => labels.push(&mut bytes, node.parent),
+        for (at, node) in (0..).zip(target.hierarchy.nodes()) {
+            let parent = if at == 0 { String::new() } else { label(node.parent) };
+            for (position, field) in
+                [format!("{number}"), label(at), parent, node.weight.to_string()].iter().enumerate()
+            {
+                push_field(&mut bytes, field, position, b',');
             }
-            bytes.extend_from_slice(format!(",{}", node.weight).as_bytes());
             for leaf in [node.leaves.start, node.leaves.end - 1] {
                 bytes.push(b',');
                 if let Some(numbers) = &plan.domain.numbers {
@@ -98,7 +97,7 @@ pub(super) fn bounds(
     lines.write_all(
         names.len(),
         |group| records[group].into(),
-        |groups, bytes| {
+        |groups, page| {
             for group in groups {
                 let target = &plan.targets[plan.target_of[found.part_of[group] as usize] as usize];
                 let ends = numbers.map(|numbers| {
@@ -108,7 +107,7 @@ pub(super) fn bounds(
                         (end(leaves.start), end(leaves.end - 1), *copies)
                     }))
                 });
-                bounds::push_lines(bytes, &names[group], ends.as_ref(), records[group], plan.domain.scale());
+                bounds::push_lines(page, &names[group], ends.as_ref(), records[group], plan.domain.scale());
             }
         },
     )?;
