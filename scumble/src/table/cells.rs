@@ -210,7 +210,7 @@ impl Tallies {
             *place += 1;
         }
         let most = values.par_iter().max().map_or(0, |value| *value as usize + 1);
-        let counted: Vec<(Vec<u32>, Vec<(u32, u32)>)> = neighbours(&bounds)
+        let counted: Vec<_> = neighbours(&bounds)
             .into_par_iter()
             .map_init(
                 || Counter::new(most),
@@ -225,7 +225,7 @@ impl Tallies {
             )
             .collect();
         drop(gathered);
-        let total = counted.iter().map(|(_, entries)| entries.len()).sum();
+        let total = counted.iter().map(|(_, entries): &(_, Vec<_>)| entries.len()).sum();
         let mut tallies =
             Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::with_capacity(total) };
         tallies.starts.push(0);

@@ -57,19 +57,20 @@ const EIGHT: u64 = 100_000_000;
 
 /// The eight digits of a number below 10^8 as bytes from 0 to 9, the first digit in the lowest byte: halves, then all
 /// quarters at once, then all digits at once, by multiplications that are divisions for numbers this small.
+#[inline(always)]
 fn eight_digits(number: u64) -> u64 {
-    let fours = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (fours * 10_486 >> 20) & 0x7F_0000_007F;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000F_000F_000F_000F;
-    tens | (twos - 10 * tens) << 8
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7F_0000_007F;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000F_000F_000F_000F;
+    tens | ((twos - 10 * tens) << 8)
 }
 
 /// What makes a digit out of each of eight numbers from 0 to 9.
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
 /// A whole number below 10^8 as it is written, and of how many of the bytes that is; there is nothing to branch on.
-#[inline]
+#[inline(always)]
 pub fn short_whole(number: u64) -> ([u8; 8], usize) {
     let digits = eight_digits(number);
     // Zeros in front are shifted out; the last digit stays, whatever it is.

@@ -33,7 +33,7 @@ impl Kept {
         self.start[..length].copy_from_slice(&self.text[..length]);
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&self, page: &mut Page) {
         match self.text.len() <= self.start.len() {
             true => page.push_first(&self.start, self.text.len()),

@@ -75,8 +75,9 @@ impl Page {
         &self.room[..self.length]
     }
 
-    /// Room for so many bytes more.
-    #[inline]
+    /// Room for so many bytes more. Like all that is said a hundred million times it is part of whoever calls it, so that the length is
+    /// not stored and loaded again for each field.
+    #[inline(always)]
     fn room(&mut self, bytes: usize) -> &mut [u8] {
         let end = self.length + bytes;
         if end > self.room.len() {
@@ -86,7 +87,7 @@ impl Page {
     }
 
     /// Says the first `length` of some bytes.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_first<const N: usize>(&mut self, all: &[u8; N], length: usize) {
         self.room(N).copy_from_slice(all);
         self.length += length;
@@ -97,19 +98,24 @@ impl Page {
         self.length += text.len();
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_byte(&mut self, byte: u8) {
         self.push_first(&[byte], 1);
     }
 
     /// Says a number of units of 10^-scale in the shortest way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_decimal(&mut self, units: i64, scale: u32) {
         if scale == 0 && (0..SHORT_WHOLE as i64).contains(&units) {
             let (digits, length) = short_whole(units as u64);
             return self.push_first(&digits, length);
         }
-        let mut text = Vec::new();
+        self.push_other(units, scale);
+    }
+
+    #[inline(never)]
+    fn push_other(&mut self, units: i64, scale: u32) {
+        let mut text = Vec::with_capacity(24);
         push_decimal(&mut text, units, scale);
         self.push(&text);
     }
@@ -166,7 +172,7 @@ impl Fields {
         fields
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn push(&self, page: &mut Page, at: u32) {
         let piece = &self.pieces[at as usize];
         match piece[15] {

@@ -2,6 +2,19 @@
 //!
 //! Quasi-identifiers stay as they are, so who is in the table is not hidden. Where the policy asks for classes too (`k`, …), any
 //! other search generalizes them first, and the distribution holds inside each class.
+//!
+//! What is done for each of many million rows is little: a row gets the number of its group and of its value, values are counted by
+//! group once, for the search and for whoever checks it, and rows are sorted as packed numbers. Lines are copied from fields that were
+//! rendered once per value, in pieces that are made in parallel and handed over in order. A file that is complete
+//! becomes durable while the others are written and read back.
+//!
+//! | file | question |
+//! |---|---|
+//! | `plan` | which groups, values and targets do rows have? |
+//! | `records`, `write`, `bounds` | what stands in the files? |
+//! | `lines` | how are a hundred million fields written? |
+//! | `verify`, `original` | does the folder keep what was asked, by what is written in it, and beside the table? |
+//! | `scripts`, `report` | how is it used, and what did it take? |
 
 mod bounds;
 mod lines;

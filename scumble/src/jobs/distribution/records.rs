@@ -15,6 +15,9 @@ use std::ops::Range;
 /// sorted near the core.
 const PLACES: u64 = 512;
 
+/// Records of one place that are worth several threads: there are more than a fair share, as a large group has.
+const LARGE: usize = 1 << 18;
+
 /// Writes the records; `sizes` tells how many each group has. Returns the bytes.
 pub(super) fn write(
     draft: &FolderDraft,
@@ -51,13 +54,16 @@ pub(super) fn write(
         true => Vec::new(),
         false => packing.sort(plan, groups, sizes),
     };
-    let make = |range: Range<usize>, page: &mut Page| match keep_order {
-        true => range.for_each(|at| {
-            let mut record = vec![0; packing.words];
+    let make = |range: Range<usize>, page: &mut Page| {
+        if !keep_order {
+            return range.for_each(|at| say(page, &sorted[at * packing.words..][..packing.words]));
+        }
+        let mut record = vec![0; packing.words];
+        for at in range {
+            record.fill(0);
             packing.pack(plan, groups, at, &mut record);
             say(page, &record);
-        }),
-        false => range.for_each(|at| say(page, &sorted[at * packing.words..][..packing.words])),
+        }
     };
     lines.write_all(groups.len(), |_| 1, make)?;
     Ok(lines.finish())
@@ -133,7 +139,10 @@ impl Packing {
                 self.pack(plan, groups, at, &mut record);
                 records[place(at)] = record[0];
             }
-            each_place(&mut records, &ends, |part| part.par_sort_unstable());
+            each_place(&mut records, &ends, |part| match part.len() < LARGE {
+                true => part.sort_unstable(),
+                false => part.par_sort_unstable(),
+            });
             return records;
         }
         // Longer ones stay where they are while their numbers are sorted.
@@ -142,7 +151,10 @@ impl Packing {
         let mut order = vec![0u32; groups.len()];
         (0..groups.len()).for_each(|at| order[place(at)] = at as u32);
         let record = |at: &u32| &records[*at as usize * words..][..words];
-        each_place(&mut order, &ends, |part| part.par_sort_unstable_by_key(record));
+        each_place(&mut order, &ends, |part| match part.len() < LARGE {
+            true => part.sort_unstable_by_key(record),
+            false => part.par_sort_unstable_by_key(record),
+        });
         order.iter().flat_map(record).copied().collect()
     }
 }
