@@ -184,6 +184,9 @@ impl Counter {
     }
 }
 
+/// Places for counts that stay in a cache.
+const FEW: usize = 1 << 18;
+
 /// For each group of rows, the values of one column that occur in it with their counts, in ascending order of value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
@@ -195,7 +198,7 @@ impl Tallies {
     /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
     pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
         let distinct = values.iter().max().map_or(0, |last| *last as usize + 1);
-        if number_of_groups.saturating_mul(distinct) <= 2 * values.len() {
+        if number_of_groups.saturating_mul(distinct) <= FEW.min(2 * values.len()) {
             return Tallies::count_few(number_of_groups, distinct, groups, values);
         }
         // Values are put beside those of their group, then each group counts its own.
@@ -209,11 +212,10 @@ impl Tallies {
             gathered[*place as usize] = *value;
             *place += 1;
         }
-        let most = values.par_iter().max().map_or(0, |value| *value as usize + 1);
         let counted: Vec<_> = neighbours(&bounds)
             .into_par_iter()
             .map_init(
-                || Counter::new(most),
+                || Counter::new(distinct),
                 |counter, groups| {
                     let (mut ends, mut entries) = (Vec::with_capacity(groups.len()), Vec::new());
                     for bounds in bounds[groups.start..=groups.end].windows(2) {
