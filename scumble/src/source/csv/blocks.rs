@@ -4,7 +4,7 @@
 //! here, in order, and what was found goes along.
 
 use super::super::meter::{Meter, Metered};
-use super::cut::{Cuts, Piece, count, has_quotes};
+use super::cut::{Cuts, Piece, look};
 use crate::error::{Error, Place, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -58,15 +58,16 @@ pub(super) struct Blocks {
     ended: bool,
     /// Bytes that are read at a time.
     step: usize,
+    /// The room of blocks that are done with.
+    spare: Vec<Vec<u8>>,
 }
 
 impl Blocks {
     /// Opens a file and reads its start, without the mark that some programs begin a text with. `choose` finds the delimiter.
     pub(super) fn open(path: &Path, meter: &Meter, step: usize, choose: impl FnOnce(&[u8]) -> u8) -> Result<Blocks> {
         let file = Metered::open(path, meter)?;
-        let path = path.to_path_buf();
-        let mut blocks =
-            Blocks { path, file, delimiter: b',', rest: Vec::new(), line: 1, before: 0, ended: false, step };
+        let (path, rest, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
+        let mut blocks = Blocks { path, file, delimiter: b',', rest, line: 1, before: 0, ended: false, step, spare };
         blocks.read(step)?;
         if blocks.rest.starts_with(b"\xEF\xBB\xBF") {
             blocks.rest.drain(..3);
@@ -103,7 +104,7 @@ impl Blocks {
         loop {
             let cuts = self.cut(1)?;
             if cuts.records() > 0 {
-                return Ok(Some(self.take(cuts.end, Some(cuts)).cut()));
+                return Ok(Some(self.take(cuts.end, cuts.end_line, Some(cuts)).cut()));
             }
             if self.ended {
                 return Ok(None);
@@ -122,18 +123,19 @@ impl Blocks {
             if self.rest.is_empty() {
                 return Ok(None);
             }
-            let (end, cuts) = match has_quotes(&self.rest) {
-                false if self.ended => (self.rest.len(), None),
-                false => {
-                    (self.rest.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1), None)
-                }
-                true => {
+            let end = match self.ended {
+                true => self.rest.len(),
+                false => self.rest.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1),
+            };
+            let (end, line, cuts) = match look(&self.rest[..end]) {
+                (lines, false) => (end, self.line + lines, None),
+                (_, true) => {
                     let cuts = self.cut(usize::MAX)?;
-                    (cuts.end, Some(cuts))
+                    (cuts.end, cuts.end_line, Some(cuts))
                 }
             };
             if end > 0 {
-                return Ok(Some(self.take(end, cuts)));
+                return Ok(Some(self.take(end, line, cuts)));
             }
             if self.ended {
                 return Ok(None);
@@ -154,18 +156,23 @@ impl Blocks {
         }
     }
 
-    /// Hands over the first bytes of the rest.
-    fn take(&mut self, end: usize, cuts: Option<Cuts>) -> Raw {
-        let mut rest = Vec::with_capacity(self.rest.len() - end + self.step);
+    /// Hands over the first bytes of the rest; what follows begins on this line.
+    fn take(&mut self, end: usize, next_line: u64, cuts: Option<Cuts>) -> Raw {
+        let mut rest = self.spare.pop().unwrap_or_default();
+        rest.clear();
+        rest.reserve_exact((self.rest.len() - end).max(self.step));
         rest.extend_from_slice(&self.rest[end..]);
         let mut bytes = std::mem::replace(&mut self.rest, rest);
         bytes.truncate(end);
-        let line = self.line;
-        self.line = match &cuts {
-            Some(cuts) => cuts.end_line,
-            None => line + count(&bytes, b'\n'),
-        };
+        let line = std::mem::replace(&mut self.line, next_line);
         self.before += end as u64;
         Raw { bytes, cuts, delimiter: self.delimiter, line, end: self.before }
+    }
+
+    /// Takes back the room of a block that is done with; that of a huge record is given back to the system.
+    pub(super) fn take_back(&mut self, bytes: Vec<u8>) {
+        if bytes.capacity() <= 2 * self.step {
+            self.spare.push(bytes);
+        }
     }
 }

@@ -54,23 +54,16 @@ fn chunk<'a>(bytes: &'a [u8], padded: &'a mut [u8; CHUNK]) -> (&'a [u8; CHUNK], 
     }
 }
 
-/// How many of some bytes are this one.
-pub(super) fn count(bytes: &[u8], needle: u8) -> u64 {
-    let (needles, mut padded) = ([u8x16::splat(needle)], [0; CHUNK]);
-    let chunks = bytes.chunks(CHUNK).map(|bytes| {
+/// How many lines end among some bytes, and whether any of them is a quote.
+pub(super) fn look(bytes: &[u8]) -> (u64, bool) {
+    let (line, quote, mut padded) = ([u8x16::splat(b'\n')], [u8x16::splat(b'"')], [0; CHUNK]);
+    let (mut lines, mut quotes) = (0, 0);
+    for bytes in bytes.chunks(CHUNK) {
         let (chunk, has) = chunk(bytes, &mut padded);
-        u64::from((find(chunk, &needles) & has).count_ones())
-    });
-    chunks.sum()
-}
-
-/// Whether some of the bytes are quotes.
-pub(super) fn has_quotes(bytes: &[u8]) -> bool {
-    let (needles, mut padded) = ([u8x16::splat(b'"')], [0; CHUNK]);
-    bytes.chunks(CHUNK).any(|bytes| {
-        let (chunk, has) = chunk(bytes, &mut padded);
-        find(chunk, &needles) & has != 0
-    })
+        lines += u64::from((find(chunk, &line) & has).count_ones());
+        quotes |= find(chunk, &quote) & has;
+    }
+    (lines, quotes != 0)
 }
 
 /// What is to be cut.
@@ -91,7 +84,13 @@ pub(super) struct Piece<'a> {
 impl Cuts {
     /// Cuts bytes that begin with a record.
     pub(super) fn of(piece: Piece<'_>) -> Cuts {
-        let mut cuts = Cuts { firsts: vec![0], first_line: piece.line, end_line: piece.line, ..Cuts::default() };
+        let mut cuts = Cuts { first_line: piece.line, end_line: piece.line, ..Cuts::default() };
+        if piece.most == usize::MAX {
+            // Fields of eight bytes and records of sixty, more or less.
+            cuts.places.reserve(piece.bytes.len() / 8);
+            cuts.firsts.reserve(piece.bytes.len() / 64);
+        }
+        cuts.firsts.push(0);
         cuts.quoted = piece.has_quotes;
         match cuts.quoted {
             false => cuts.cut::<3, false>(piece, [piece.delimiter, b'\n', b'\r'].map(u8x16::splat)),

@@ -119,7 +119,8 @@ impl Parts {
 
     /// Takes a parsed part into account, all before it having been.
     pub(super) fn count(&mut self, parsed: Parsed) -> Batch {
-        let Parsed { mut batch, end } = parsed;
+        let Parsed { mut batch, bytes, end } = parsed;
+        self.rows.blocks.take_back(bytes);
         self.counted += batch.rows as u64;
         // The rest has rows as long as those so far, more or less.
         let estimate = self.counted as f64 * (self.size as f64 / end.max(1) as f64);
@@ -134,6 +135,7 @@ pub(super) struct Part(Raw);
 /// A part after its parsing.
 pub(super) struct Parsed {
     batch: Batch,
+    bytes: Vec<u8>,
     /// Bytes of the file up to its end.
     end: u64,
 }
@@ -143,9 +145,8 @@ pub(super) struct Parser(parse::Parser);
 
 impl Parser {
     pub(super) fn parse(&mut self, part: Part) -> Result<Parsed> {
-        let block = part.0.cut();
-        let end = block.end;
-        Ok(Parsed { batch: self.0.parse(block)?, end })
+        let Block { bytes, cuts, end } = part.0.cut();
+        Ok(Parsed { batch: self.0.parse(&bytes, cuts)?, bytes, end })
     }
 }
 

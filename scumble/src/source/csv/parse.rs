@@ -5,7 +5,7 @@
 
 use super::super::texts::coded;
 use super::super::{Batch, Form};
-use super::blocks::{Block, Blocks};
+use super::blocks::Blocks;
 use super::cut::{Cuts, said};
 use crate::error::{Error, Place, Result};
 use crate::table::Dictionary;
@@ -61,8 +61,7 @@ impl Parser {
     }
 
     /// The columns that are wanted; how many rows the file has is not known here.
-    pub(super) fn parse(&mut self, block: Block) -> Result<Batch> {
-        let Block { bytes, cuts, .. } = block;
+    pub(super) fn parse(&mut self, bytes: &[u8], cuts: Cuts) -> Result<Batch> {
         let Parser { path, names, columns, scratch } = self;
         let width = columns.len();
         if let Some(record) = cuts.ragged(width) {
@@ -71,7 +70,7 @@ impl Parser {
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
         for (at, column) in columns.iter_mut().enumerate() {
-            let fields = Fields { bytes: &bytes, cuts: &cuts, width, column: at };
+            let fields = Fields { bytes, cuts: &cuts, width, column: at };
             let array = match column {
                 Column::Skipped => continue,
                 Column::Plain => plain(&fields, scratch),
