@@ -161,7 +161,8 @@ impl Packing {
 
 /// Neighbouring groups of some sizes share a place: the place of each, and where each place ends.
 fn places(sizes: &[u32]) -> (Vec<u32>, Vec<usize>) {
-    let total: u64 = sizes.iter().map(|size| u64::from(*size)).sum();
+    // Where nobody is anywhere, one place is enough.
+    let total = sizes.iter().map(|size| u64::from(*size)).sum::<u64>().max(1);
     let (mut place_of, mut ends, mut end) = (Vec::with_capacity(sizes.len()), Vec::new(), 0u64);
     for size in sizes {
         // A place that has its share is full.
