@@ -11,8 +11,9 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Bytes that are gathered before they are written.
-const BUFFER: usize = 1 << 18;
+/// Bytes that are gathered before they are written, and what a line may take behind them before there must be more room.
+const BUFFER: usize = 1 << 16;
+const LINE: usize = 1 << 12;
 
 /// A file of lines.
 pub(super) struct Lines {
@@ -27,7 +28,7 @@ pub(super) struct Lines {
 impl Lines {
     /// Begins with the names of the columns.
     pub(super) fn new(file: File, target: &Path, delimiter: u8, schema: &SchemaRef) -> Lines {
-        let mut bytes = Vec::with_capacity(BUFFER);
+        let mut bytes = Vec::with_capacity(BUFFER + LINE);
         for (position, field) in schema.fields().iter().enumerate() {
             push_field(&mut bytes, field.name(), position, delimiter);
         }

@@ -39,6 +39,8 @@ pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
         Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
             arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
         }
+        // As if it were passed on: whether texts recur may be known of rows that are suppressed.
+        Data::Coded { .. } if column.role == Role::Insensitive => DataType::LargeUtf8,
         _ => DataType::Utf8,
     };
     let fields: Vec<Field> = table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
@@ -111,26 +113,27 @@ impl<'a> Hidden<'a> {
 /// What the values of a column are called, by number.
 #[derive(Clone, Copy)]
 enum Names<'a> {
-    Dictionary(&'a Dictionary, Option<&'a str>),
+    /// Those of a dictionary, perhaps a token behind them, and whether the empty text is a text like others.
+    Dictionary(&'a Dictionary, Option<&'a str>, bool),
     Values(&'a Values),
 }
 
 impl<'a> Names<'a> {
     fn len(self) -> usize {
         match self {
-            Names::Dictionary(dictionary, token) => dictionary.len() + usize::from(token.is_some()),
+            Names::Dictionary(dictionary, token, _) => dictionary.len() + usize::from(token.is_some()),
             Names::Values(values) => values.len(),
         }
     }
 
     /// What a value is called; one without a name is null.
     fn get(self, value: u32) -> Option<&'a str> {
-        let name = match self {
-            Names::Dictionary(dictionary, Some(token)) if value as usize == dictionary.len() => token,
-            Names::Dictionary(dictionary, _) => dictionary.value(value),
-            Names::Values(values) => values.label(value),
+        let (name, may_be_empty) = match self {
+            Names::Dictionary(dictionary, Some(token), _) if value as usize == dictionary.len() => (token, false),
+            Names::Dictionary(dictionary, _, may_be_empty) => (dictionary.value(value), may_be_empty),
+            Names::Values(values) => (values.label(value), false),
         };
-        Some(name).filter(|name| !name.is_empty())
+        Some(name).filter(|name| may_be_empty || !name.is_empty())
     }
 }
 
@@ -213,7 +216,8 @@ impl<'a> Rows<'a> {
                 let hidden = self.hidden.as_ref().filter(|hidden| Token::is_in(Some(hidden.token), column.0));
                 let token = hidden.map(|hidden| hidden.token.text);
                 let codes = hidden.map_or(codes, |hidden| &hidden.codes);
-                Some((Names::Dictionary(dictionary, token), Numbers::Rows(codes)))
+                let may_be_empty = column.0.role == Role::Insensitive;
+                Some((Names::Dictionary(dictionary, token, may_be_empty), Numbers::Rows(codes)))
             }
             _ => {
                 let before = &self.table.columns[..column.1];
@@ -307,9 +311,10 @@ pub(super) fn inverse(order: &[u32]) -> Vec<u32> {
 
 /// Sorts rows by class, then by every column that is passed on: the counted ones first, then the others. As many
 /// columns as fit are packed into one number per row, from the first on; the rest is compared only where that number is
-/// equal. So how many fit, which depends on values that may be suppressed, does not change the order.
+/// equal. So how many fit, and which come by number, does not change the order: that depends on values that may be
+/// suppressed.
 fn sort(
-    rows: &mut Vec<u32>,
+    rows: &mut [u32],
     table: &Table,
     arrays: &[Option<ArrayRef>],
     hidden: Option<&Hidden<'_>>,
@@ -320,7 +325,9 @@ fn sort(
         rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
     let mut room = class_ranks.len().max(1).leading_zeros();
     let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) = (Vec::new(), Vec::new());
-    for (column, array) in table.columns.iter().zip(arrays) {
+    let columns = || table.columns.iter().zip(arrays);
+    let (others, counted): (Vec<_>, Vec<_>) = columns().partition(|(column, _)| column.role == Role::Insensitive);
+    for (column, array) in counted.into_iter().chain(others) {
         match (&column.data, array) {
             (Data::Coded { dictionary, codes, .. }, _) => {
                 let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
@@ -331,14 +338,16 @@ fn sort(
                 let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
                 let codes = hidden.map_or(codes, |hidden| &hidden.codes);
                 let bits = usize::BITS - dictionary.len().leading_zeros();
-                if bits <= room && compared.is_empty() {
+                let is_other = column.role == Role::Insensitive;
+                if bits <= room && compared.is_empty() && (!is_other || last.is_empty()) {
                     room -= bits;
                     for (key, row) in keys.iter_mut().zip(rows.iter()) {
                         *key = *key << bits | u64::from(ranks[codes[*row as usize] as usize]);
                     }
                 } else {
                     let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
-                    compared.push(make_comparator(&ranked, &ranked, SortOptions::default())?);
+                    let comparator = make_comparator(&ranked, &ranked, SortOptions::default())?;
+                    if is_other { last.push(comparator) } else { compared.push(comparator) }
                 }
                 // A null and an empty text have one code and are released as they were.
                 if let Some(array) = array {
@@ -350,17 +359,21 @@ fn sort(
         }
     }
     compared.append(&mut last);
-    let mut keyed: Vec<(u64, u32)> = keys.into_iter().zip(rows.iter().copied()).collect();
-    if compared.is_empty() {
-        // Rows with one key are equal in all that is released, so their order is nobody's business.
-        keyed.par_sort_unstable();
-    } else {
-        keyed.par_sort_unstable_by(|a, b| {
-            let rest = || compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
-            a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
-        });
+    let bits = u32::BITS - (table.row_cells.len() as u32).leading_zeros();
+    if compared.is_empty() && bits <= room {
+        // The number of the row behind its key: rows with one key are equal in all that is released, so their order is
+        // nobody's business.
+        keys.iter_mut().zip(rows.iter()).for_each(|(key, row)| *key = *key << bits | u64::from(*row));
+        keys.par_sort_unstable();
+        rows.iter_mut().zip(keys).for_each(|(row, key)| *row = (key & ((1 << bits) - 1)) as u32);
+        return Ok(());
     }
-    *rows = keyed.into_iter().map(|(_, row)| row).collect();
+    let mut keyed: Vec<(u64, u32)> = keys.into_iter().zip(rows.iter().copied()).collect();
+    keyed.par_sort_unstable_by(|a, b| {
+        let rest = || compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
+        a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
+    });
+    rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = sorted);
     Ok(())
 }
 

@@ -6,16 +6,18 @@
 
 use super::ahead::spread;
 use super::texts::check_texts;
-use super::{Batch, Codes, Form, Lines, Source, ahead};
+use super::{BATCH_ROWS, Batch, Codes, Form, Format, Lines, Source, ahead};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{ArrowError, DataType};
+use std::sync::Arc;
 
 /// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
 pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let file = source.file().to_path_buf();
     check_texts(&source, roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)))?;
+    let is_csv = matches!(source.format(), Format::Csv(_));
     let (mut columns, mut forms) = (Vec::new(), Vec::new());
     for (field, role) in source.schema().fields().iter().zip(roles) {
         let text = field.data_type() == &DataType::Utf8;
@@ -25,8 +27,9 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
                 continue;
             }
             Role::QuasiIdentifier => (Data::Key(Dictionary::default()), Form::Coded),
-            Role::Insensitive => (Data::Plain(Vec::new()), Form::Plain),
-            Role::Sensitive | Role::Target => {
+            // Texts of CSV are told by number as long as they recur. Other formats tell nulls and empty texts apart.
+            Role::Insensitive if !is_csv => (Data::Plain(Vec::new()), Form::Plain),
+            Role::Insensitive | Role::Sensitive | Role::Target => {
                 let plain = (!text).then(Vec::new);
                 (Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain }, Form::Coded)
             }
@@ -42,6 +45,9 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
         for batch in batches {
             let batch = batch?;
             let total = batch.total;
+            if table.row_cells.is_empty() {
+                table.reserve(total.unwrap_or(0));
+            }
             table.append(batch, &mut codes)?;
             watch.progress(phase, table.rows(), total);
         }
@@ -58,7 +64,21 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     Ok(table)
 }
 
+/// Rows that room is made for before they are seen: more of them grow into it soon enough.
+const EXPECTED: u64 = 1 << 20;
+
 impl Table {
+    /// Makes room for so many rows, more or less.
+    fn reserve(&mut self, rows: u64) {
+        let rows = rows.min(EXPECTED) as usize;
+        self.row_cells.reserve(rows);
+        for column in &mut self.columns {
+            if let Data::Coded { codes, .. } = &mut column.data {
+                codes.reserve(rows);
+            }
+        }
+    }
+
     /// More rows from a file, each column coded by its own codes.
     fn append(&mut self, batch: Batch, codes: &mut [Codes]) -> Result<()> {
         let Batch { columns: arrays, rows, lines, .. } = batch;
@@ -98,6 +118,17 @@ impl Column {
                 let mut codes = Vec::new();
                 known.encode(array, lines, &mut codes)?;
                 return Ok(Some(codes));
+            }
+            Data::Coded { codes, .. } if self.role == Role::Insensitive && array.data_type() == &DataType::Utf8 => {
+                // They do not recur any more: the rest comes as it is, and what came so far becomes so.
+                let known = std::mem::take(known).into_dictionary();
+                let text = |code: &u32| known.value(*code);
+                let mut arrays: Vec<ArrayRef> = Vec::new();
+                for codes in codes.chunks(BATCH_ROWS) {
+                    arrays.push(Arc::new(StringArray::from_iter_values(codes.iter().map(text))));
+                }
+                arrays.push(array.clone());
+                self.data = Data::Plain(arrays);
             }
             Data::Coded { codes, plain, .. } => {
                 known.encode(array, lines, codes)?;

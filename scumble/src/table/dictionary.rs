@@ -21,8 +21,8 @@ pub struct Dictionary {
 #[derive(Clone, Copy, Debug)]
 struct Short(u64, u64, u64);
 
-/// Places for values that were met lately: few enough to stay in the nearest cache.
-const RECENT: usize = 512;
+/// Places for values that were met lately, four for each value at most, and few enough to stay in the nearest cache.
+const RECENT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Short {
     /// Nothing: no value is so long.
@@ -50,12 +50,12 @@ impl Short {
         Some(Short(word(0), word(1), word(2) | (length as u64) << 56))
     }
 
-    /// Where it has its place.
+    /// Where it has its place, of a power of two.
     #[inline]
-    fn place(self) -> usize {
+    fn place(self, places: usize) -> usize {
         let product =
             (self.0 ^ self.2.rotate_left(16)).wrapping_mul(ODD) ^ self.1.wrapping_mul(ODD.rotate_left(32) | 1);
-        (product >> 48) as usize % RECENT
+        (product >> 48) as usize & places.wrapping_sub(1)
     }
 
     #[inline]
@@ -137,7 +137,7 @@ impl Dictionary {
     #[inline]
     pub fn encode_at(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
         if let Some(short) = Short::of(bytes, &place)
-            && let Some((known, code)) = self.recent.get(short.place())
+            && let Some((known, code)) = self.recent.get(short.place(self.recent.len()))
             && known.is(short)
         {
             return Some(*code);
@@ -151,8 +151,12 @@ impl Dictionary {
         let short = Short::of(bytes, &place);
         let code = self.encode_bytes(&bytes[place], line)?;
         if let Some(short) = short {
-            self.recent.resize(RECENT, (Short::NONE, 0));
-            self.recent[short.place()] = (short, code);
+            let places = (4 * self.len()).next_power_of_two().clamp(*RECENT.start(), *RECENT.end());
+            if self.recent.len() < places {
+                self.recent = vec![(Short::NONE, 0); places];
+            }
+            let place = short.place(self.recent.len());
+            self.recent[place] = (short, code);
         }
         Some(code)
     }

@@ -49,8 +49,8 @@ impl Role {
 pub enum Data {
     /// A quasi-identifier: a row has it through its cell.
     Key(Dictionary),
-    /// A counted column that is released as it is: a code for each row. `plain` holds the original arrays where they
-    /// were not text, so that a release keeps their type.
+    /// A column that is released as it is, counted or of texts that recur: a code for each row. `plain` holds the original
+    /// arrays where they were not text, so that a release keeps their type.
     Coded {
         /// The distinct values.
         dictionary: Dictionary,

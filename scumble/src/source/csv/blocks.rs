@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a block; more where a record is longer. Small enough that a table of some ten thousand rows has one for every
 /// thread, and that a block stays in the cache between the steps of its parsing.
-pub(super) const BLOCK: usize = 1 << 17;
+pub(super) const BLOCK: usize = 1 << 16;
 
 /// Places in a block are numbers of 32 bits, and so are those of Arrow's texts, with a sign.
 const LONGEST: usize = i32::MAX as usize;
