@@ -21,7 +21,7 @@ pub struct Dictionary {
 #[derive(Clone, Copy, Debug)]
 struct Short(u64, u64, u64);
 
-/// Places for values that were met lately, four for each value at most, and few enough to stay in the nearest cache.
+/// Places for values that were met lately, four for each value or more, and few enough to stay in the nearest cache.
 const RECENT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Short {
@@ -136,11 +136,18 @@ impl Dictionary {
     /// The same for a value that stands somewhere among bytes; `None` where it is not text.
     #[inline]
     pub fn encode_at(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
-        if let Some(short) = Short::of(bytes, &place)
-            && let Some((known, code)) = self.recent.get(short.place(self.recent.len()))
-            && known.is(short)
-        {
-            return Some(*code);
+        if let Some(short) = Short::of(bytes, &place) {
+            let place = short.place(self.recent.len());
+            if let Some((known, code)) = self.recent.get(place)
+                && known.is(short)
+            {
+                return Some(*code);
+            }
+            if let Some((known, code)) = self.recent.get(place ^ 1)
+                && known.is(short)
+            {
+                return Some(*code);
+            }
         }
         self.meet(bytes, place, line)
     }
@@ -155,7 +162,9 @@ impl Dictionary {
             if self.recent.len() < places {
                 self.recent = vec![(Short::NONE, 0); places];
             }
+            // Who was there before stays beside it.
             let place = short.place(self.recent.len());
+            self.recent[place ^ 1] = self.recent[place];
             self.recent[place] = (short, code);
         }
         Some(code)

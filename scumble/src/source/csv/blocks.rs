@@ -6,7 +6,7 @@
 use super::super::meter::{Meter, Metered};
 use super::cut::{Cuts, Piece, look};
 use crate::error::{Error, Place, Result};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Bytes of a block; more where a record is longer. Small enough that a table of some ten thousand rows has one for every
@@ -16,9 +16,10 @@ pub(super) const BLOCK: usize = 1 << 16;
 /// Places in a block are numbers of 32 bits, and so are those of Arrow's texts, with a sign.
 const LONGEST: usize = i32::MAX as usize;
 
-/// Some whole records of a file.
+/// Some whole records of a file, in the first bytes of a room.
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
+    pub(super) length: usize,
     pub(super) cuts: Cuts,
     /// Bytes of the file up to its end.
     pub(super) end: u64,
@@ -27,6 +28,7 @@ pub(super) struct Block {
 /// Bytes of a block before its records are known, which may be found by another thread.
 pub(super) struct Raw {
     bytes: Vec<u8>,
+    length: usize,
     cuts: Option<Cuts>,
     delimiter: u8,
     line: u64,
@@ -36,10 +38,18 @@ pub(super) struct Raw {
 impl Raw {
     /// Cuts the records.
     pub(super) fn cut(self) -> Block {
-        let Raw { bytes, cuts, delimiter, line, end } = self;
-        let piece = Piece { bytes: &bytes, delimiter, line, is_all: true, most: usize::MAX, has_quotes: false };
+        let Raw { bytes, length, cuts, delimiter, line, end } = self;
+        let piece =
+            Piece { bytes: &bytes[..length], delimiter, line, is_all: true, most: usize::MAX, has_quotes: false };
         let cuts = cuts.unwrap_or_else(|| Cuts::of(piece));
-        Block { bytes, cuts, end }
+        Block { bytes, length, cuts, end }
+    }
+}
+
+impl Block {
+    /// The records.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
     }
 }
 
@@ -48,8 +58,9 @@ pub(super) struct Blocks {
     path: PathBuf,
     file: Metered,
     delimiter: u8,
-    /// Bytes that were read and belong to no block yet.
-    rest: Vec<u8>,
+    /// Bytes that were read and belong to no block yet, in the first bytes of a room.
+    room: Vec<u8>,
+    filled: usize,
     /// The line that they begin on.
     line: u64,
     /// Bytes of the file before them.
@@ -66,14 +77,16 @@ impl Blocks {
     /// Opens a file and reads its start, without the mark that some programs begin a text with. `choose` finds the delimiter.
     pub(super) fn open(path: &Path, meter: &Meter, step: usize, choose: impl FnOnce(&[u8]) -> u8) -> Result<Blocks> {
         let file = Metered::open(path, meter)?;
-        let (path, rest, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
-        let mut blocks = Blocks { path, file, delimiter: b',', rest, line: 1, before: 0, ended: false, step, spare };
+        let (path, room, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
+        let (line, before, filled, ended) = (1, 0, 0, false);
+        let mut blocks = Blocks { path, file, delimiter: b',', room, filled, line, before, ended, step, spare };
         blocks.read(step)?;
-        if blocks.rest.starts_with(b"\xEF\xBB\xBF") {
-            blocks.rest.drain(..3);
+        if blocks.rest().starts_with(b"\xEF\xBB\xBF") {
+            blocks.room.drain(..3);
+            blocks.filled -= 3;
             blocks.before = 3;
         }
-        blocks.delimiter = choose(&blocks.rest);
+        blocks.delimiter = choose(blocks.rest());
         Ok(blocks)
     }
 
@@ -85,12 +98,29 @@ impl Blocks {
         &self.path
     }
 
+    fn rest(&self) -> &[u8] {
+        &self.room[..self.filled]
+    }
+
     /// Reads so many bytes more of the file, or all that are left.
     fn read(&mut self, wanted: usize) -> Result<()> {
-        self.rest.reserve_exact(wanted);
-        let read = self.file.by_ref().take(wanted as u64).read_to_end(&mut self.rest);
-        self.ended = read.map_err(Error::io(&self.path, "read"))? < wanted;
-        match self.rest.len() > LONGEST {
+        let end = self.filled + wanted;
+        if self.room.len() < end {
+            self.room.resize(end, 0);
+        }
+        while self.filled < end {
+            match self.file.read(&mut self.room[self.filled..end]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => match read.map_err(Error::io(&self.path, "read"))? {
+                    0 => {
+                        self.ended = true;
+                        break;
+                    }
+                    read => self.filled += read,
+                },
+            }
+        }
+        match self.filled > LONGEST {
             false => Ok(()),
             true => {
                 let place = Place::file(&self.path).line(self.line);
@@ -110,24 +140,24 @@ impl Blocks {
                 return Ok(None);
             }
             // A record is longer than what was read: it is looked for in twice as much.
-            self.read(self.rest.len().max(self.step))?;
+            self.read(self.filled.max(self.step))?;
         }
     }
 
     /// The next block; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Raw>> {
-        if self.rest.len() < self.step && !self.ended {
-            self.read(self.step - self.rest.len())?;
+        if self.filled < self.step && !self.ended {
+            self.read(self.step - self.filled)?;
         }
         loop {
-            if self.rest.is_empty() {
+            if self.filled == 0 {
                 return Ok(None);
             }
             let end = match self.ended {
-                true => self.rest.len(),
-                false => self.rest.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1),
+                true => self.filled,
+                false => self.rest().iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1),
             };
-            let (end, line, cuts) = match look(&self.rest[..end]) {
+            let (end, line, cuts) = match look(&self.room[..end]) {
                 (lines, false) => (end, self.line + lines, None),
                 (_, true) => {
                     let cuts = self.cut(usize::MAX)?;
@@ -141,16 +171,15 @@ impl Blocks {
                 return Ok(None);
             }
             // A record is longer than what was read: it is looked for in twice as much.
-            self.read(self.rest.len().max(self.step))?;
+            self.read(self.filled.max(self.step))?;
         }
     }
 
     /// Cuts the rest; a quote that does not close any more is an error.
     fn cut(&self, most: usize) -> Result<Cuts> {
-        let Blocks { rest, delimiter, line, ended, .. } = self;
-        let (delimiter, line, is_all) = (*delimiter, *line, *ended);
-        let cuts = Cuts::of(Piece { bytes: rest, delimiter, line, is_all, most, has_quotes: true });
-        match cuts.is_open && *ended {
+        let (bytes, delimiter, line, is_all) = (self.rest(), self.delimiter, self.line, self.ended);
+        let cuts = Cuts::of(Piece { bytes, delimiter, line, is_all, most, has_quotes: true });
+        match cuts.is_open && is_all {
             false => Ok(cuts),
             true => Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) }),
         }
@@ -158,15 +187,17 @@ impl Blocks {
 
     /// Hands over the first bytes of the rest; what follows begins on this line.
     fn take(&mut self, end: usize, next_line: u64, cuts: Option<Cuts>) -> Raw {
-        let mut rest = self.spare.pop().unwrap_or_default();
-        rest.clear();
-        rest.reserve_exact((self.rest.len() - end).max(self.step));
-        rest.extend_from_slice(&self.rest[end..]);
-        let mut bytes = std::mem::replace(&mut self.rest, rest);
-        bytes.truncate(end);
+        let left = self.filled - end;
+        let mut room = self.spare.pop().unwrap_or_default();
+        if room.len() < left.max(self.step) {
+            room.resize(left.max(self.step), 0);
+        }
+        room[..left].copy_from_slice(&self.room[end..self.filled]);
+        let bytes = std::mem::replace(&mut self.room, room);
+        self.filled = left;
         let line = std::mem::replace(&mut self.line, next_line);
         self.before += end as u64;
-        Raw { bytes, cuts, delimiter: self.delimiter, line, end: self.before }
+        Raw { bytes, length: end, cuts, delimiter: self.delimiter, line, end: self.before }
     }
 
     /// Takes back the room of a block that is done with; that of a huge record is given back to the system.

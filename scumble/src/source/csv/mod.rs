@@ -45,7 +45,7 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
 
 /// What the fields of each record say, with its line.
 fn texts(block: &Block, path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
-    let Block { bytes, cuts, .. } = block;
+    let (bytes, cuts) = (block.bytes(), &block.cuts);
     let mut scratch = Vec::new();
     let record = |record: usize| {
         let line = cuts.line(record);
@@ -145,7 +145,7 @@ pub(super) struct Parser(parse::Parser);
 
 impl Parser {
     pub(super) fn parse(&mut self, part: Part) -> Result<Parsed> {
-        let Block { bytes, cuts, end } = part.0.cut();
+        let Block { bytes, cuts, end, .. } = part.0.cut();
         Ok(Parsed { batch: self.0.parse(&bytes, cuts)?, bytes, end })
     }
 }
@@ -201,12 +201,12 @@ mod tests {
         let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
         for number in 0.. {
             let block = if number < alone { blocks.first()? } else { blocks.next()?.map(Raw::cut) };
-            let Some(Block { bytes, cuts, end }) = block else { break };
-            for record in 0..cuts.records() {
-                let fields = cuts.record(&bytes, record).map(|field| said(field, &mut scratch).to_vec());
-                found.push((cuts.line(record), fields.collect()));
+            let Some(block) = block else { break };
+            for record in 0..block.cuts.records() {
+                let fields = block.cuts.record(block.bytes(), record).map(|field| said(field, &mut scratch).to_vec());
+                found.push((block.cuts.line(record), fields.collect()));
             }
-            assert!(end <= meter.bytes());
+            assert!(block.end <= meter.bytes());
         }
         assert_eq!(meter.bytes(), text.len() as u64);
         Ok(found)
