@@ -89,10 +89,12 @@ impl Gathered {
         }
         self.bytes.resize(self.bytes.len().max(BUFFER + longest), 0);
         for row in 0..rows {
+            let mut at = self.filled;
             for (keys, rendered) in columns {
-                self.filled += rendered.put(&mut self.bytes[self.filled..], keys[row]);
+                at += rendered.put(&mut self.bytes[at..], keys[row]);
             }
-            if self.filled >= BUFFER {
+            self.filled = at;
+            if at >= BUFFER {
                 self.flush()?;
             }
         }

@@ -64,14 +64,16 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     Ok(table)
 }
 
-/// Rows that room is made for before they are seen: more of them grow into it soon enough.
+/// Rows and cells that room is made for before they are seen: more of them grow into it soon enough.
 const EXPECTED: u64 = 1 << 20;
+const EXPECTED_CELLS: usize = 1 << 14;
 
 impl Table {
     /// Makes room for so many rows, more or less.
     fn reserve(&mut self, rows: u64) {
         let rows = rows.min(EXPECTED) as usize;
         self.row_cells.reserve(rows);
+        self.cells.reserve(rows.min(EXPECTED_CELLS));
         for column in &mut self.columns {
             if let Data::Coded { codes, .. } = &mut column.data {
                 codes.reserve(rows);
@@ -99,6 +101,7 @@ impl Table {
         }
         let mut tuple = vec![0; keys.len()];
         self.row_cells.reserve(rows);
+        self.cells.reserve(rows.min(EXPECTED_CELLS));
         for row in 0..rows {
             for (code, key) in tuple.iter_mut().zip(&keys) {
                 *code = key[row];

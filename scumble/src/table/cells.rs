@@ -40,6 +40,14 @@ impl Cells {
         Cells { width, ..Cells::default() }
     }
 
+    /// Makes room for so many more.
+    pub fn reserve(&mut self, cells: usize) {
+        let Cells { width, codes, counts, index } = self;
+        index.reserve(cells, |&cell| hash(&codes[cell as usize * *width..][..*width]));
+        codes.reserve(cells * *width);
+        counts.reserve(cells);
+    }
+
     /// How many distinct tuples there are.
     pub fn len(&self) -> usize {
         self.counts.len()

@@ -21,7 +21,7 @@ pub struct Dictionary {
 #[derive(Clone, Copy, Debug)]
 struct Short(u64, u64, u64);
 
-/// Places for values that were met lately, four for each value or more, and few enough to stay in the nearest cache.
+/// Places for values that were met lately, eight for each value or more, and few enough to stay in the nearest cache.
 const RECENT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Short {
@@ -136,18 +136,11 @@ impl Dictionary {
     /// The same for a value that stands somewhere among bytes; `None` where it is not text.
     #[inline]
     pub fn encode_at(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
-        if let Some(short) = Short::of(bytes, &place) {
-            let place = short.place(self.recent.len());
-            if let Some((known, code)) = self.recent.get(place)
-                && known.is(short)
-            {
-                return Some(*code);
-            }
-            if let Some((known, code)) = self.recent.get(place ^ 1)
-                && known.is(short)
-            {
-                return Some(*code);
-            }
+        if let Some(short) = Short::of(bytes, &place)
+            && let Some((known, code)) = self.recent.get(short.place(self.recent.len()))
+            && known.is(short)
+        {
+            return Some(*code);
         }
         self.meet(bytes, place, line)
     }
@@ -158,13 +151,11 @@ impl Dictionary {
         let short = Short::of(bytes, &place);
         let code = self.encode_bytes(&bytes[place], line)?;
         if let Some(short) = short {
-            let places = (4 * self.len()).next_power_of_two().clamp(*RECENT.start(), *RECENT.end());
+            let places = (8 * self.len()).next_power_of_two().clamp(*RECENT.start(), *RECENT.end());
             if self.recent.len() < places {
                 self.recent = vec![(Short::NONE, 0); places];
             }
-            // Who was there before stays beside it.
             let place = short.place(self.recent.len());
-            self.recent[place ^ 1] = self.recent[place];
             self.recent[place] = (short, code);
         }
         Some(code)
