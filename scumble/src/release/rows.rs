@@ -197,13 +197,14 @@ impl<'a> Rows<'a> {
             Some(Arc::new((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>()))
         });
         self.names = names.collect();
-        let told = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
-        let field = |(field, names): (&FieldRef, &Option<_>)| match names {
-            Some(_) => Arc::new(field.as_ref().clone().with_data_type(told.clone())),
-            None => field.clone(),
+        let by_number = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let field = |(column, field): (usize, &FieldRef)| match (&self.arrays[column], &self.names[column]) {
+            (Some(_), _) => field.clone(),
+            (None, Some(_)) => Arc::new(field.as_ref().clone().with_data_type(by_number.clone())),
+            (None, None) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
         };
-        self.schema =
-            Arc::new(Schema::new(self.schema.fields().iter().zip(&self.names).map(field).collect::<Vec<_>>()));
+        let fields: Vec<FieldRef> = self.schema.fields().iter().enumerate().map(field).collect();
+        self.schema = Arc::new(Schema::new(fields));
     }
 
     /// The names and the numbers of a column that is not passed on as it came.
