@@ -84,14 +84,24 @@ impl Gathered {
     /// Writes rows all of whose columns come by number.
     fn write_coded(&mut self, rows: usize, columns: &[(&[i32], &Rendered)]) -> Result<()> {
         let longest: usize = columns.iter().map(|(_, rendered)| rendered.longest.max(SLOT)).sum();
+        let is_short = columns.iter().all(|(_, rendered)| rendered.long.is_empty());
         if self.filled >= BUFFER {
             self.flush()?;
         }
         self.bytes.resize(self.bytes.len().max(BUFFER + longest), 0);
         for row in 0..rows {
             let mut at = self.filled;
-            for (keys, rendered) in columns {
-                at += rendered.put(&mut self.bytes[at..], keys[row]);
+            match is_short {
+                true => {
+                    columns.iter().for_each(|(keys, rendered)| at += rendered.put(&mut self.bytes[at..], keys[row]))
+                }
+                false => {
+                    for (keys, rendered) in columns {
+                        let field = rendered.field(keys[row]);
+                        self.bytes[at..][..field.len()].copy_from_slice(field);
+                        at += field.len();
+                    }
+                }
             }
             self.filled = at;
             if at >= BUFFER {
@@ -229,21 +239,13 @@ impl Rendered {
         }
     }
 
-    /// Puts the field of a number at the front of some bytes, of which there must be enough for the longest; returns its length.
+    /// Puts the field of a number, all of them being short, at the front of some bytes, which are no fewer than a slot has; returns
+    /// its length.
     #[inline]
     fn put(&self, bytes: &mut [u8], key: i32) -> usize {
         let slot = &self.short[key as usize];
-        match (slot[SLOT - 1], bytes.first_chunk_mut::<SLOT>()) {
-            (length, Some(place)) if length != LONG => {
-                *place = *slot;
-                usize::from(length)
-            }
-            _ => {
-                let field = self.field(key);
-                bytes[..field.len()].copy_from_slice(field);
-                field.len()
-            }
-        }
+        bytes[..SLOT].copy_from_slice(slot);
+        usize::from(slot[SLOT - 1])
     }
 }
 
