@@ -1,10 +1,11 @@
 //! Rows as lines of delimited text.
 
+use super::page::{Fields, Page, push_field};
 use super::sink::failure;
 use crate::error::{Error, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, SchemaRef};
 use std::fs::File;
@@ -14,43 +15,64 @@ use std::path::{Path, PathBuf};
 /// Bytes that are gathered before they are written.
 const BUFFER: usize = 1 << 16;
 
-/// Bytes of a line, mostly.
-const LINE: usize = 1 << 12;
-
 /// A file of lines.
 pub(super) struct Lines {
+    file: File,
+    target: PathBuf,
     delimiter: u8,
     /// For each column that came by number, its fields.
     rendered: Vec<Option<Rendered>>,
-    gathered: Gathered,
+    page: Page,
 }
 
-/// Bytes on their way to a file.
-struct Gathered {
-    file: File,
-    target: PathBuf,
-    /// What was gathered is in the first bytes of a room.
-    bytes: Vec<u8>,
-    filled: usize,
+/// The fields of a column that comes by number, and the texts that they are made of.
+struct Rendered {
+    texts: StringArray,
+    fields: Fields<32>,
+}
+
+impl Rendered {
+    /// Whether they are made of these texts: the same place in memory, which is held and cannot have been taken by others.
+    fn is_of(&self, texts: &StringArray) -> bool {
+        self.texts.len() == texts.len()
+            && self.texts.value_offsets().as_ptr() == texts.value_offsets().as_ptr()
+            && self.texts.value_data().as_ptr() == texts.value_data().as_ptr()
+    }
+}
+
+/// A column of a batch.
+enum Column<'a> {
+    /// By number, every field having been made.
+    Coded(&'a [i32], &'a Fields<32>),
+    /// Text by text.
+    Plain(StringArray),
 }
 
 impl Lines {
     /// Begins with the names of the columns.
     pub(super) fn new(file: File, target: &Path, delimiter: u8, schema: &SchemaRef) -> Lines {
-        let mut bytes = Vec::new();
+        let (mut page, mut line) = (Page::default(), Vec::new());
         for (position, field) in schema.fields().iter().enumerate() {
-            push_field(&mut bytes, field.name(), position, delimiter);
+            push_field(&mut line, field.name(), position, delimiter);
         }
-        bytes.push(b'\n');
+        line.push(b'\n');
+        page.push(&line);
         let rendered = schema.fields().iter().map(|_| None).collect();
-        let gathered = Gathered { file, target: target.to_path_buf(), filled: bytes.len(), bytes };
-        Lines { delimiter, rendered, gathered }
+        Lines { file, target: target.to_path_buf(), delimiter, rendered, page }
     }
 
     /// Writes more rows.
     pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let last = batch.num_columns().saturating_sub(1);
-        let end = |position: usize| if position == last { b'\n' } else { self.delimiter };
+        let delimiter = self.delimiter;
+        // A field and what follows it. An only one that is empty would be a blank line, and readers skip those.
+        let say = |field: &mut Vec<u8>, text: &str, position: usize| {
+            match last == 0 && text.is_empty() {
+                true => field.extend_from_slice(b"\"\""),
+                false => push_field(field, text, 0, delimiter),
+            }
+            field.push(if position == last { b'\n' } else { delimiter });
+        };
         let mut columns = Vec::with_capacity(batch.num_columns());
         for ((position, array), rendered) in batch.columns().iter().enumerate().zip(&mut self.rendered) {
             let coded = array.as_dictionary_opt::<Int32Type>().filter(|coded| coded.keys().null_count() == 0);
@@ -58,108 +80,38 @@ impl Lines {
             columns.push(match coded {
                 Some((keys, texts)) => {
                     if !rendered.as_ref().is_some_and(|rendered| rendered.is_of(texts)) {
-                        let ending = Ending { delimiter: self.delimiter, byte: end(position), is_only: last == 0 };
-                        *rendered = Some(Rendered::new(texts, ending));
+                        let all = texts.iter().map(Option::unwrap_or_default);
+                        let fields = Fields::new(all, |field, text| say(field, text, position));
+                        *rendered = Some(Rendered { texts: texts.clone(), fields });
                     }
-                    Column::Coded(keys, rendered.as_ref().ok_or(Error::Defect)?)
+                    Column::Coded(keys.values(), &rendered.as_ref().ok_or(Error::Defect)?.fields)
                 }
-                None => Column::Plain(text(array, &self.gathered.target)?, end(position)),
+                None => Column::Plain(text(array, &self.target)?),
             });
         }
-        let rows = batch.num_rows();
-        let coded: Option<Vec<_>> = columns.iter().map(Column::coded).collect();
-        match coded {
-            Some(coded) => self.gathered.write_coded(rows, &coded),
-            None => self.gathered.write_any(rows, &columns, self.delimiter, last == 0),
+        let mut field = Vec::new();
+        for row in 0..batch.num_rows() {
+            for (position, column) in columns.iter().enumerate() {
+                match column {
+                    Column::Coded(keys, fields) => fields.push(&mut self.page, keys[row] as u32),
+                    Column::Plain(texts) => {
+                        field.clear();
+                        say(&mut field, if texts.is_null(row) { "" } else { texts.value(row) }, position);
+                        self.page.push(&field);
+                    }
+                }
+            }
+            if self.page.bytes().len() >= BUFFER {
+                self.file.write_all(self.page.bytes()).map_err(Error::io(&self.target, "write"))?;
+                self.page.clear();
+            }
         }
+        Ok(())
     }
 
     /// Writes what is left.
     pub(super) fn finish(mut self) -> Result<()> {
-        self.gathered.flush()
-    }
-}
-
-impl Gathered {
-    /// Writes rows all of whose columns come by number.
-    fn write_coded(&mut self, rows: usize, columns: &[(&[i32], &Rendered)]) -> Result<()> {
-        let longest: usize = columns.iter().map(|(_, rendered)| rendered.longest.max(SLOT)).sum();
-        let is_short = columns.iter().all(|(_, rendered)| rendered.long.is_empty());
-        if self.filled >= BUFFER {
-            self.flush()?;
-        }
-        self.bytes.resize(self.bytes.len().max(BUFFER + longest), 0);
-        for row in 0..rows {
-            let mut at = self.filled;
-            match is_short {
-                true => {
-                    columns.iter().for_each(|(keys, rendered)| at += rendered.put(&mut self.bytes[at..], keys[row]))
-                }
-                false => {
-                    for (keys, rendered) in columns {
-                        let field = rendered.field(keys[row]);
-                        self.bytes[at..][..field.len()].copy_from_slice(field);
-                        at += field.len();
-                    }
-                }
-            }
-            self.filled = at;
-            if at >= BUFFER {
-                self.flush()?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes rows some of whose columns come text by text.
-    fn write_any(&mut self, rows: usize, columns: &[Column<'_>], delimiter: u8, is_only: bool) -> Result<()> {
-        let mut line = Vec::with_capacity(LINE);
-        for row in 0..rows {
-            line.clear();
-            for column in columns {
-                match column {
-                    Column::Coded(keys, rendered) => line.extend_from_slice(rendered.field(keys.value(row))),
-                    Column::Plain(texts, end) => {
-                        let text = if texts.is_null(row) { "" } else { texts.value(row) };
-                        push_alone(&mut line, text, delimiter, is_only);
-                        line.push(*end);
-                    }
-                }
-            }
-            self.put(&line)?;
-        }
-        Ok(())
-    }
-
-    /// Gathers some bytes.
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes.resize(self.bytes.len().max(self.filled + bytes.len()), 0);
-        self.bytes[self.filled..][..bytes.len()].copy_from_slice(bytes);
-        self.filled += bytes.len();
-        if self.filled >= BUFFER { self.flush() } else { Ok(()) }
-    }
-
-    /// Writes what was gathered.
-    fn flush(&mut self) -> Result<()> {
-        let filled = std::mem::take(&mut self.filled);
-        self.file.write_all(&self.bytes[..filled]).map_err(Error::io(&self.target, "write"))
-    }
-}
-
-/// A column of a batch.
-enum Column<'a> {
-    /// By number, every field having been rendered.
-    Coded(&'a Int32Array, &'a Rendered),
-    /// Text by text, with what follows it.
-    Plain(StringArray, u8),
-}
-
-impl<'a> Column<'a> {
-    fn coded(&self) -> Option<(&'a [i32], &'a Rendered)> {
-        match self {
-            Column::Coded(keys, rendered) => Some((keys.values(), rendered)),
-            Column::Plain(..) => None,
-        }
+        self.file.write_all(self.page.bytes()).map_err(Error::io(&self.target, "write"))
     }
 }
 
@@ -172,109 +124,6 @@ fn text(array: &ArrayRef, target: &Path) -> Result<StringArray> {
             .map(|array| array.as_string().clone())
             .map_err(|source| failure(target, source)),
     }
-}
-
-/// What follows the fields of a column.
-#[derive(Clone, Copy)]
-struct Ending {
-    delimiter: u8,
-    byte: u8,
-    is_only: bool,
-}
-
-/// The fields of a column that comes by number, with what follows them: each is made once and copied as often as it occurs.
-struct Rendered {
-    /// What they are made of.
-    texts: StringArray,
-    /// Short ones, whose length is the last byte, or a mark that it is a long one.
-    short: Vec<[u8; SLOT]>,
-    long: Vec<Vec<u8>>,
-    /// Bytes of the longest.
-    longest: usize,
-}
-
-/// Bytes of a short field and its length, which are copied at once.
-const SLOT: usize = 32;
-
-/// In place of a length: the first bytes are the number of a long field.
-const LONG: u8 = u8::MAX;
-
-impl Rendered {
-    fn new(texts: &StringArray, ending: Ending) -> Rendered {
-        let (short, long) = (Vec::with_capacity(texts.len()), Vec::new());
-        let mut rendered = Rendered { texts: texts.clone(), short, long, longest: 0 };
-        let mut field = Vec::new();
-        for text in texts {
-            field.clear();
-            push_alone(&mut field, text.unwrap_or_default(), ending.delimiter, ending.is_only);
-            field.push(ending.byte);
-            rendered.longest = rendered.longest.max(field.len());
-            let mut slot = [0; SLOT];
-            if field.len() < SLOT {
-                slot[..field.len()].copy_from_slice(&field);
-                slot[SLOT - 1] = field.len() as u8;
-            } else {
-                slot[..4].copy_from_slice(&(rendered.long.len() as u32).to_le_bytes());
-                slot[SLOT - 1] = LONG;
-                rendered.long.push(field.clone());
-            }
-            rendered.short.push(slot);
-        }
-        rendered
-    }
-
-    /// Whether they are made of these texts: the same place in memory, which is held and cannot have been taken by others.
-    fn is_of(&self, texts: &StringArray) -> bool {
-        self.texts.len() == texts.len()
-            && self.texts.value_offsets().as_ptr() == texts.value_offsets().as_ptr()
-            && self.texts.value_data().as_ptr() == texts.value_data().as_ptr()
-    }
-
-    /// The field of a number.
-    fn field(&self, key: i32) -> &[u8] {
-        let slot = &self.short[key as usize];
-        match slot[SLOT - 1] {
-            LONG => &self.long[u32::from_le_bytes([slot[0], slot[1], slot[2], slot[3]]) as usize],
-            length => &slot[..usize::from(length)],
-        }
-    }
-
-    /// Puts the field of a number, all of them being short, at the front of some bytes, which are no fewer than a slot has; returns
-    /// its length.
-    #[inline]
-    fn put(&self, bytes: &mut [u8], key: i32) -> usize {
-        let slot = &self.short[key as usize];
-        bytes[..SLOT].copy_from_slice(slot);
-        usize::from(slot[SLOT - 1])
-    }
-}
-
-/// A field that may be the only one of its line: if empty that would be blank, and readers skip blank lines.
-fn push_alone(line: &mut Vec<u8>, text: &str, delimiter: u8, is_only: bool) {
-    match is_only && text.is_empty() {
-        true => line.extend_from_slice(b"\"\""),
-        false => push_field(line, text, 0, delimiter),
-    }
-}
-
-/// A field of a CSV line, behind a delimiter unless it is the first, quoted where it must be.
-pub(crate) fn push_field(line: &mut Vec<u8>, text: &str, position: usize, delimiter: u8) {
-    if position > 0 {
-        line.push(delimiter);
-    }
-    let special = |byte: u8| byte == delimiter || byte == b'"' || byte == b'\n' || byte == b'\r';
-    if !text.bytes().any(special) {
-        line.extend_from_slice(text.as_bytes());
-        return;
-    }
-    line.push(b'"');
-    for byte in text.bytes() {
-        if byte == b'"' {
-            line.push(b'"');
-        }
-        line.push(byte);
-    }
-    line.push(b'"');
 }
 
 #[cfg(test)]

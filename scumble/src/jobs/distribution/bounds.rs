@@ -4,9 +4,8 @@
 //! search, the other from the subdomains that were written. From line to line only the sums change for certain. The ends of
 //! the least and of the greatest value stay for runs of lines, so what is said of them is kept as it is.
 
-use super::lines::Page;
 use crate::query::Ends;
-use crate::release::push_field;
+use crate::release::{Page, push_field};
 use crate::table::push_decimal;
 
 /// The names of the columns behind `group,selected`, where values are numbers.

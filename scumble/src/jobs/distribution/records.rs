@@ -4,10 +4,10 @@
 //! number again, so the table is not visited in random order. Records go to the place of their group and its neighbours first, by
 //! counting; then each place sorts its own.
 
-use super::lines::{Fields, Lines, Page};
+use super::lines::{Lines, rendered};
 use super::plan::{GROUP, Plan};
 use crate::error::Result;
-use crate::release::{FolderDraft, push_field};
+use crate::release::{FolderDraft, Page, push_field};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -35,14 +35,14 @@ pub(super) fn write(
     let mut lines = Lines::create(draft, "records.csv", &String::from_utf8_lossy(&header))?;
     // In the order of what values are called, as ranks are.
     let orders: Vec<Vec<u32>> = plan.columns.par_iter().map(|column| column.order()).collect();
-    let fields: Vec<Fields> = plan
+    let fields: Vec<_> = plan
         .columns
         .iter()
         .zip(&orders)
         .enumerate()
-        .map(|(position, (column, order))| Fields::new(order.iter().map(|value| column.label(*value)), position, ""))
+        .map(|(position, (column, order))| rendered(order.iter().map(|value| column.label(*value)), position, ""))
         .collect();
-    let group_names = Fields::new(names.iter().map(String::as_str), plan.columns.len(), "\n");
+    let group_names = rendered(names.iter().map(String::as_str), plan.columns.len(), "\n");
     let packing = Packing::new(&orders, names.len());
     drop(orders);
     let (group_part, parts) = (&packing.parts[0], &packing.parts[1..]);

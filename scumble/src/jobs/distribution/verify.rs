@@ -1,7 +1,7 @@
 //! A distribution release re-checked from its folder, and against the table that it came from.
 
 use super::bounds;
-use super::lines::{Page, in_order};
+use super::lines::in_order;
 use super::original::{self, Originals};
 use super::plan::{self, GROUP, Rows};
 use crate::error::{Error, Result, quoted};
@@ -9,7 +9,7 @@ use crate::jobs::{Verification, verify as classes};
 use crate::policy::{DistributionAsked, Policy, ROUNDING, TargetAsked, Weights, weights};
 use crate::query::Ends;
 use crate::ratio::Ratio;
-use crate::release::{Distributed, Released, Tree};
+use crate::release::{Distributed, Page, Released, Tree};
 use crate::source::{Format, Source, encode};
 use crate::table::{Data, Role, Table};
 use crate::watch::Watch;

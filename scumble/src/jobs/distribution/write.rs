@@ -1,7 +1,7 @@
 //! The subdomains, groups, hierarchies and bounds of a distribution release.
 
 use super::bounds;
-use super::lines::{Fields, Lines};
+use super::lines::{Lines, rendered};
 use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::query::Ends;
@@ -19,16 +19,16 @@ pub(super) fn buckets(
     names: &[String],
     records: &[u32],
 ) -> Result<u64> {
-    let labels: Vec<Fields> = plan
+    let labels: Vec<_> = plan
         .targets
         .par_iter()
         .map(|target| {
             let nodes = 0..target.hierarchy.nodes().len() as u32;
             let labels: Vec<String> = nodes.map(|node| plan.domain.label(target, node)).collect();
-            Fields::new(labels.iter().map(String::as_str), 1, "\n")
+            rendered(labels.iter().map(String::as_str), 1, "\n")
         })
         .collect();
-    let group_names = Fields::new(names.iter().map(String::as_str), 0, "");
+    let group_names = rendered(names.iter().map(String::as_str), 0, "");
     let weights: Vec<u64> = found.buckets.iter().map(Bucket::len).collect();
     let target_of = |group: usize| plan.target_of[found.part_of[group] as usize];
     let mut lines = Lines::create(draft, "sensitive.csv", "group,value")?;
@@ -45,7 +45,7 @@ pub(super) fn buckets(
         }
     })?;
     let mut written = lines.finish();
-    let owners = Fields::new(plan.names.iter().map(String::as_str), 1, "");
+    let owners = rendered(plan.names.iter().map(String::as_str), 1, "");
     let mut lines = Lines::create(draft, "groups.csv", "group,part_of,target,records,subdomains")?;
     lines.write_all(
         names.len(),
