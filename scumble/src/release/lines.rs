@@ -3,11 +3,11 @@
 use super::page::{Fields, Page, push_field};
 use super::sink::failure;
 use crate::error::{Error, Result};
+use crate::source::{Texts, is_same};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_array::{Array, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -32,11 +32,8 @@ struct Rendered {
 }
 
 impl Rendered {
-    /// Whether they are made of these texts: the same place in memory, which is held and cannot have been taken by others.
     fn is_of(&self, texts: &StringArray) -> bool {
-        self.texts.len() == texts.len()
-            && self.texts.value_offsets().as_ptr() == texts.value_offsets().as_ptr()
-            && self.texts.value_data().as_ptr() == texts.value_data().as_ptr()
+        self.texts.len() == texts.len() && is_same(&self.texts, texts)
     }
 }
 
@@ -45,7 +42,7 @@ enum Column<'a> {
     /// By number, every field having been made.
     Coded(&'a [i32], &'a Fields<32>),
     /// Text by text.
-    Plain(StringArray),
+    Plain(Box<Texts>),
 }
 
 impl Lines {
@@ -86,7 +83,8 @@ impl Lines {
                     }
                     Column::Coded(keys.values(), &rendered.as_ref().ok_or(Error::Defect)?.fields)
                 }
-                None => Column::Plain(text(array, &self.target)?),
+                // A value without a text is an error, not an empty field.
+                None => Column::Plain(Box::new(Texts::of(array).map_err(|source| failure(&self.target, source))?)),
             });
         }
         let mut field = Vec::new();
@@ -96,7 +94,7 @@ impl Lines {
                     Column::Coded(keys, fields) => fields.push(&mut self.page, keys[row] as u32),
                     Column::Plain(texts) => {
                         field.clear();
-                        say(&mut field, if texts.is_null(row) { "" } else { texts.value(row) }, position);
+                        say(&mut field, texts.get(row), position);
                         self.page.push(&field);
                     }
                 }
@@ -115,22 +113,11 @@ impl Lines {
     }
 }
 
-/// The texts of a column. A value without one is an error, not an empty field.
-fn text(array: &ArrayRef, target: &Path) -> Result<StringArray> {
-    let strict = CastOptions { safe: false, ..CastOptions::default() };
-    match array.data_type() {
-        DataType::Utf8 => Ok(array.as_string().clone()),
-        _ => cast_with_options(array, &DataType::Utf8, &strict)
-            .map(|array| array.as_string().clone())
-            .map_err(|source| failure(target, source)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::random::Random;
-    use arrow_array::DictionaryArray;
+    use arrow_array::{ArrayRef, DictionaryArray};
     use arrow_schema::{Field, Schema};
     use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 
 use super::{Recoded, Values};
 use crate::error::{Error, Result};
+use crate::source::{coded, coded_type};
 use crate::table::{Column, Data, Dictionary, Role, Table};
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_ord::ord::{DynComparator, make_comparator};
@@ -197,10 +197,9 @@ impl<'a> Rows<'a> {
             Some(Arc::new((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>()))
         });
         self.names = names.collect();
-        let by_number = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let field = |(column, field): (usize, &FieldRef)| match (&self.arrays[column], &self.names[column]) {
             (Some(_), _) => field.clone(),
-            (None, Some(_)) => Arc::new(field.as_ref().clone().with_data_type(by_number.clone())),
+            (None, Some(_)) => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
             (None, None) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
         };
         let fields: Vec<FieldRef> = self.schema.fields().iter().enumerate().map(field).collect();
@@ -259,7 +258,7 @@ impl<'a> Rows<'a> {
                         }),
                     }
                     match &self.names[column] {
-                        Some(names) => Arc::new(DictionaryArray::<Int32Type>::try_new(told.into(), names.clone())?),
+                        Some(names) => coded(told, names.clone())?,
                         None => Arc::new(told.iter().map(|value| names.get(*value as u32)).collect::<StringArray>()),
                     }
                 }
@@ -303,7 +302,7 @@ fn class_ranks(recoded: &Recoded) -> Vec<u32> {
 }
 
 /// The place of each item in an order.
-pub(super) fn inverse(order: &[u32]) -> Vec<u32> {
+pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     let mut ranks = vec![0; order.len()];
     for (rank, item) in order.iter().enumerate() {
         ranks[*item as usize] = rank as u32;

@@ -59,7 +59,7 @@ pub fn ahead<T>(
         _ if threads < 2 => handle(&mut batches),
         Kind::Parted(parts, None) if parts.estimate() > 1 => {
             let helpers = (parts.estimate() - 1).min(threads as u64 - 1);
-            Queue::new(*parts).hand_over(helpers as usize, handle)
+            Queue::new(*parts, helpers).hand_over(helpers, handle)
         }
         _ => std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(2);
@@ -100,10 +100,11 @@ struct State {
 }
 
 impl Queue {
-    fn new(parts: Parts) -> Queue {
-        let (parsed, ended, broken) = (BTreeMap::new(), false, false);
+    /// For so many threads beside the one that asks.
+    fn new(parts: Parts, helpers: u64) -> Queue {
+        let (parsed, most, ended, broken) = (BTreeMap::new(), 2 * (helpers + 1), false, false);
         Queue {
-            state: Mutex::new(State { parts, taken: 0, handed: 0, parsed, most: 0, ended, broken }),
+            state: Mutex::new(State { parts, taken: 0, handed: 0, parsed, most, ended, broken }),
             moved: Condvar::new(),
         }
     }
@@ -118,14 +119,10 @@ impl Queue {
 
     fn hand_over<T>(
         &self,
-        helpers: usize,
+        helpers: u64,
         handle: impl FnOnce(&mut dyn Iterator<Item = Result<Batch>>) -> Result<T>,
     ) -> Result<T> {
-        let mut parser = {
-            let mut state = self.state();
-            state.most = 2 * (helpers as u64 + 1);
-            state.parts.parser()
-        };
+        let mut parser = self.state().parts.parser();
         std::thread::scope(|scope| {
             (0..helpers).for_each(|_| {
                 scope.spawn(|| self.help());
@@ -142,18 +139,28 @@ impl Queue {
         let mut parser = self.state().parts.parser();
         let mut state = self.state();
         while !state.ended {
-            if state.taken >= state.handed + state.most {
+            if state.is_far_ahead() {
                 state = self.wait(state);
             } else if let Some((number, part)) = state.take() {
-                drop(state);
-                let parsed = parser.parse(part);
-                state = self.state();
-                state.parsed.insert(number, parsed);
+                state = self.parse(state, &mut parser, number, part);
                 self.moved.notify_all();
             }
         }
+    }
+
+    /// Parses a part while others may look at the state.
+    fn parse<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        parser: &mut Parser,
+        number: u64,
+        part: Part,
+    ) -> MutexGuard<'a, State> {
         drop(state);
-        self.moved.notify_all();
+        let parsed = parser.parse(part);
+        let mut state = self.state();
+        state.parsed.insert(number, parsed);
+        state
     }
 
     /// The next batch; whoever asks for it helps while it is not there.
@@ -174,14 +181,9 @@ impl Queue {
             if state.taken == state.handed && state.ended {
                 return None;
             }
-            let part = if state.ended || state.taken >= state.handed + state.most { None } else { state.take() };
+            let part = if state.ended || state.is_far_ahead() { None } else { state.take() };
             match part {
-                Some((number, part)) => {
-                    drop(state);
-                    let parsed = parser.parse(part);
-                    state = self.state();
-                    state.parsed.insert(number, parsed);
-                }
+                Some((number, part)) => state = self.parse(state, parser, number, part),
                 None if state.parsed.contains_key(&number) || state.taken == number => {}
                 None => state = self.wait(state),
             }
@@ -190,6 +192,11 @@ impl Queue {
 }
 
 impl State {
+    /// Whether enough parts were taken before the next one is handed over.
+    fn is_far_ahead(&self) -> bool {
+        self.taken >= self.handed + self.most
+    }
+
     /// Takes the next part to parse it. An error takes its place in the order.
     fn take(&mut self) -> Option<(u64, Part)> {
         let number = self.taken;

@@ -20,6 +20,7 @@ pub use encode::encode;
 pub use meter::Meter;
 pub use survey::{Seen, Survey, Wanted};
 pub use texts::{Codes, Texts};
+pub(crate) use texts::{coded, coded_type, is_same};
 
 use crate::error::{Error, Result};
 use crate::watch::Watch;

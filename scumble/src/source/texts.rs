@@ -33,12 +33,12 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
 }
 
 /// How columns come that are handed over by number.
-pub(super) fn coded_type() -> DataType {
+pub(crate) fn coded_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
 /// A column by number among some texts.
-pub(super) fn coded(keys: Vec<i32>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
+pub(crate) fn coded(keys: Vec<i32>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys.into(), texts)?))
 }
 
@@ -187,6 +187,12 @@ impl Codes {
     }
 }
 
+/// Whether two arrays begin at the same place in memory. Both are held, so it cannot have been taken by another one meanwhile.
+pub(crate) fn is_same(one: &StringArray, other: &StringArray) -> bool {
+    one.value_offsets().as_ptr() == other.value_offsets().as_ptr()
+        && one.value_data().as_ptr() == other.value_data().as_ptr()
+}
+
 /// Whether some texts are the first ones of others, which a reader has gathered meanwhile.
 fn is_start(first: &StringArray, all: &StringArray) -> bool {
     let (ends, all_ends) = (first.value_offsets(), all.value_offsets());
@@ -195,9 +201,7 @@ fn is_start(first: &StringArray, all: &StringArray) -> bool {
     }
     let of_first = |ends: &[i32]| (ends[0] as usize, ends[first.len()] as usize);
     let (texts, all_texts) = (of_first(ends), of_first(all_ends));
-    let is_same = ends.as_ptr() == all_ends.as_ptr() && first.value_data().as_ptr() == all.value_data().as_ptr();
-    // The first array is still held, so its place in memory cannot have been taken by another one.
-    is_same
+    is_same(first, all)
         || ends == &all_ends[..ends.len()]
             && first.value_data()[texts.0..texts.1] == all.value_data()[all_texts.0..all_texts.1]
 }

@@ -7,7 +7,7 @@
 use super::lines::{Lines, rendered};
 use super::plan::{GROUP, Plan};
 use crate::error::Result;
-use crate::release::{FolderDraft, Page, push_field};
+use crate::release::{FolderDraft, Page, inverse, push_field};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -103,12 +103,8 @@ impl Packing {
             room -= bits;
             parts.push(Part { word, shift: room, mask: (1u64 << bits) - 1 });
         }
-        let ranks = orders.par_iter().map(|order| {
-            let mut ranks = vec![0; order.len()];
-            (0..).zip(order).for_each(|(rank, value)| ranks[*value as usize] = rank);
-            ranks
-        });
-        Packing { ranks: ranks.collect(), parts, words: word + 1 }
+        let ranks = orders.par_iter().map(|order| inverse(order)).collect();
+        Packing { ranks, parts, words: word + 1 }
     }
 
     /// The words of a released record, which are all zero before.
