@@ -129,8 +129,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         Decided::Regions(..) => {}
     }
     if let Some(searched) = &report.searched {
-        let found = &searched.found;
-        let _ = match (found.warrant, found.space) {
+        let _ = match (searched.warrant, searched.space) {
             (Warrant::Minimal(true), _) => {
                 writeln!(text, "  no allowable split is left; {}", duration(searched.seconds))
             }
@@ -138,12 +137,12 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                 writeln!(text, "  an allowable split may be left; {}", duration(searched.seconds))
             }
             (Warrant::Likely, _) => {
-                let (visited, seconds) = (thousands(found.visited.into()), duration(searched.seconds));
+                let (visited, seconds) = (thousands(searched.visited.into()), duration(searched.seconds));
                 writeln!(text, "  not proven to be the best; {visited} recodings were estimated; {seconds}")
             }
             (warrant, space) => {
                 let space = space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
-                let proven = match (warrant, found.cost) {
+                let proven = match (warrant, searched.cost) {
                     (Warrant::AtLeast(bound), Some(cost)) if bound <= 0.0 => {
                         format!("cost {cost:.6}, not proven to be the best{space} recodings")
                     }
@@ -152,7 +151,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                     }
                     _ => format!("proven to be the best{space} recodings"),
                 };
-                let (visited, seconds) = (thousands(found.visited.into()), duration(searched.seconds));
+                let (visited, seconds) = (thousands(searched.visited.into()), duration(searched.seconds));
                 writeln!(text, "  {proven}; {visited} were evaluated in {seconds}")
             }
         };

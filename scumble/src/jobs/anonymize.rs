@@ -64,9 +64,10 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
         (name, found, None)
     };
     let seconds = work.clock.phase("search");
-    let mapping = found.mapping.clone();
+    let Found { mapping, warrant, cost, space, visited } = found;
     // Whatever was decided, and however often, was decided on what one reading left in memory.
-    work.release(name, mapping, Some(Searched { found, data_scans: 1, seconds, believed }), options)
+    let searched = Searched { warrant, cost, space, visited, data_scans: 1, seconds, believed };
+    work.release(name, mapping, Some(searched), options)
 }
 
 /// Searches in memory as the policy says, in a job that began at `start`: the algorithm's name, and what it found.

@@ -6,16 +6,16 @@ use super::{Failure, Options, Verification, begin, conclude};
 use crate::error::{Error, Result};
 use crate::policy::{Algorithm, Policy, Required, Surveyed, numbers};
 use crate::privacy::Group;
-use crate::recoding::{Columns, Mapping, Place, Regions, Style};
+use crate::recoding::{Columns, Place, Style};
 use crate::release::{
     Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Target, Totals,
     verify, wide,
 };
+use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
 use crate::search::regions::rothko_s::{self, Sampling};
 use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
-use crate::search::{Found, Warrant};
 use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
 use crate::table::{Cells, Role, Tallies};
@@ -428,12 +428,14 @@ fn report(
     let style = policy.search.partitioning.style;
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
-    let found = Found {
-        mapping: Mapping::Regions(Regions { nodes: Vec::new(), style }),
+    let searched = Searched {
         warrant: Warrant::Minimal(happened.unsure == 0),
         cost: None,
         space: None,
         visited: happened.nodes,
+        data_scans: 2,
+        seconds,
+        believed: None,
     };
     Report {
         algorithm: name(policy),
@@ -446,7 +448,7 @@ fn report(
         caps: Vec::new(),
         losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: of_target, entropy: None },
         decided: Decided::Regions(totals.regions, style),
-        searched: Some(Searched { found, data_scans: 2, seconds, believed: None }),
+        searched: Some(searched),
         io,
         phases: Vec::new(),
     }

@@ -10,6 +10,7 @@ use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
 use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,7 +111,11 @@ impl Policy {
         let mut counted = self.counted(table)?;
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
-        let cell_of_row: Vec<u32> = table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
+        // Where no two cells became one, rows are in those that they were in.
+        let cell_of_row: Cow<'_, [u32]> = match leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32) {
+            true => Cow::Borrowed(&table.row_cells),
+            false => table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect(),
+        };
         self.check_token(table)?;
         let sensitive = table.with_role(Role::Sensitive);
         self.check_named_values(sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))))?;

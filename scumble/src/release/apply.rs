@@ -166,22 +166,22 @@ impl Recoded {
     /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
-        let released_and_not = |cell: usize| {
-            let (rows, class) = (task.cells.counts()[cell], self.class_of[cell] as usize);
-            let suppressed = match (&self.within, self.kept[class]) {
-                (_, false) => rows,
-                (Some(within), true) => within.of_cell[cell],
-                (None, true) => 0,
-            };
-            (class, rows - suppressed, suppressed)
-        };
-        let rows: Vec<(usize, u32, u32)> = (0..task.cells.len()).map(released_and_not).collect();
+        let suppressed =
+            self.class_of.iter().zip(task.cells.counts()).enumerate().map(|(cell, (class, rows))| {
+                match (&self.within, self.kept[*class as usize]) {
+                    (_, false) => *rows,
+                    (Some(within), true) => within.of_cell[cell],
+                    (None, true) => 0,
+                }
+            });
+        let suppressed: Vec<u32> = suppressed.collect();
         let per_column = (0..columns).map(|column| {
             let values: Vec<u32> = self.classes.column(column).collect();
-            let said = task.cells.column(column).zip(&rows).map(|(leaf, (class, released, suppressed))| Said {
+            let rows = self.class_of.iter().zip(task.cells.counts()).zip(&suppressed);
+            let said = task.cells.column(column).zip(rows).map(|(leaf, ((class, rows), suppressed))| Said {
                 leaf,
-                became: values[*class],
-                released: (*released).into(),
+                became: values[*class as usize],
+                released: (*rows - *suppressed).into(),
                 suppressed: (*suppressed).into(),
             });
             non_uniform_entropy(task.taxonomies[column].codes(), &self.values[column].ranges(), said)

@@ -87,9 +87,17 @@ impl Lines {
                 None => Column::Plain(Box::new(Texts::of(array).map_err(|source| failure(&self.target, source))?)),
             });
         }
+        let repeats = repeats(&columns, batch.num_rows());
         let mut field = Vec::new();
-        for row in 0..batch.num_rows() {
-            for (position, column) in columns.iter().enumerate() {
+        // Where the line before begins, and how far from there each of its fields ends.
+        let (mut before, mut ends) = (None, vec![0; columns.len()]);
+        for (row, repeated) in repeats.into_iter().enumerate() {
+            let start = self.page.bytes().len();
+            let repeated = before.map_or(0, |_| repeated as usize);
+            if let (Some(before), 1..) = (before, repeated) {
+                self.page.push_again(before, ends[repeated - 1]);
+            }
+            for (position, column) in columns.iter().enumerate().skip(repeated) {
                 match column {
                     Column::Coded(keys, fields) => fields.push(&mut self.page, keys[row] as u32),
                     Column::Plain(texts) => {
@@ -98,10 +106,13 @@ impl Lines {
                         self.page.push(&field);
                     }
                 }
+                ends[position] = self.page.bytes().len() - start;
             }
+            before = Some(start);
             if self.page.bytes().len() >= BUFFER {
                 self.file.write_all(self.page.bytes()).map_err(Error::io(&self.target, "write"))?;
                 self.page.clear();
+                before = None;
             }
         }
         Ok(())
@@ -111,6 +122,22 @@ impl Lines {
     pub(super) fn finish(mut self) -> Result<()> {
         self.file.write_all(self.page.bytes()).map_err(Error::io(&self.target, "write"))
     }
+}
+
+/// For each row, how many of its first fields are those of the row before it. Rows of a class stand together, so that is most of
+/// them, and they are copied in one piece.
+fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
+    let mut repeats = vec![columns.len() as u32; rows];
+    for (position, column) in columns.iter().enumerate().rev() {
+        let repeats = repeats.iter_mut().skip(1);
+        match column {
+            Column::Plain(_) => repeats.for_each(|repeats| *repeats = position as u32),
+            Column::Coded(keys, _) => repeats.zip(keys.windows(2)).for_each(|(repeats, pair)| {
+                *repeats = if pair[0] == pair[1] { *repeats } else { position as u32 };
+            }),
+        }
+    }
+    repeats
 }
 
 #[cfg(test)]

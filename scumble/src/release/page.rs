@@ -67,14 +67,19 @@ impl Page {
         self.push(&text);
     }
 
+    /// Says again what was said from `start` on, so many bytes of it.
+    #[inline(always)]
+    pub(crate) fn push_again(&mut self, start: usize, bytes: usize) {
+        self.room(bytes);
+        self.room.copy_within(start..start + bytes, self.length);
+        self.length += bytes;
+    }
+
     /// Says what was said from `start` on until there are so many copies of it.
     pub(crate) fn repeat(&mut self, start: usize, copies: u32) {
         let end = start + (self.length - start) * copies as usize;
         while self.length < end {
-            let more = (self.length - start).min(end - self.length);
-            self.room(more);
-            self.room.copy_within(start..start + more, self.length);
-            self.length += more;
+            self.push_again(start, (self.length - start).min(end - self.length));
         }
     }
 }

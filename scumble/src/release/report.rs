@@ -3,7 +3,7 @@
 use super::{OfTarget, Verified};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
-use crate::search::{Found, Warrant};
+use crate::search::Warrant;
 use serde_json::{Map, Value, json};
 
 /// What a release lost.
@@ -22,8 +22,14 @@ pub struct Losses {
 /// How a search went.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Searched {
-    /// What it found.
-    pub found: Found,
+    /// What it can swear to.
+    pub warrant: Warrant,
+    /// What it minimised, in its own unit; partitioning minimises nothing.
+    pub cost: Option<f64>,
+    /// How many recodings there are, where they can be counted.
+    pub space: Option<u128>,
+    /// How many recodings (or nodes of a partition tree) were evaluated.
+    pub visited: u64,
     /// How often rows were read for it.
     pub data_scans: u64,
     /// How long it took.
@@ -122,17 +128,17 @@ impl Decided {
 
 impl Searched {
     fn to_json(&self) -> Value {
-        let Searched { found, data_scans, seconds, believed } = self;
+        let Searched { warrant, cost, space, visited, data_scans, seconds, believed } = self;
         let mut object = Map::new();
         let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
-        if let Some(space) = found.space {
-            put("space", whole(space));
+        if let Some(space) = space {
+            put("space", whole(*space));
         }
-        put("visited", json!(found.visited));
-        if let Some(cost) = found.cost {
+        put("visited", json!(visited));
+        if let Some(cost) = cost {
             put("cost", json!(cost));
         }
-        match found.warrant {
+        match *warrant {
             Warrant::Optimal => put("optimal", json!(true)),
             Warrant::AtLeast(bound) => {
                 put("optimal", json!(false));

@@ -121,13 +121,13 @@ pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Ve
     }
 }
 
-/// The extents of each region's cells, column by column; of no code where no cell is.
-fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<Extent> {
+/// The least and the greatest code of each region's cells, column by column.
+fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<(u32, u32)> {
     let columns = task.axes.len();
-    let mut extents = vec![Extent::NONE; regions * columns];
+    let mut extents = vec![(u32::MAX, 0); regions * columns];
     for (codes, region) in task.cells.tuples().zip(region_of) {
         let known = &mut extents[*region as usize * columns..][..columns];
-        known.iter_mut().zip(codes).for_each(|(extent, code)| extent.include(u64::from(*code)));
+        known.iter_mut().zip(codes).for_each(|(known, code)| *known = (known.0.min(*code), known.1.max(*code)));
     }
     extents
 }
@@ -172,30 +172,32 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) 
     let columns = task.axes.len();
     let find = |codes: &[u32]| regions.find(&task.axes, |column| u64::from(codes[column]));
     let cells = (0..task.cells.len() as u32).into_par_iter().with_min_len(ALONE);
-    let region_of: Vec<u32> = cells.map(|cell| find(task.cells.codes(cell))).collect();
-    let mut rows = vec![0u32; regions.nodes.len()];
-    let mut is_held = vec![false; regions.nodes.len()];
-    for (region, count) in region_of.iter().zip(task.cells.counts()) {
-        rows[*region as usize] += count;
-        is_held[*region as usize] = true;
-    }
-    let extents = extents(task, &region_of, regions.nodes.len());
+    let mut region_of: Vec<u32> = cells.map(|cell| find(task.cells.codes(cell))).collect();
+    // From here on only the regions that hold a cell have numbers, in the order of their nodes.
+    let mut number_of = vec![0; regions.nodes.len()];
+    region_of.iter().for_each(|node| number_of[*node as usize] = 1);
+    let held: Vec<usize> = (0..regions.nodes.len()).filter(|node| number_of[*node] > 0).collect();
+    held.iter().zip(0..).for_each(|(node, number)| number_of[*node] = number);
+    region_of.iter_mut().for_each(|region| *region = number_of[*region as usize]);
+    let mut rows = vec![0u32; held.len()];
+    region_of.iter().zip(task.cells.counts()).for_each(|(region, count)| rows[*region as usize] += count);
+    let extents = extents(task, &region_of, held.len());
     let boxes = match regions.style {
         Style::Cover => regions.boxes(columns),
         Style::Tight => Vec::new(),
     };
     let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
-    let mut tuples = vec![0; regions.nodes.len() * columns];
-    for region in (0..regions.nodes.len()).filter(|region| is_held[*region]) {
+    let mut tuples = Vec::with_capacity(extents.len());
+    for (node, extents) in held.iter().zip(extents.chunks_exact(columns.max(1))) {
         for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
-            let place = boxes.get(region).map(|places| &places[column]);
-            let at = region * columns + column;
-            tuples[at] = listing.value(axis, extents[at], place, task.taxonomies[column].codes());
+            let place = boxes.get(*node).map(|places| &places[column]);
+            let extent = Extent { first: extents[column].0.into(), last: extents[column].1.into() };
+            tuples.push(listing.value(axis, extent, place, task.taxonomies[column].codes()));
         }
     }
     // A class for each region, with all its rows, where its first cell is. Regions of one name are one class.
     let mut classes = Cells::new(columns);
-    let mut class_of_region: Vec<Option<u32>> = vec![None; regions.nodes.len()];
+    let mut class_of_region: Vec<Option<u32>> = vec![None; held.len()];
     let class_of = region_of.iter().map(|region| {
         let region = *region as usize;
         let tuple = &tuples[region * columns..][..columns];

@@ -173,13 +173,16 @@ impl Codes {
         match &texts {
             Texts::Coded(coded, values) if coded.keys().null_count() == 0 => {
                 let (dictionary, met) = (&mut self.dictionary, &mut self.known[self.current].met);
-                codes.extend(coded.keys().values().iter().enumerate().map(|(row, key)| {
-                    let code = &mut met[*key as usize];
-                    if *code == UNMET {
-                        *code = dictionary.encode(text_at(values, *key as usize), lines.of(row));
+                let keys = coded.keys().values();
+                if met.contains(&UNMET) {
+                    for (row, key) in keys.iter().enumerate() {
+                        let code = &mut met[*key as usize];
+                        if *code == UNMET {
+                            *code = dictionary.encode(text_at(values, *key as usize), lines.of(row));
+                        }
                     }
-                    *code
-                }));
+                }
+                codes.extend(keys.iter().map(|key| met[*key as usize]));
             }
             _ => codes.extend((0..array.len()).map(|row| self.code(&texts, row, lines.of(row)).0)),
         }

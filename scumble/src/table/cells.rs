@@ -22,9 +22,9 @@ pub struct Cells {
 
 fn hash(codes: &[u32]) -> u64 {
     let mut hasher = FxHasher::default();
-    for code in codes {
-        hasher.write_u32(*code);
-    }
+    let (pairs, last) = codes.as_chunks::<2>();
+    pairs.iter().for_each(|[one, other]| hasher.write_u64(u64::from(*one) << 32 | u64::from(*other)));
+    last.iter().for_each(|code| hasher.write_u32(*code));
     hasher.finish()
 }
 
@@ -98,7 +98,9 @@ impl Cells {
             (0..counts.len() as u32)
                 .for_each(|cell| _ = index.insert_unique(hash(at(cell)), cell, |&cell| hash(at(cell))));
         }
-        match index.entry(hash(tuple), |&cell| at(cell) == tuple, |&cell| hash(at(cell))) {
+        // Tuples are short: to call a comparison of memory takes longer than to compare them.
+        let is_it = |cell: &u32| at(*cell).iter().zip(tuple).all(|(known, code)| known == code);
+        match index.entry(hash(tuple), is_it, |&cell| hash(at(cell))) {
             Entry::Occupied(known) => {
                 let cell = *known.get();
                 counts[cell as usize] += rows;

@@ -45,7 +45,7 @@ impl Short {
     fn of(bytes: &[u8], place: &Range<usize>) -> Option<Short> {
         let length = place.end.wrapping_sub(place.start);
         let mask = Short::MASKS.get(length)?;
-        let (words, _) = bytes.get(place.start..)?.first_chunk::<24>()?.as_chunks::<8>();
+        let (words, _) = bytes.get(place.start..place.start + 24)?.as_chunks::<8>();
         let word = |at: usize| u64::from_le_bytes(words[at]) & mask[at];
         Some(Short(word(0), word(1), word(2) | (length as u64) << 56))
     }
@@ -53,9 +53,8 @@ impl Short {
     /// Where it has its place, of a power of two.
     #[inline]
     fn place(self, places: usize) -> usize {
-        let product =
-            (self.0 ^ self.2.rotate_left(16)).wrapping_mul(ODD) ^ self.1.wrapping_mul(ODD.rotate_left(32) | 1);
-        (product >> 48) as usize & places.wrapping_sub(1)
+        let mixed = self.0 ^ self.1.rotate_left(23) ^ self.2.rotate_left(46);
+        (mixed.wrapping_mul(ODD) >> 48) as usize & places.wrapping_sub(1)
     }
 
     #[inline]

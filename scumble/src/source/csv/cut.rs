@@ -30,6 +30,9 @@ pub(super) struct Cuts {
 /// Bytes that are looked at together.
 const CHUNK: usize = 64;
 
+/// Places that a chunk may need, and one behind the last: a line break ends a record and begins another.
+const ROOM: usize = 2 * CHUNK + 1;
+
 /// A bit for each byte of a chunk that is one of the needles.
 #[inline(always)]
 fn find<const N: usize>(chunk: &[u8; CHUNK], needles: &[u8x16; N]) -> u64 {
@@ -54,16 +57,27 @@ fn chunk<'a>(bytes: &'a [u8], padded: &'a mut [u8; CHUNK]) -> (&'a [u8; CHUNK], 
     }
 }
 
+/// Bytes whose lines are counted in one register, a byte for each place: it has no room for more.
+const COUNTED: usize = 255 * 16;
+
 /// How many lines end among some bytes, and whether any of them is a quote.
 pub(super) fn look(bytes: &[u8]) -> (u64, bool) {
-    let (line, quote, mut padded) = ([u8x16::splat(b'\n')], [u8x16::splat(b'"')], [0; CHUNK]);
-    let (mut lines, mut quotes) = (0, 0);
-    for bytes in bytes.chunks(CHUNK) {
-        let (chunk, has) = chunk(bytes, &mut padded);
-        lines += u64::from((find(chunk, &line) & has).count_ones());
-        quotes |= find(chunk, &quote) & has;
+    let (line, quote) = (u8x16::splat(b'\n'), u8x16::splat(b'"'));
+    let (mut lines, mut quotes) = (0, u8x16::ZERO);
+    for bytes in bytes.chunks(COUNTED) {
+        let mut counts = u8x16::ZERO;
+        let (whole, rest) = bytes.as_chunks::<16>();
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        for bytes in whole.iter().chain((!rest.is_empty()).then_some(&last)) {
+            let bytes = u8x16::new(*bytes);
+            // What is equal is all ones, which is one less than nothing.
+            counts -= bytes.simd_eq(line);
+            quotes |= bytes.simd_eq(quote);
+        }
+        lines += counts.to_array().into_iter().map(u64::from).sum::<u64>();
     }
-    (lines, quotes != 0)
+    (lines, quotes != u8x16::ZERO)
 }
 
 /// What is to be cut.
@@ -86,8 +100,8 @@ impl Cuts {
     pub(super) fn of(piece: Piece<'_>) -> Cuts {
         let mut cuts = Cuts { first_line: piece.line, end_line: piece.line, ..Cuts::default() };
         if piece.most == usize::MAX {
-            // Fields of eight bytes and records of sixty, more or less.
-            cuts.places.reserve(piece.bytes.len() / 8);
+            // Fields of six bytes and records of sixty, more or less.
+            cuts.places = vec![0; piece.bytes.len() / 6 + ROOM];
             cuts.firsts.reserve(piece.bytes.len() / 64);
         }
         cuts.firsts.push(0);
@@ -103,21 +117,25 @@ impl Cuts {
         let Piece { bytes, delimiter, is_all, most, .. } = piece;
         // A quoted field's second quote of a pair, which is passed over; lines inside of the record so far.
         let (mut quoted, mut pair, mut inner) = (false, usize::MAX, 0);
-        // The last place: the end of a field, or of the record before.
-        let mut last = u32::MAX;
-        let mut has_fields = false;
-        self.places.push(last);
+        // Places are put into room that is there already; those of the record so far begin at `first`.
+        let mut places = std::mem::take(&mut self.places);
+        let (mut first, mut filled) = (0, 1);
+        places.resize(places.len().max(ROOM), 0);
+        places[0] = u32::MAX;
         let (mut start, mut padded) = (0, [0; CHUNK]);
         while start < bytes.len() {
             let (chunk, has) = chunk(&bytes[start..], &mut padded);
             let mut found = find(chunk, &needles) & has;
+            if places.len() < filled + ROOM {
+                places.resize(2 * places.len(), 0);
+            }
             while found != 0 {
-                let at = start + found.trailing_zeros() as usize;
-                let byte = chunk[at - start];
+                let bit = found.trailing_zeros() as usize;
+                let (at, byte) = (start + bit, chunk[bit]);
                 found &= found - 1;
                 if QUOTES && (quoted || byte == b'"') {
                     match byte {
-                        b'"' if !quoted => quoted = last.wrapping_add(1) == at as u32,
+                        b'"' if !quoted => quoted = places[filled - 1].wrapping_add(1) == at as u32,
                         b'"' if at == pair => {}
                         b'"' if bytes.get(at + 1) == Some(&b'"') => pair = at + 1,
                         b'"' => quoted = false,
@@ -126,44 +144,45 @@ impl Cuts {
                     }
                     continue;
                 }
+                places[filled] = at as u32;
+                filled += 1;
                 if byte == delimiter {
-                    last = at as u32;
-                    self.places.push(last);
-                    has_fields = true;
                     continue;
                 }
-                if has_fields || last.wrapping_add(1) != at as u32 {
-                    self.places.push(at as u32);
-                    self.end_record(inner);
+                // Without a field before it and with nothing in it this is a blank line, or the second half of a line
+                // break: the record begins behind it.
+                if filled - first > 2 || places[first].wrapping_add(1) != at as u32 {
+                    self.end_record(filled, inner);
                     if self.records() >= most {
                         self.finish(at + 1, byte == b'\n');
+                        places.truncate(filled);
+                        self.places = places;
                         return;
                     }
-                    self.places.push(at as u32);
-                    (has_fields, inner) = (false, 0);
-                } else if let Some(before) = self.places.last_mut() {
-                    // A blank line, or the second half of a line break: the record begins behind it.
-                    *before = at as u32;
+                    (first, inner) = (filled, 0);
                 }
-                last = at as u32;
+                places[first] = at as u32;
+                filled = first + 1;
                 self.end = at + 1;
                 self.end_line += u64::from(byte == b'\n');
             }
             start += CHUNK;
         }
         self.is_open = quoted;
-        if is_all && !quoted && (has_fields || last.wrapping_add(1) != bytes.len() as u32) {
-            self.places.push(bytes.len() as u32);
-            self.end_record(inner);
+        if is_all && !quoted && (filled - first > 1 || places[first].wrapping_add(1) != bytes.len() as u32) {
+            places[filled] = bytes.len() as u32;
+            (first, filled) = (filled + 1, filled + 1);
+            self.end_record(filled, inner);
             self.finish(bytes.len(), false);
-            return;
         }
-        // What is known of a record that goes on behind the bytes.
-        self.places.truncate(self.firsts.last().map_or(0, |first| *first as usize));
+        // Without what is known of a record that goes on behind the bytes.
+        places.truncate(first);
+        self.places = places;
     }
 
-    /// A record ends with the last place; so many lines ended inside of it.
-    fn end_record(&mut self, inner: u64) {
+    /// A record ends before this place; so many lines ended inside of it.
+    #[inline(always)]
+    fn end_record(&mut self, places: usize, inner: u64) {
         let line = self.end_line;
         if self.lines.is_empty() && line != self.first_line + self.records() as u64 {
             match self.records() {
@@ -175,7 +194,7 @@ impl Cuts {
             self.lines.push(line);
         }
         self.end_line += inner;
-        self.firsts.push(self.places.len() as u32);
+        self.firsts.push(places as u32);
     }
 
     fn finish(&mut self, end: usize, with_line: bool) {
@@ -209,11 +228,44 @@ impl Cuts {
         self.firsts.windows(2).position(|pair| !even(pair))
     }
 
+    /// Where a field of a record stands; records must be even.
+    #[inline]
+    pub(super) fn field(&self, width: usize, column: usize, record: usize) -> Range<usize> {
+        let places = &self.places[record * (width + 1) + column..][..2];
+        places[0].wrapping_add(1) as usize..places[1] as usize
+    }
+
     /// Where a field of every record stands; records must be even.
     #[inline]
     pub(super) fn column(&self, width: usize, column: usize) -> impl ExactSizeIterator<Item = Range<usize>> {
         let places = self.places.chunks_exact(width + 1);
         places.map(move |record| record[column].wrapping_add(1) as usize..record[column + 1] as usize)
+    }
+
+    /// For each record, how many of its first fields are those of the record before it; `None` where that is seldom so. Most
+    /// releases are sorted, and so is many a table. Records must be even.
+    pub(super) fn repeats(&self, bytes: &[u8], width: usize) -> Option<Vec<u32>> {
+        let records = || self.places.chunks_exact(width + 1);
+        let pairs = || records().zip(records().skip(1));
+        // How many it was the last time is how many it will be, mostly: they are compared in one piece.
+        let mut repeated = 0;
+        let mut repeats = |(before, now): (&[u32], &[u32])| {
+            let is_same = |from: usize, to: usize| {
+                let place = |record: &[u32]| record[from].wrapping_add(1) as usize..record[to] as usize;
+                bytes[place(before)] == bytes[place(now)]
+            };
+            let last = repeated;
+            while repeated > 0 && !is_same(0, repeated) {
+                repeated -= 1;
+            }
+            while last <= repeated && repeated < width && is_same(repeated, repeated + 1) {
+                repeated += 1;
+            }
+            repeated as u32
+        };
+        let looked_at = pairs().take(LOOKED_AT).map(&mut repeats).sum::<u32>() as usize;
+        let is_worth_while = 3 * looked_at > width * pairs().len().min(LOOKED_AT);
+        is_worth_while.then(|| std::iter::once(0).chain(pairs().map(repeats)).collect())
     }
 
     /// The fields of a record, as they stand.
@@ -222,6 +274,9 @@ impl Cuts {
         places.windows(2).map(move |pair| &bytes[pair[0].wrapping_add(1) as usize..pair[1] as usize])
     }
 }
+
+/// Records that tell whether others are like those before them.
+const LOOKED_AT: usize = 32;
 
 /// What a field says: itself, or what its quotes hold. `scratch` is a place for it.
 #[inline]

@@ -294,6 +294,35 @@ mod tests {
         }
     }
 
+    /// Fields that are those of the record before are not looked up again; others may look like them for a while.
+    #[test]
+    fn sorted_records_are_read_like_others() {
+        let values = ["", "a", "ab", "b", "b\"b", "a;b", "a value of some length, and then some"];
+        let field = |value: &str| match value.contains([';', '"']) {
+            true => format!("\"{}\"", value.replace('"', "\"\"")),
+            false => value.to_string(),
+        };
+        let mut random = Random::new(12);
+        for (values, ending) in [(&values[..], "\n"), (&values[..4], "\r\n"), (&values[..1], "\n")] {
+            let mut text = format!("a;b;c;d{ending}").into_bytes();
+            let mut truth: Vec<[String; 3]> = Vec::new();
+            for _ in 0..20_000 {
+                let mut record = truth.last().cloned().unwrap_or_default();
+                // The first of three changes seldom, the last often.
+                (0..3).filter(|at| random.below(8 >> at) == 0).collect::<Vec<_>>().into_iter().for_each(|at: usize| {
+                    record[at] = values[random.below(values.len() as u64) as usize].to_string();
+                });
+                let fields: Vec<String> = record.iter().map(|value| field(value)).collect();
+                text.extend_from_slice(format!("{};{}{ending}", fields.join(";"), random.below(3)).as_bytes());
+                truth.push(record);
+            }
+            for threads in [1, 3] {
+                let forms = [Form::Coded, Form::Coded, Form::Coded, Form::Skipped];
+                assert!(read(&text, forms, threads).unwrap().0 == truth);
+            }
+        }
+    }
+
     #[test]
     fn what_is_wrong_in_the_middle_of_a_file_is_told_by_its_line_for_any_number_of_threads() {
         let (text, _) = table(30_000);

@@ -68,9 +68,11 @@ impl Parser {
             let place = Place::file(&*path).line(cuts.line(record));
             return Err(Error::RaggedRow { place, expected: width, found: cuts.fields(record) });
         }
+        let is_coded = columns.iter().any(|column| matches!(column, Column::Coded(_)));
+        let repeats = if is_coded { cuts.repeats(bytes, width) } else { None };
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
         for (at, column) in columns.iter_mut().enumerate() {
-            let fields = Fields { bytes, cuts: &cuts, width, column: at };
+            let fields = Fields { bytes, cuts: &cuts, width, column: at, repeats: repeats.as_deref() };
             let array = match column {
                 Column::Skipped => continue,
                 Column::Plain => plain(&fields, scratch),
@@ -120,6 +122,8 @@ struct Fields<'a> {
     cuts: &'a Cuts,
     width: usize,
     column: usize,
+    /// For each record, how many of its first fields are those of the record before it.
+    repeats: Option<&'a [u32]>,
 }
 
 impl Fields<'_> {
@@ -133,6 +137,26 @@ impl Fields<'_> {
                 let said = said(&self.bytes[place], scratch);
                 number(said, 0..said.len())
             })),
+        }
+    }
+
+    /// The same where records repeat fields of those before them, which are passed over.
+    fn each_run(
+        &self,
+        repeats: &[u32],
+        scratch: &mut Vec<u8>,
+        numbers: &mut Vec<i32>,
+        mut number: impl FnMut(&[u8], Range<usize>) -> i32,
+    ) {
+        let column = self.column as u32;
+        *numbers = vec![0; repeats.len()];
+        let mut start = 0;
+        while start < repeats.len() {
+            let alike = repeats[start + 1..].iter().position(|repeated| *repeated <= column);
+            let end = alike.map_or(repeats.len(), |alike| start + 1 + alike);
+            let said = said(&self.bytes[self.cuts.field(self.width, self.column, start)], scratch);
+            numbers[start..end].fill(number(said, 0..said.len()));
+            start = end;
         }
     }
 
@@ -170,13 +194,17 @@ impl Gathered {
     /// A column by number among the texts that were met.
     fn parse(&mut self, fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<ArrayRef, Wrong> {
         let known = self.dictionary.len();
-        let (mut keys, mut is_text) = (Vec::new(), true);
-        fields.each(scratch, &mut keys, |among, place| {
-            let code = self.dictionary.encode_at(among, place, 0);
-            is_text &= code.is_some();
-            code.unwrap_or(0) as i32
-        });
-        if !is_text {
+        let mut keys = Vec::new();
+        // There are never so many texts that one has a number below 0; what is no text has.
+        let number = |among: &[u8], place: Range<usize>| match self.dictionary.encode_at(among, place, 0) {
+            Some(code) => code as i32,
+            None => -1,
+        };
+        match fields.repeats {
+            None => fields.each(scratch, &mut keys, number),
+            Some(repeats) => fields.each_run(repeats, scratch, &mut keys, number),
+        }
+        if keys.iter().fold(0, |all, key| all | key) < 0 {
             return Err(fields.wrong(scratch));
         }
         self.rows += keys.len() as u64;
