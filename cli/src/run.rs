@@ -23,12 +23,19 @@ struct Output {
     failed: Option<Failure>,
 }
 
+/// Makes the threads that work together, one of which is this one. Where it is to be the only one it is not among them: it would
+/// wait for whoever waits for it.
+fn start_pool(threads: Option<u16>) {
+    let threads = threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = if threads > 1 { pool.use_current_thread() } else { pool };
+    // Only fails if a pool exists already, and none does.
+    let _ = pool.build_global();
+}
+
 /// Runs a command; returns the exit status.
 pub fn run(args: Args) -> u8 {
-    if let Some(threads) = args.common.threads {
-        // Only fails if a pool exists already, and none does.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads.into()).build_global();
-    }
+    start_pool(args.common.threads);
     let json = args.common.json;
     let (watch, line) = progress::watch();
     interrupts::await_signals(&watch, &line);

@@ -217,6 +217,13 @@ impl<'a> Work<'a> {
         self.table.row_cells.iter().map(|cell| self.prepared.leaf_cell[*cell as usize])
     }
 
+    /// An empty draft, and what writes rows into it.
+    fn begin_draft(&self) -> Result<(Draft, Sink)> {
+        let draft = Draft::new(self.output)?;
+        let sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
+        Ok((draft, sink))
+    }
+
     /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report beside it.
     fn release(
         mut self,
@@ -228,14 +235,13 @@ impl<'a> Work<'a> {
         let mut clock = std::mem::replace(&mut self.clock, Clock::start());
         let recoded = self.recode(&mapping, options);
         let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
-        let (losses, rows) = rayon::join(
-            || losses(&self.table, &self.prepared, &recoded),
+        let ((losses, begun), rows) = rayon::join(
+            || (losses(&self.table, &self.prepared, &recoded), self.begin_draft()),
             || Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, self.token(), options.keep_order),
         );
         let rows = rows?;
+        let (draft, sink) = begun?;
         clock.phase("recode");
-        let draft = Draft::new(self.output)?;
-        let sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
         let mut sink = Background::new(sink, 2);
         let released = rows.len() as u64;
         let mut sent = 0;
@@ -287,7 +293,9 @@ impl<'a> Work<'a> {
             io: Io { read: self.bytes + verification.bytes_read, written, ..Io::default() },
             phases: Vec::new(),
         };
-        conclude(draft, saved, report, clock)
+        // What is given up takes time too, and the disk can be waited for meanwhile.
+        let given_up = (self.table, self.prepared.task, recoded, mapping);
+        rayon::join(|| conclude(draft, saved, report, clock), || drop(given_up)).0
     }
 }
 

@@ -4,6 +4,7 @@
 //! the same decision by names, numbers and labels: it can be saved and applied later to other rows of the same shape.
 
 mod cuts;
+mod descent;
 mod regions;
 
 pub use regions::{Place, RegionNode, Regions, Style};

@@ -13,7 +13,7 @@ use arrow_data::transform::MutableArrayData;
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, SortOptions};
 use arrow_select::{concat::concat, take::take};
-use rayon::slice::ParallelSliceMut;
+use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -147,6 +147,9 @@ enum Numbers<'a> {
     Classes(usize),
 }
 
+/// Rows of a batch: few enough that somebody can write while the next ones are made.
+const BATCH: usize = 1 << 11;
+
 /// Rows that a name should have on average to be told by number.
 const ROWS_OF_A_NAME: usize = 4;
 
@@ -177,11 +180,15 @@ impl<'a> Rows<'a> {
         let class_of_row: Vec<u32> =
             table.row_cells.iter().map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize]).collect();
         let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
-        let released = |row: &u32| recoded.is_released(*row as usize, class_of_row[*row as usize]);
-        let mut rows: Vec<u32> = (0..table.rows() as u32).filter(released).collect();
-        if !keep_order {
-            sort(&mut rows, table, &arrays, hidden.as_ref(), &class_of_row, &class_ranks(recoded)).map_err(broken)?;
-        }
+        let released = (0..).zip(&class_of_row).filter(|(row, class)| recoded.is_released(*row as usize, **class));
+        let rows: Vec<u32> = match keep_order {
+            true => released.map(|(row, _)| row).collect(),
+            false => {
+                let (mut rows, bounds) = by_class(released, &class_ranks(recoded));
+                Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?.sort(&mut rows, &bounds);
+                rows
+            }
+        };
         let schema = schema(table, token);
         let mut prepared =
             Rows { table, recoded, schema, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
@@ -310,72 +317,139 @@ pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// Sorts rows by class, then by every column that is passed on: the counted ones first, then the others. As many
-/// columns as fit are packed into one number per row, from the first on; the rest is compared only where that number is
-/// equal. So how many fit, and which come by number, does not change the order: that depends on values that may be
-/// suppressed.
-fn sort(
-    rows: &mut [u32],
-    table: &Table,
-    arrays: &[Option<ArrayRef>],
-    hidden: Option<&Hidden<'_>>,
-    class_of_row: &[u32],
-    class_ranks: &[u32],
-) -> Result<(), ArrowError> {
-    let mut keys: Vec<u64> =
-        rows.iter().map(|row| u64::from(class_ranks[class_of_row[*row as usize] as usize])).collect();
-    let mut room = class_ranks.len().max(1).leading_zeros();
-    let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) = (Vec::new(), Vec::new());
-    let columns = || table.columns.iter().zip(arrays);
-    let (others, counted): (Vec<_>, Vec<_>) = columns().partition(|(column, _)| column.role == Role::Insensitive);
-    for (column, array) in counted.into_iter().chain(others) {
-        match (&column.data, array) {
-            (Data::Coded { dictionary, codes, .. }, _) => {
-                let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
-                order.sort_unstable_by_key(|code| dictionary.value(*code));
-                let mut ranks = inverse(&order);
-                // Suppressed values come last and are equal, whatever they were.
-                ranks.push(order.len() as u32);
-                let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
-                let codes = hidden.map_or(codes, |hidden| &hidden.codes);
-                let bits = usize::BITS - dictionary.len().leading_zeros();
-                let is_other = column.role == Role::Insensitive;
-                if bits <= room && compared.is_empty() && (!is_other || last.is_empty()) {
-                    room -= bits;
-                    for (key, row) in keys.iter_mut().zip(rows.iter()) {
-                        *key = *key << bits | u64::from(ranks[codes[*row as usize] as usize]);
-                    }
-                } else {
-                    let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
-                    let comparator = make_comparator(&ranked, &ranked, SortOptions::default())?;
-                    if is_other { last.push(comparator) } else { compared.push(comparator) }
-                }
-                // A null and an empty text have one code and are released as they were.
-                if let Some(array) = array {
-                    last.push(make_comparator(array, array, SortOptions::default())?);
-                }
-            }
-            (_, Some(array)) => last.push(make_comparator(array, array, SortOptions::default())?),
-            _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
-        }
+/// Rows beside those of their class, in the order of the classes' places, and where each class begins and the last one ends.
+fn by_class<'a>(rows: impl Iterator<Item = (u32, &'a u32)> + Clone, places: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    let mut next = vec![0u32; places.len() + 1];
+    rows.clone().for_each(|(_, class)| next[places[*class as usize] as usize + 1] += 1);
+    (0..places.len()).for_each(|place| next[place + 1] += next[place]);
+    let bounds = next.clone();
+    let mut sorted = vec![0; bounds.last().map_or(0, |all| *all as usize)];
+    for (row, class) in rows {
+        let place = &mut next[places[*class as usize] as usize];
+        sorted[*place as usize] = row;
+        *place += 1;
     }
-    compared.append(&mut last);
-    let bits = u32::BITS - (table.row_cells.len() as u32).leading_zeros();
-    if compared.is_empty() && bits <= room {
+    (sorted, bounds)
+}
+
+/// The order of a class's rows: by every column that is passed on, the counted ones first, then the others. As many columns
+/// as fit are packed into one number per row, from the first on; the rest is compared only where that number is equal. So how
+/// many fit, and which come by number, does not change the order: that depends on values that may be suppressed.
+struct Order<'a> {
+    packed: Vec<Packed<'a>>,
+    /// Bits of the number.
+    bits: u32,
+    compared: Vec<DynComparator>,
+    /// Bits of a row's own number.
+    row_bits: u32,
+}
+
+/// A column of which every value has a place among all its values, in so many bits.
+struct Packed<'a> {
+    codes: &'a [u32],
+    ranks: Vec<u32>,
+    bits: u32,
+}
+
+/// Rows that are worth a thread of their own, and rows of a class that are sorted by digits.
+const MANY: usize = 1 << 12;
+
+impl<'a> Order<'a> {
+    fn new(
+        table: &'a Table,
+        arrays: &[Option<ArrayRef>],
+        hidden: Option<&'a Hidden<'_>>,
+    ) -> Result<Order<'a>, ArrowError> {
+        let (mut packed, mut all_bits): (Vec<Packed<'_>>, u32) = (Vec::new(), 0);
+        let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) = (Vec::new(), Vec::new());
+        let columns = || table.columns.iter().zip(arrays);
+        let (others, counted): (Vec<_>, Vec<_>) = columns().partition(|(column, _)| column.role == Role::Insensitive);
+        for (column, array) in counted.into_iter().chain(others) {
+            match (&column.data, array) {
+                (Data::Coded { dictionary, codes, .. }, _) => {
+                    let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
+                    order.sort_unstable_by_key(|code| dictionary.value(*code));
+                    let mut ranks = inverse(&order);
+                    // Suppressed values come last and are equal, whatever they were.
+                    ranks.push(order.len() as u32);
+                    let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
+                    let codes = hidden.map_or(codes, |hidden| &hidden.codes);
+                    let bits = usize::BITS - dictionary.len().leading_zeros();
+                    let is_other = column.role == Role::Insensitive;
+                    if all_bits + bits <= u64::BITS && compared.is_empty() && (!is_other || last.is_empty()) {
+                        all_bits += bits;
+                        packed.push(Packed { codes, ranks, bits });
+                    } else {
+                        let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
+                        let comparator = make_comparator(&ranked, &ranked, SortOptions::default())?;
+                        if is_other { last.push(comparator) } else { compared.push(comparator) }
+                    }
+                    // A null and an empty text have one code and are released as they were.
+                    if let Some(array) = array {
+                        last.push(make_comparator(array, array, SortOptions::default())?);
+                    }
+                }
+                (_, Some(array)) => last.push(make_comparator(array, array, SortOptions::default())?),
+                _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
+            }
+        }
+        compared.append(&mut last);
+        let row_bits = u32::BITS - (table.row_cells.len() as u32).leading_zeros();
+        Ok(Order { packed, bits: all_bits, compared, row_bits })
+    }
+
+    /// Sorts the rows of each class, which lie between `bounds`.
+    fn sort(&self, rows: &mut [u32], bounds: &[u32]) {
+        let mut parts: Vec<(&mut [u32], &[u32])> = Vec::new();
+        let (mut rest, mut first) = (rows, 0);
+        for end in 1..bounds.len() {
+            let length = (bounds[end] - bounds[first]) as usize;
+            if length >= MANY || end + 1 == bounds.len() {
+                let (part, others) = std::mem::take(&mut rest).split_at_mut(length);
+                parts.push((part, &bounds[first..=end]));
+                (rest, first) = (others, end);
+            }
+        }
+        parts.into_par_iter().for_each(|(rows, bounds)| {
+            let (mut numbers, mut keyed) = (Vec::new(), Vec::new());
+            for class in bounds.windows(2) {
+                let class = (class[0] - bounds[0]) as usize..(class[1] - bounds[0]) as usize;
+                self.sort_class(&mut rows[class], &mut numbers, &mut keyed);
+            }
+        });
+    }
+
+    /// Sorts rows of one class; the others are room.
+    fn sort_class(&self, rows: &mut [u32], numbers: &mut Vec<u64>, keyed: &mut Vec<(u64, u32)>) {
+        if !self.compared.is_empty() || self.bits + self.row_bits > u64::BITS {
+            keyed.clear();
+            keyed.extend(rows.iter().map(|row| (self.key(*row), *row)));
+            let compare = |a: &(u64, u32), b: &(u64, u32)| {
+                let rest = || self.compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
+                a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
+            };
+            match rows.len() < MANY {
+                true => keyed.sort_unstable_by(compare),
+                false => keyed.par_sort_unstable_by(compare),
+            }
+            rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
+            return;
+        }
         // The number of the row behind its key: rows with one key are equal in all that is released, so their order is
         // nobody's business.
-        keys.iter_mut().zip(rows.iter()).for_each(|(key, row)| *key = *key << bits | u64::from(*row));
-        let keys = sorted_by_digits(keys, bits..u64::BITS - room + bits);
-        rows.iter_mut().zip(keys).for_each(|(row, key)| *row = (key & ((1 << bits) - 1)) as u32);
-        return Ok(());
+        numbers.clear();
+        numbers.extend(rows.iter().map(|row| self.key(*row) << self.row_bits | u64::from(*row)));
+        match rows.len() < MANY {
+            true => numbers.sort_unstable(),
+            false => *numbers = sorted_by_digits(std::mem::take(numbers), self.row_bits..self.row_bits + self.bits),
+        }
+        rows.iter_mut().zip(numbers).for_each(|(row, number)| *row = (*number & ((1 << self.row_bits) - 1)) as u32);
     }
-    let mut keyed: Vec<(u64, u32)> = keys.into_iter().zip(rows.iter().copied()).collect();
-    keyed.par_sort_unstable_by(|a, b| {
-        let rest = || compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
-        a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
-    });
-    rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = sorted);
-    Ok(())
+
+    fn key(&self, row: u32) -> u64 {
+        let place = |packed: &Packed<'_>| u64::from(packed.ranks[packed.codes[row as usize] as usize]);
+        self.packed.iter().fold(0, |key, packed| key << packed.bits | place(packed))
+    }
 }
 
 /// Bits of a number that are sorted at a time: few enough that every digit's next place stays in the nearest cache.
@@ -404,7 +478,7 @@ impl Iterator for Rows<'_> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        let end = (self.next + crate::source::BATCH_ROWS).min(self.rows.len());
+        let end = (self.next + BATCH).min(self.rows.len());
         if self.next == end {
             return None;
         }

@@ -4,14 +4,14 @@ use crate::recoding::{Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
 use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
-use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Below this many cells a thread of its own is not worth its while.
-const ALONE: usize = 2048;
+/// Regions that a thread looks at together.
+const TOGETHER: usize = 64;
 
 /// What a value has lost of its column's detail.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,13 +122,16 @@ pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Ve
 }
 
 /// The least and the greatest code of each region's cells, column by column.
-fn extents(task: &Task, region_of: &[u32], regions: usize) -> Vec<(u32, u32)> {
+fn extents(task: &Task, regions: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
     let columns = task.axes.len();
-    let mut extents = vec![(u32::MAX, 0); regions * columns];
-    for (codes, region) in task.cells.tuples().zip(region_of) {
-        let known = &mut extents[*region as usize * columns..][..columns];
-        known.iter_mut().zip(codes).for_each(|(known, code)| *known = (known.0.min(*code), known.1.max(*code)));
-    }
+    let mut extents = vec![(u32::MAX, 0); regions.len() * columns];
+    let of_regions = extents.par_chunks_mut(columns.max(1)).zip(regions).with_min_len(TOGETHER);
+    of_regions.for_each(|(extents, (_, cells))| {
+        for cell in *cells {
+            let codes = extents.iter_mut().zip(task.cells.codes(*cell));
+            codes.for_each(|(known, code)| *known = (known.0.min(*code), known.1.max(*code)));
+        }
+    });
     extents
 }
 
@@ -170,39 +173,32 @@ impl Listing {
 
 fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) {
     let columns = task.axes.len();
-    let find = |codes: &[u32]| regions.find(&task.axes, |column| u64::from(codes[column]));
-    let cells = (0..task.cells.len() as u32).into_par_iter().with_min_len(ALONE);
-    let mut region_of: Vec<u32> = cells.map(|cell| find(task.cells.codes(cell))).collect();
-    // From here on only the regions that hold a cell have numbers, in the order of their nodes.
-    let mut number_of = vec![0; regions.nodes.len()];
-    region_of.iter().for_each(|node| number_of[*node as usize] = 1);
-    let held: Vec<usize> = (0..regions.nodes.len()).filter(|node| number_of[*node] > 0).collect();
-    held.iter().zip(0..).for_each(|(node, number)| number_of[*node] = number);
-    region_of.iter_mut().for_each(|region| *region = number_of[*region as usize]);
-    let mut rows = vec![0u32; held.len()];
-    region_of.iter().zip(task.cells.counts()).for_each(|(region, count)| rows[*region as usize] += count);
-    let extents = extents(task, &region_of, held.len());
+    let mut order = Vec::new();
+    let held = regions.descend(&task.axes, &task.cells, &mut order);
+    let extents = extents(task, &held);
     let boxes = match regions.style {
         Style::Cover => regions.boxes(columns),
         Style::Tight => Vec::new(),
     };
     let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
     let mut tuples = Vec::with_capacity(extents.len());
-    for (node, extents) in held.iter().zip(extents.chunks_exact(columns.max(1))) {
+    for ((node, _), extents) in held.iter().zip(extents.chunks_exact(columns.max(1))) {
         for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
-            let place = boxes.get(*node).map(|places| &places[column]);
+            let place = boxes.get(*node as usize).map(|places| &places[column]);
             let extent = Extent { first: extents[column].0.into(), last: extents[column].1.into() };
             tuples.push(listing.value(axis, extent, place, task.taxonomies[column].codes()));
         }
     }
-    // A class for each region, with all its rows, where its first cell is. Regions of one name are one class.
+    // A class for each region, where its first cell is. Regions of one name are one class.
     let mut classes = Cells::new(columns);
-    let mut class_of_region: Vec<Option<u32>> = vec![None; held.len()];
-    let class_of = region_of.iter().map(|region| {
-        let region = *region as usize;
-        let tuple = &tuples[region * columns..][..columns];
-        *class_of_region[region].get_or_insert_with(|| classes.add(tuple, rows[region]))
-    });
-    let class_of = class_of.collect();
+    let mut class_of = vec![0; task.cells.len()];
+    let mut by_first: Vec<usize> = (0..held.len()).collect();
+    by_first.sort_unstable_by_key(|region| held[*region].1[0]);
+    for region in by_first {
+        let cells = held[region].1;
+        let rows = cells.iter().map(|cell| task.cells.counts()[*cell as usize]).sum();
+        let class = classes.add(&tuples[region * columns..][..columns], rows);
+        cells.iter().for_each(|cell| class_of[*cell as usize] = class);
+    }
     (listings.into_iter().map(|listing| Values::Listed(listing.values)).collect(), classes, class_of)
 }

@@ -97,6 +97,8 @@ struct State {
     ended: bool,
     /// A thread has died, and with it a part.
     broken: bool,
+    /// Threads that wait for something to change. Where there is none the system need not be asked to wake it.
+    waiting: u32,
 }
 
 impl Queue {
@@ -104,7 +106,7 @@ impl Queue {
     fn new(parts: Parts, helpers: u64) -> Queue {
         let (parsed, most, ended, broken) = (BTreeMap::new(), 2 * (helpers + 1), false, false);
         Queue {
-            state: Mutex::new(State { parts, taken: 0, handed: 0, parsed, most, ended, broken }),
+            state: Mutex::new(State { parts, taken: 0, handed: 0, parsed, most, ended, broken, waiting: 0 }),
             moved: Condvar::new(),
         }
     }
@@ -113,8 +115,18 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        self.moved.wait(state).unwrap_or_else(PoisonError::into_inner)
+    fn wait<'a>(&self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        state.waiting += 1;
+        let mut state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner);
+        state.waiting -= 1;
+        state
+    }
+
+    /// Tells those who wait that something has changed.
+    fn tell(&self, state: &State) {
+        if state.waiting > 0 {
+            self.moved.notify_all();
+        }
     }
 
     fn hand_over<T>(
@@ -143,7 +155,7 @@ impl Queue {
                 state = self.wait(state);
             } else if let Some((number, part)) = state.take() {
                 state = self.parse(state, &mut parser, number, part);
-                self.moved.notify_all();
+                self.tell(&state);
             }
         }
     }
@@ -170,7 +182,7 @@ impl Queue {
             let number = state.handed;
             if let Some(parsed) = state.parsed.remove(&number) {
                 state.handed += 1;
-                self.moved.notify_all();
+                self.tell(&state);
                 // After an error there is nothing.
                 state.ended |= parsed.is_err();
                 return Some(parsed.map(|parsed| state.parts.count(parsed)));
@@ -224,8 +236,7 @@ impl Drop for End<'_> {
         let mut state = self.0.state();
         state.broken |= std::thread::panicking();
         state.ended = true;
-        drop(state);
-        self.0.moved.notify_all();
+        self.0.tell(&state);
     }
 }
 

@@ -155,6 +155,7 @@ fn compare(name: &str, seeds: u64, kinds: impl Fn(&mut Random) -> Vec<Kind>) -> 
             check_losses(&space, &tight, &expected, &what);
             check_tight(&case.drawn, &tight, &what);
             check_cover(&case.drawn, &cover, seed, &what);
+            check_descent(&cover, &what);
             check_saved(&cover, &what);
         }
     }
@@ -272,6 +273,19 @@ fn check_cover(drawn: &Drawn, made: &Made<'_>, seed: u64, what: &str) {
             assert!((0.0..=1.0).contains(&lost), "{what}: {label:?} loses {lost}");
         }
     }
+}
+
+/// Cells that go down the tree together end where each of them ends by itself.
+fn check_descent(made: &Made<'_>, what: &str) {
+    let (task, regions) = (made.task(), made.regions());
+    let alone = |cell: u32| regions.find(&task.axes, |column| u64::from(task.cells.codes(cell)[column]));
+    let mut one_by_one: Vec<(u32, u32)> = (0..task.cells.len() as u32).map(|cell| (alone(cell), cell)).collect();
+    one_by_one.sort_unstable();
+    let mut order = Vec::new();
+    let ended = regions.descend(&task.axes, &task.cells, &mut order);
+    let together: Vec<(u32, u32)> =
+        ended.iter().flat_map(|(node, cells)| cells.iter().map(|cell| (*node, *cell))).collect();
+    assert_eq!(together, one_by_one, "{what}");
 }
 
 /// A saved partition makes the same classes of the same table.

@@ -36,12 +36,12 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    /// Cuts the records.
-    pub(super) fn cut(self) -> Block {
+    /// Cuts the records, into the room of cuts that are done with.
+    pub(super) fn cut(self, spare: Cuts) -> Block {
         let Raw { bytes, length, cuts, delimiter, line, end } = self;
         let piece =
             Piece { bytes: &bytes[..length], delimiter, line, is_all: true, most: usize::MAX, has_quotes: false };
-        let cuts = cuts.unwrap_or_else(|| Cuts::of(piece));
+        let cuts = cuts.unwrap_or_else(|| Cuts::of(piece, spare));
         Block { bytes, length, cuts, end }
     }
 }
@@ -134,7 +134,7 @@ impl Blocks {
         loop {
             let cuts = self.cut(1)?;
             if cuts.records() > 0 {
-                return Ok(Some(self.take(cuts.end, cuts.end_line, Some(cuts)).cut()));
+                return Ok(Some(self.take(cuts.end, cuts.end_line, Some(cuts)).cut(Cuts::default())));
             }
             if self.ended {
                 return Ok(None);
@@ -178,7 +178,7 @@ impl Blocks {
     /// Cuts the rest; a quote that does not close any more is an error.
     fn cut(&self, most: usize) -> Result<Cuts> {
         let (bytes, delimiter, line, is_all) = (self.rest(), self.delimiter, self.line, self.ended);
-        let cuts = Cuts::of(Piece { bytes, delimiter, line, is_all, most, has_quotes: true });
+        let cuts = Cuts::of(Piece { bytes, delimiter, line, is_all, most, has_quotes: true }, Cuts::default());
         match cuts.is_open && is_all {
             false => Ok(cuts),
             true => Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) }),

@@ -96,14 +96,21 @@ pub(super) struct Piece<'a> {
 }
 
 impl Cuts {
-    /// Cuts bytes that begin with a record.
-    pub(super) fn of(piece: Piece<'_>) -> Cuts {
-        let mut cuts = Cuts { first_line: piece.line, end_line: piece.line, ..Cuts::default() };
+    /// Cuts bytes that begin with a record, into the room of others that are done with.
+    pub(super) fn of(piece: Piece<'_>, spare: Cuts) -> Cuts {
+        let Cuts { mut places, mut firsts, .. } = spare;
         if piece.most == usize::MAX {
             // Fields of six bytes and records of sixty, more or less.
-            cuts.places = vec![0; piece.bytes.len() / 6 + ROOM];
-            cuts.firsts.reserve(piece.bytes.len() / 64);
+            let room = piece.bytes.len() / 6 + ROOM;
+            match places.capacity() < room {
+                true => places = vec![0; room],
+                false => places.resize(places.len().max(room), 0),
+            }
+            firsts.reserve(piece.bytes.len() / 64);
         }
+        firsts.clear();
+        let (first_line, end_line) = (piece.line, piece.line);
+        let mut cuts = Cuts { places, firsts, first_line, end_line, ..Cuts::default() };
         cuts.firsts.push(0);
         cuts.quoted = piece.has_quotes;
         match cuts.quoted {
@@ -217,9 +224,9 @@ impl Cuts {
         self.lines.get(record).copied().unwrap_or(self.first_line + record as u64)
     }
 
-    /// The lines of all records.
-    pub(super) fn into_lines(self) -> Lines {
-        if self.lines.is_empty() { Lines::From(self.first_line) } else { Lines::Each(self.lines) }
+    /// The lines of all records, which are known to nobody else from then on.
+    pub(super) fn take_lines(&mut self) -> Lines {
+        if self.lines.is_empty() { Lines::From(self.first_line) } else { Lines::Each(std::mem::take(&mut self.lines)) }
     }
 
     /// The first record that has not this many fields.

@@ -31,7 +31,7 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     let start = &start[..start.len().min(SNIFFED)];
     let score = |delimiter: u8| {
         let (line, is_all, most, has_quotes) = (1, false, SNIFFED_RECORDS, true);
-        let cuts = Cuts::of(Piece { bytes: start, delimiter, line, is_all, most, has_quotes });
+        let cuts = Cuts::of(Piece { bytes: start, delimiter, line, is_all, most, has_quotes }, Cuts::default());
         let counts: Vec<usize> = (0..cuts.records()).map(|record| cuts.fields(record)).collect();
         let in_all = || start.iter().filter(|byte| **byte == delimiter).count() + 1;
         let fields = counts.first().copied().unwrap_or_else(in_all);
@@ -82,7 +82,7 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
     let mut blocks = Blocks::open(path, &Meter::default(), SNIFFED, |start| sniff(start, OF_HIERARCHIES))?;
     let mut all = Vec::new();
     while let Some(block) = blocks.next()? {
-        all.extend(texts(&block.cut(), path)?);
+        all.extend(texts(&block.cut(Cuts::default()), path)?);
     }
     Ok(all)
 }
@@ -114,7 +114,8 @@ impl Parts {
 
     /// What parses them. Each parser must be given parts in their order, some or all.
     pub(super) fn parser(&self) -> Parser {
-        Parser(parse::Parser::new(&self.rows.blocks, self.rows.names.clone(), &self.forms))
+        let parser = parse::Parser::new(&self.rows.blocks, self.rows.names.clone(), &self.forms);
+        Parser { parser, spare: Cuts::default() }
     }
 
     /// Takes a parsed part into account, all before it having been.
@@ -141,12 +142,18 @@ pub(super) struct Parsed {
 }
 
 /// Parses parts.
-pub(super) struct Parser(parse::Parser);
+pub(super) struct Parser {
+    parser: parse::Parser,
+    /// The cuts of the last part, whose room is used again.
+    spare: Cuts,
+}
 
 impl Parser {
     pub(super) fn parse(&mut self, part: Part) -> Result<Parsed> {
-        let Block { bytes, cuts, end, .. } = part.0.cut();
-        Ok(Parsed { batch: self.0.parse(&bytes, cuts)?, bytes, end })
+        let Block { bytes, mut cuts, end, .. } = part.0.cut(std::mem::take(&mut self.spare));
+        let batch = self.parser.parse(&bytes, &mut cuts)?;
+        self.spare = cuts;
+        Ok(Parsed { batch, bytes, end })
     }
 }
 
@@ -200,7 +207,8 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
         for number in 0.. {
-            let block = if number < alone { blocks.first()? } else { blocks.next()?.map(Raw::cut) };
+            let block =
+                if number < alone { blocks.first()? } else { blocks.next()?.map(|raw| raw.cut(Cuts::default())) };
             let Some(block) = block else { break };
             for record in 0..block.cuts.records() {
                 let fields = block.cuts.record(block.bytes(), record).map(|field| said(field, &mut scratch).to_vec());

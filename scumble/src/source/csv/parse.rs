@@ -61,7 +61,7 @@ impl Parser {
     }
 
     /// The columns that are wanted; how many rows the file has is not known here.
-    pub(super) fn parse(&mut self, bytes: &[u8], cuts: Cuts) -> Result<Batch> {
+    pub(super) fn parse(&mut self, bytes: &[u8], cuts: &mut Cuts) -> Result<Batch> {
         let Parser { path, names, columns, scratch } = self;
         let width = columns.len();
         if let Some(record) = cuts.ragged(width) {
@@ -72,7 +72,7 @@ impl Parser {
         let repeats = if is_coded { cuts.repeats(bytes, width) } else { None };
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
         for (at, column) in columns.iter_mut().enumerate() {
-            let fields = Fields { bytes, cuts: &cuts, width, column: at, repeats: repeats.as_deref() };
+            let fields = Fields { bytes, cuts, width, column: at, repeats: repeats.as_deref() };
             let array = match column {
                 Column::Skipped => continue,
                 Column::Plain => plain(&fields, scratch),
@@ -88,7 +88,7 @@ impl Parser {
             column.renew();
         }
         let rows = cuts.records();
-        Ok(Batch { columns: arrays, rows, lines: cuts.into_lines(), total: None })
+        Ok(Batch { columns: arrays, rows, lines: cuts.take_lines(), total: None })
     }
 }
 

@@ -1,0 +1,117 @@
+//! Cells go down a partition tree together.
+//!
+//! One by one, a cell's way down is a chain of branches that nothing foretells. All cells of a node at once are a list that is
+//! parted in two passes without a branch: which part each goes to, then the parts one behind the other.
+
+use super::{RegionNode, Regions};
+use crate::table::Cells;
+use crate::taxonomy::Axis;
+use rayon::prelude::*;
+
+/// Cells that are worth a thread of their own.
+const ALONE: usize = 2048;
+
+/// Some cells on their way: the node where they are, and their numbers in ascending order.
+type Group<'a> = (u32, &'a mut [u32]);
+
+/// What parts groups.
+struct Descent<'a> {
+    regions: &'a Regions,
+    axes: &'a [Axis],
+    cells: &'a Cells,
+}
+
+/// Room for the parting of one group.
+#[derive(Default)]
+struct Room {
+    /// The part that each cell goes to.
+    part_of: Vec<u32>,
+    /// For each node of a level, the part that is below it.
+    part_below: Vec<u32>,
+    /// Where the next cell of each part goes.
+    next: Vec<u32>,
+    parted: Vec<u32>,
+}
+
+impl Regions {
+    /// The nodes where cells end (regions, or splits none of whose children is theirs), in the order of their numbers, with
+    /// their cells in ascending order. `order` is room for the numbers of all cells.
+    pub fn descend<'a>(&self, axes: &[Axis], cells: &Cells, order: &'a mut Vec<u32>) -> Vec<(u32, &'a [u32])> {
+        *order = (0..cells.len() as u32).collect();
+        let descent = Descent { regions: self, axes, cells };
+        let alone = (cells.len() / (4 * rayon::current_num_threads())).max(ALONE);
+        let (small, mut ended) = descent.go(vec![(0, order)], alone);
+        ended.par_extend(small.into_par_iter().flat_map_iter(|group| descent.go(vec![group], 0).1));
+        ended.sort_unstable_by_key(|(node, _)| *node);
+        ended.into_iter().map(|(node, cells)| (node, &*cells)).collect()
+    }
+}
+
+impl Descent<'_> {
+    /// Goes on with groups of more cells than that: the others, and those that have ended.
+    fn go<'a>(&self, mut groups: Vec<Group<'a>>, least: usize) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+        let (mut small, mut ended, mut room) = (Vec::new(), Vec::new(), Room::default());
+        while let Some((at, group)) = groups.pop() {
+            match &self.regions.nodes[at as usize] {
+                _ if group.is_empty() => {}
+                RegionNode::Region => ended.push((at, group)),
+                _ if group.len() <= least => small.push((at, group)),
+                RegionNode::Threshold { column, before, below, above, .. } => {
+                    let is_above = |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
+                    let parts = room.part(group, 2, |cell, _| u32::from(is_above(cell)));
+                    groups.extend([*below, *above].into_iter().zip(parts));
+                }
+                RegionNode::Children { column, level, children } => {
+                    let Axis::Tree(taxonomy) = &self.axes[*column] else {
+                        ended.push((at, group));
+                        continue;
+                    };
+                    let level = taxonomy.level(*level);
+                    room.part_below.clear();
+                    // Behind the children: what is below none of them.
+                    room.part_below.resize(level.len(), children.len() as u32);
+                    (0..).zip(children).for_each(|(part, (child, _))| room.part_below[*child as usize] = part);
+                    let node = |cell: u32| level.node_of(self.cells.codes(cell)[*column]) as usize;
+                    let parts = room.part(group, children.len() + 1, |cell, below| below[node(cell)]);
+                    let (mut parts, mut nodes) = (parts.into_iter(), children.iter());
+                    groups.extend(nodes.by_ref().map(|(_, node)| *node).zip(parts.by_ref()));
+                    ended.extend(parts.filter(|rest| !rest.is_empty()).map(|rest| (at, rest)));
+                }
+            }
+        }
+        (small, ended)
+    }
+}
+
+impl Room {
+    /// Parts a group by what `part` says of each cell, given the parts below each node; their order stays.
+    fn part<'a>(
+        &mut self,
+        group: &'a mut [u32],
+        parts: usize,
+        part: impl Fn(u32, &[u32]) -> u32,
+    ) -> Vec<&'a mut [u32]> {
+        let Room { part_of, part_below, next, parted } = self;
+        next.clear();
+        next.resize(parts + 1, 0);
+        part_of.clear();
+        part_of.extend(group.iter().map(|cell| part(*cell, part_below)));
+        part_of.iter().for_each(|part| next[*part as usize + 1] += 1);
+        let sizes = next[1..].to_vec();
+        (0..parts).for_each(|part| next[part + 1] += next[part]);
+        parted.resize(parted.len().max(group.len()), 0);
+        for (cell, part) in group.iter().zip(&*part_of) {
+            let place = &mut next[*part as usize];
+            parted[*place as usize] = *cell;
+            *place += 1;
+        }
+        group.copy_from_slice(&parted[..group.len()]);
+        let mut rest = group;
+        let cut = sizes.into_iter().map(|size| {
+            let (first, others) = std::mem::take(&mut rest).split_at_mut(size as usize);
+            rest = others;
+            first
+        });
+        cut.collect()
+    }
+}
