@@ -58,8 +58,8 @@ impl Descent<'_> {
                 _ if group.len() <= least => small.push((at, group)),
                 RegionNode::Threshold { column, before, below, above, .. } => {
                     let is_above = |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
-                    let parts = room.part(group, 2, |cell, _| u32::from(is_above(cell)));
-                    groups.extend([*below, *above].into_iter().zip(parts));
+                    let (lower, upper) = room.part_in_two(group, is_above);
+                    groups.extend([(*below, lower), (*above, upper)]);
                 }
                 RegionNode::Children { column, level, children } => {
                     let Axis::Tree(taxonomy) = &self.axes[*column] else {
@@ -84,6 +84,26 @@ impl Descent<'_> {
 }
 
 impl Room {
+    /// Parts a group in two; their order stays.
+    fn part_in_two<'a>(
+        &mut self,
+        group: &'a mut [u32],
+        is_above: impl Fn(u32) -> bool,
+    ) -> (&'a mut [u32], &'a mut [u32]) {
+        let parted = &mut self.parted;
+        parted.resize(parted.len().max(group.len()), 0);
+        let (mut below, mut above) = (0, 0);
+        // Each is written to both sides, and written over unless it belongs there.
+        for at in 0..group.len() {
+            let (cell, goes_up) = (group[at], usize::from(is_above(group[at])));
+            (group[below], parted[above]) = (cell, cell);
+            (below, above) = (below + 1 - goes_up, above + goes_up);
+        }
+        let (lower, upper) = group.split_at_mut(below);
+        upper.copy_from_slice(&parted[..above]);
+        (lower, upper)
+    }
+
     /// Parts a group by what `part` says of each cell, given the parts below each node; their order stays.
     fn part<'a>(
         &mut self,
@@ -97,7 +117,6 @@ impl Room {
         part_of.clear();
         part_of.extend(group.iter().map(|cell| part(*cell, part_below)));
         part_of.iter().for_each(|part| next[*part as usize + 1] += 1);
-        let sizes = next[1..].to_vec();
         (0..parts).for_each(|part| next[part + 1] += next[part]);
         parted.resize(parted.len().max(group.len()), 0);
         for (cell, part) in group.iter().zip(&*part_of) {
@@ -106,10 +125,11 @@ impl Room {
             *place += 1;
         }
         group.copy_from_slice(&parted[..group.len()]);
-        let mut rest = group;
-        let cut = sizes.into_iter().map(|size| {
-            let (first, others) = std::mem::take(&mut rest).split_at_mut(size as usize);
-            rest = others;
+        // Where each part ends, the next one goes.
+        let (mut rest, mut start) = (group, 0);
+        let cut = next[..parts].iter().map(|end| {
+            let (first, others) = std::mem::take(&mut rest).split_at_mut((*end - start) as usize);
+            (rest, start) = (others, *end);
             first
         });
         cut.collect()

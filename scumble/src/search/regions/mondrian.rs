@@ -24,6 +24,9 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 /// Below this many points a thread of its own is not worth its while.
 const ALONE: usize = 1024;
 
+/// Children that are counted without asking for memory.
+const FEW: usize = 32;
+
 /// A grown partition tree.
 #[derive(Debug)]
 pub enum Grown {
@@ -239,7 +242,15 @@ impl Growth<'_> {
         let level = Axis::ancestor(taxonomy, extent).level - 1;
         let nodes = taxonomy.level(level);
         let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
-        let mut counts = vec![0u64; (last - first) as usize + 1];
+        let occur = (last - first) as usize + 1;
+        let (mut few, mut many) = ([0u64; FEW], Vec::new());
+        let counts = match few.get_mut(..occur) {
+            Some(counts) => counts,
+            None => {
+                many.resize(occur, 0);
+                &mut many
+            }
+        };
         for (code, rows) in points.weighted_codes(column) {
             counts[(nodes.node_of(code as u32) - first) as usize] += rows;
         }

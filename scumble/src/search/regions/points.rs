@@ -242,20 +242,22 @@ impl<'a> Points<'a> {
         let Points { layout, words, .. } = self;
         let width = layout.width;
         let code = layout.reader(column);
-        let mut sizes = vec![0usize; parts];
+        // The words and the rows of each part.
+        let mut sizes = vec![(0usize, 0u64); parts];
         for point in words.chunks_exact(width) {
-            sizes[part_of(code(point))] += width;
+            let (size, rows) = &mut sizes[part_of(code(point))];
+            (*size, *rows) = (*size + width, *rows + layout.rows(point));
         }
         // Where the next point of each part goes; what lies before it in the part is there already.
         let mut next: Vec<usize> = Vec::with_capacity(parts);
         let mut at = 0;
-        for size in &sizes {
+        for (size, _) in &sizes {
             next.push(at);
             at += size;
         }
         let mut end = 0;
         for part in 0..parts {
-            end += sizes[part];
+            end += sizes[part].0;
             let mut at = next[part];
             while at < end {
                 // Parts before this one are complete, so a point of another part goes to one behind.
@@ -270,9 +272,9 @@ impl<'a> Points<'a> {
         }
         let mut rest = words;
         let mut parted = Vec::with_capacity(parts);
-        for size in sizes {
-            let (part, others) = rest.split_at_mut(size);
-            parted.push(Points::new(layout, part));
+        for (size, rows) in sizes {
+            let (words, others) = rest.split_at_mut(size);
+            parted.push(Points { layout, words, rows });
             rest = others;
         }
         parted
