@@ -6,7 +6,7 @@ use crate::generate::subset::{Selection, chance, is_in};
 use crate::generate::{CENSUS_KEYS, Generator, Kind, companions, subset_companions};
 use crate::random::Random;
 use crate::release::{Draft, Sink, publish};
-use crate::source::{Format, Texts};
+use crate::source::{Format, Series, Texts};
 use crate::watch::Watch;
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
@@ -32,7 +32,7 @@ pub fn generate(
     let mut drafts = drafted(&files)?;
     let mut sent = 0;
     for batch in generator {
-        sink.write(&batch)?;
+        sink.write(&Series::all(&batch))?;
         sent += batch.num_rows() as u64;
         watch.progress("write", sent, Some(rows));
     }
@@ -71,7 +71,8 @@ pub fn generate_subset(
     let mut sent = 0;
     for (number, batch) in (0..).zip(generator) {
         let broken = |source| Error::Columnar { file: output.to_path_buf(), source };
-        let texts: Vec<Texts> = batch.columns().iter().map(Texts::of).collect::<Result<_, _>>().map_err(broken)?;
+        let texts: Vec<Texts> =
+            batch.columns().iter().map(Texts::of_array).collect::<Result<_, _>>().map_err(broken)?;
         let column = |name: &str| batch.schema().index_of(name).map(|at| &texts[at]).map_err(broken);
         for (counts, key) in counts.iter_mut().zip(CENSUS_KEYS) {
             let texts = column(key)?;
@@ -85,8 +86,8 @@ pub fn generate_subset(
             is_in(chance(selection, age, sex.get(row), race.get(row)), &mut random)
         });
         let chosen: BooleanArray = chosen.collect::<Vec<bool>>().into();
-        sink.write(&filter_record_batch(&batch, &chosen).map_err(broken)?)?;
-        all.write(&batch)?;
+        sink.write(&Series::all(&filter_record_batch(&batch, &chosen).map_err(broken)?))?;
+        all.write(&Series::all(&batch))?;
         sent += batch.num_rows() as u64;
         watch.progress("write", sent, Some(rows));
     }

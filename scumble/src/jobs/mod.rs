@@ -39,7 +39,7 @@ use crate::release::{
     Background, Decided, Draft, Io, Judgement, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
     is_releasable, publish, schema,
 };
-use crate::source::{Format, Source, encode};
+use crate::source::{Format, Series, Source, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Node, Taxonomy};
 use serde_json::Value;
@@ -245,10 +245,10 @@ impl<'a> Work<'a> {
         let mut sink = Background::new(sink, 2);
         let released = rows.len() as u64;
         let mut sent = 0;
-        for batch in rows {
-            let batch = batch?;
-            sent += batch.num_rows() as u64;
-            sink.write(batch)?;
+        for columns in rows {
+            let columns = columns?;
+            sent += columns.first().map_or(0, Series::len) as u64;
+            sink.write(columns)?;
             options.watch.progress("write", sent, Some(released));
         }
         sink.finish()?;

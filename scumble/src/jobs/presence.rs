@@ -206,9 +206,9 @@ pub(super) fn confidences(policy: &Policy, open: impl Fn() -> Result<Source>) ->
     for batch in source.texts(&wanted)? {
         let batch = batch?;
         let broken = |source| Error::Columnar { file: file.clone(), source };
-        for array in &batch.columns {
-            let texts = Texts::of(array).map_err(broken)?;
-            for row in 0..array.len() {
+        for series in &batch.columns {
+            let texts = Texts::of(series).map_err(broken)?;
+            for row in 0..series.len() {
                 let text = texts.get(row);
                 let known = if text.is_empty() { Some(asked.confidence) } else { text.parse().ok() };
                 let wrong = || Error::BadParameter {

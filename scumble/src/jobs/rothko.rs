@@ -334,8 +334,7 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     let folder = SpillFolder::create(&disk.spill.clone().unwrap_or_else(std::env::temp_dir))?;
     let draft = Draft::new(output)?;
     let (schema, columns) = released(&source, &begun.roles, &known.coder);
-    let schema = Arc::new(schema);
-    let sink = Sink::new(draft.writer()?, output, begun.format, &schema)?;
+    let sink = Sink::new(draft.writer()?, output, begun.format, &Arc::new(schema))?;
     let saved = options.save_recoding.as_deref().map(Draft::new).transpose()?;
     let named = Columns { names: &known.names, taxonomies: &known.taxonomies, axes: &known.axes };
     let rules = match &saved {
@@ -345,7 +344,6 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
     let receiver = Stream {
         axes: &known.axes,
         style: policy.search.partitioning.style,
-        schema,
         columns,
         converter: known.coder.converter.as_ref(),
         // The more batches may wait, the less one partition has to wait for the one before it to be written.

@@ -3,10 +3,9 @@
 use super::page::{Fields, Page, push_field};
 use super::sink::failure;
 use crate::error::{Error, Result};
-use crate::source::{Texts, is_same};
-use arrow_array::cast::AsArray;
-use arrow_array::types::Int32Type;
-use arrow_array::{Array, RecordBatch, StringArray};
+use crate::source::{Series, Texts, is_same};
+use arrow_array::{Array, StringArray};
+use arrow_buffer::ScalarBuffer;
 use arrow_schema::SchemaRef;
 use std::fs::File;
 use std::io::Write;
@@ -40,7 +39,7 @@ impl Rendered {
 /// A column of a batch.
 enum Column<'a> {
     /// By number, every field having been made.
-    Coded(&'a [i32], &'a Fields<32>),
+    Coded(ScalarBuffer<i32>, &'a Fields<32>),
     /// Text by text.
     Plain(Box<Texts>),
 }
@@ -59,8 +58,8 @@ impl Lines {
     }
 
     /// Writes more rows.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let last = batch.num_columns().saturating_sub(1);
+    pub(super) fn write(&mut self, series: &[Series]) -> Result<()> {
+        let last = series.len().saturating_sub(1);
         let delimiter = self.delimiter;
         // A field and what follows it. An only one that is empty would be a blank line, and readers skip those.
         let say = |field: &mut Vec<u8>, text: &str, position: usize| {
@@ -70,24 +69,23 @@ impl Lines {
             }
             field.push(if position == last { b'\n' } else { delimiter });
         };
-        let mut columns = Vec::with_capacity(batch.num_columns());
-        for ((position, array), rendered) in batch.columns().iter().enumerate().zip(&mut self.rendered) {
-            let coded = array.as_dictionary_opt::<Int32Type>().filter(|coded| coded.keys().null_count() == 0);
-            let coded = coded.and_then(|coded| Some((coded.keys(), coded.values().as_string_opt::<i32>()?)));
-            columns.push(match coded {
-                Some((keys, texts)) => {
-                    if !rendered.as_ref().is_some_and(|rendered| rendered.is_of(texts)) {
+        let mut columns = Vec::with_capacity(series.len());
+        for ((position, series), rendered) in series.iter().enumerate().zip(&mut self.rendered) {
+            // A value without a text is an error, not an empty field.
+            columns.push(match Texts::of(series).map_err(|source| failure(&self.target, source))? {
+                Texts::Coded(keys, None, texts) => {
+                    if !rendered.as_ref().is_some_and(|rendered| rendered.is_of(&texts)) {
                         let all = texts.iter().map(Option::unwrap_or_default);
                         let fields = Fields::new(all, |field, text| say(field, text, position));
-                        *rendered = Some(Rendered { texts: texts.clone(), fields });
+                        *rendered = Some(Rendered { texts, fields });
                     }
-                    Column::Coded(keys.values(), &rendered.as_ref().ok_or(Error::Defect)?.fields)
+                    Column::Coded(keys, &rendered.as_ref().ok_or(Error::Defect)?.fields)
                 }
-                // A value without a text is an error, not an empty field.
-                None => Column::Plain(Box::new(Texts::of(array).map_err(|source| failure(&self.target, source))?)),
+                texts => Column::Plain(Box::new(texts)),
             });
         }
-        let repeats = repeats(&columns, batch.num_rows());
+        let rows = series.first().map_or(0, Series::len);
+        let repeats = repeats(&columns, rows);
         let mut field = Vec::new();
         // Where the line before begins, and how far from there each of its fields ends.
         let (mut before, mut ends) = (None, vec![0; columns.len()]);
@@ -144,6 +142,7 @@ fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use arrow_array::types::Int32Type;
     use arrow_array::{ArrayRef, DictionaryArray};
     use arrow_schema::{Field, Schema};
     use std::sync::Arc;
@@ -160,11 +159,11 @@ mod tests {
         let name = |at: usize| if at == 0 { "n".repeat(BUFFER + 1) } else { format!("column {at}") };
         let fields = arrays.iter().enumerate().map(|(at, array)| Field::new(name(at), array.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let batch = RecordBatch::try_new(schema.clone(), arrays).unwrap();
+        let series: Vec<Series> = arrays.into_iter().map(Series::Array).collect();
         let path = std::env::temp_dir().join(format!("scumble-lines-{}", std::process::id()));
         let mut lines = Lines::new(File::create(&path).unwrap(), &path, b';', &schema);
-        lines.write(&batch).unwrap();
-        lines.write(&batch).unwrap();
+        lines.write(&series).unwrap();
+        lines.write(&series).unwrap();
         lines.finish().unwrap();
         let written = std::fs::read(&path).unwrap();
         std::fs::remove_file(&path).unwrap();

@@ -10,9 +10,8 @@
 //! by their labels.
 
 use crate::error::{Error, Result};
-use crate::source::{Batch, Codes, Lines, Texts};
+use crate::source::{Batch, Codes, Lines, Series, Texts};
 use crate::table::{Cells, Dictionary, Tallies};
-use arrow_array::ArrayRef;
 use arrow_schema::ArrowError;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
@@ -108,10 +107,10 @@ impl<'a> Recount<'a> {
             return Err(Error::TooManyRows { file: file.to_path_buf(), most: u64::from(u32::MAX) });
         }
         let (mut keys, mut values) = (Vec::new(), self.counted.iter_mut());
-        for (array, is_key) in batch.columns.iter().zip(&self.is_key) {
+        for (series, is_key) in batch.columns.iter().zip(&self.is_key) {
             let read = match is_key {
-                true => Texts::of(array).map(|texts| keys.push(texts)),
-                false => values.next().map_or(Ok(()), |values| values.read(array, &batch.lines)),
+                true => Texts::of(series).map(|texts| keys.push(texts)),
+                false => values.next().map_or(Ok(()), |values| values.read(series, &batch.lines)),
             };
             read.map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
         }
@@ -202,9 +201,9 @@ impl<'a> Recount<'a> {
 
 impl Values {
     /// Numbers the values of a batch.
-    fn read(&mut self, array: &ArrayRef, lines: &Lines) -> Result<(), ArrowError> {
+    fn read(&mut self, series: &Series, lines: &Lines) -> Result<(), ArrowError> {
         self.batch.clear();
-        self.codes.encode(array, lines, &mut self.batch)?;
+        self.codes.encode(series, lines, &mut self.batch)?;
         self.rows.resize(self.codes.dictionary().len(), 0);
         self.batch.iter().for_each(|code| self.rows[*code as usize] += 1);
         Ok(())

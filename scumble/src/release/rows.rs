@@ -5,13 +5,13 @@
 
 use super::{Recoded, Values};
 use crate::error::{Error, Result};
-use crate::source::{coded, coded_type};
+use crate::source::Series;
 use crate::table::{Column, Data, Dictionary, Role, Table};
-use arrow_array::{Array, ArrayRef, RecordBatch, StringArray, UInt32Array, make_array};
+use arrow_array::{Array, ArrayRef, StringArray, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
 use arrow_ord::ord::{DynComparator, make_comparator};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef, SortOptions};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, SortOptions};
 use arrow_select::{concat::concat, take::take};
 use rayon::prelude::*;
 use std::cmp::Ordering;
@@ -81,11 +81,10 @@ pub(crate) fn is_releasable(kind: &DataType) -> bool {
 pub struct Rows<'a> {
     table: &'a Table,
     recoded: &'a Recoded,
-    schema: SchemaRef,
     /// For each column that is passed on as it came, all its values.
     arrays: Vec<Option<ArrayRef>>,
     /// For each column that is told by number, its names; `None` where there are as many as rows, more or less.
-    names: Vec<Option<Arc<StringArray>>>,
+    names: Vec<Option<StringArray>>,
     /// The codes of the column with suppressed values; the first code that its dictionary does not have is the token.
     hidden: Option<Hidden<'a>>,
     rows: Vec<u32>,
@@ -189,9 +188,7 @@ impl<'a> Rows<'a> {
                 rows
             }
         };
-        let schema = schema(table, token);
-        let mut prepared =
-            Rows { table, recoded, schema, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
+        let mut prepared = Rows { table, recoded, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
         prepared.name();
         Ok(prepared)
     }
@@ -201,16 +198,9 @@ impl<'a> Rows<'a> {
         let few = |names: &Names<'_>| names.len() * ROWS_OF_A_NAME <= self.rows.len();
         let names = (0..self.arrays.len()).map(|column| {
             let names = self.told(column).map(|(names, _)| names).filter(few)?;
-            Some(Arc::new((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>()))
+            Some((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>())
         });
         self.names = names.collect();
-        let field = |(column, field): (usize, &FieldRef)| match (&self.arrays[column], &self.names[column]) {
-            (Some(_), _) => field.clone(),
-            (None, Some(_)) => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
-            (None, None) => Arc::new(field.as_ref().clone().with_data_type(DataType::Utf8)),
-        };
-        let fields: Vec<FieldRef> = self.schema.fields().iter().enumerate().map(field).collect();
-        self.schema = Arc::new(Schema::new(fields));
     }
 
     /// The names and the numbers of a column that is not passed on as it came.
@@ -245,15 +235,15 @@ impl<'a> Rows<'a> {
         self.rows.is_empty()
     }
 
-    fn batch(&self, rows: &[u32]) -> Result<RecordBatch, ArrowError> {
+    fn batch(&self, rows: &[u32]) -> Result<Vec<Series>, ArrowError> {
         let indices = UInt32Array::from(rows.to_vec());
         let class = |row: u32| self.class_of_row[row as usize];
         let runs = rows.chunk_by(|row, next| class(*row) == class(*next));
         let classes: Vec<(u32, usize)> = runs.map(|run| (class(run[0]), run.len())).collect();
-        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.table.columns.len());
+        let mut columns = Vec::with_capacity(self.table.columns.len());
         for (column, array) in self.arrays.iter().enumerate() {
             columns.push(match (array, self.told(column)) {
-                (Some(array), _) => cleared(take(array, &indices, None)?)?,
+                (Some(array), _) => Series::Array(cleared(take(array, &indices, None)?)?),
                 (None, Some((names, numbers))) => {
                     let mut told: Vec<i32> = Vec::with_capacity(rows.len());
                     match numbers {
@@ -265,14 +255,17 @@ impl<'a> Rows<'a> {
                         }),
                     }
                     match &self.names[column] {
-                        Some(names) => coded(told, names.clone())?,
-                        None => Arc::new(told.iter().map(|value| names.get(*value as u32)).collect::<StringArray>()),
+                        Some(names) => Series::Numbered(told.into(), names.clone()),
+                        None => {
+                            let texts = told.iter().map(|value| names.get(*value as u32)).collect::<StringArray>();
+                            Series::Array(Arc::new(texts))
+                        }
                     }
                 }
                 (None, None) => return Err(ArrowError::SchemaError("a column without values".into())),
             });
         }
-        RecordBatch::try_new(self.schema.clone(), columns)
+        Ok(columns)
     }
 }
 
@@ -475,9 +468,9 @@ fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>) -> Vec<u64> {
 }
 
 impl Iterator for Rows<'_> {
-    type Item = Result<RecordBatch>;
+    type Item = Result<Vec<Series>>;
 
-    fn next(&mut self) -> Option<Result<RecordBatch>> {
+    fn next(&mut self) -> Option<Result<Vec<Series>>> {
         let end = (self.next + BATCH).min(self.rows.len());
         if self.next == end {
             return None;

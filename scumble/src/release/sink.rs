@@ -2,7 +2,7 @@
 
 use super::lines::Lines;
 use crate::error::{Error, Result};
-use crate::source::Format;
+use crate::source::{Format, Series};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::cast;
 use arrow_ipc::writer::FileWriter;
@@ -64,12 +64,12 @@ impl Sink {
         Sink { most_bytes, ..self }
     }
 
-    /// Writes more rows. Texts may come by number.
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Writes more rows, column by column. Texts may come by number.
+    pub fn write(&mut self, columns: &[Series]) -> Result<()> {
         let (target, schema) = (&self.target, &self.schema);
-        let spelled = || spelled(batch, schema).map_err(|error| failure(target, error));
+        let spelled = || spelled(columns, schema).map_err(|error| failure(target, error));
         match &mut self.kind {
-            Kind::Csv(lines) => lines.write(batch),
+            Kind::Csv(lines) => lines.write(columns),
             Kind::Parquet(writer) => {
                 let written = writer.write(&spelled()?).and_then(|()| match writer.memory_size() > self.most_bytes {
                     true => writer.flush(),
@@ -101,17 +101,17 @@ impl Sink {
 
 /// A sink that writes on a thread of its own, a few batches behind.
 pub struct Background {
-    sender: Option<mpsc::SyncSender<RecordBatch>>,
+    sender: Option<mpsc::SyncSender<Vec<Series>>>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
 impl Background {
     /// Moves a sink to a thread of its own; at most so many batches wait for it.
     pub fn new(mut sink: Sink, waiting: usize) -> Background {
-        let (sender, receiver) = mpsc::sync_channel::<RecordBatch>(waiting);
+        let (sender, receiver) = mpsc::sync_channel::<Vec<Series>>(waiting);
         let thread = std::thread::spawn(move || {
-            for batch in receiver {
-                sink.write(&batch)?;
+            for columns in receiver {
+                sink.write(&columns)?;
             }
             sink.finish()
         });
@@ -119,8 +119,8 @@ impl Background {
     }
 
     /// Hands over more rows. An error may be that of an earlier batch.
-    pub fn write(&mut self, batch: RecordBatch) -> Result<()> {
-        match self.sender.as_ref().map(|sender| sender.send(batch)) {
+    pub fn write(&mut self, columns: Vec<Series>) -> Result<()> {
+        match self.sender.as_ref().map(|sender| sender.send(columns)) {
             Some(Ok(())) => Ok(()),
             // The thread has ended before its time, and says why.
             _ => self.join().and(Err(Error::Defect)),
@@ -143,10 +143,10 @@ impl Background {
 
 /// The same rows as columns of these types: what came by number is spelled out, since a file that keeps numbers keeps all texts
 /// too, those of rows that are not released among them.
-fn spelled(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns = batch.columns().iter().zip(schema.fields());
+fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = columns.iter().zip(schema.fields());
     let columns: Result<Vec<ArrayRef>, ArrowError> =
-        columns.map(|(array, field)| cast(array, field.data_type())).collect();
+        columns.map(|(series, field)| cast(&series.to_array()?, field.data_type())).collect();
     RecordBatch::try_new(schema.clone(), columns?)
 }
 

@@ -12,15 +12,15 @@ use crate::recoding::{Place, Style};
 use crate::search::regions::Choice;
 use crate::search::regions::disk::{Finished, Receiver, Scan, Stock, parts_of};
 use crate::search::regions::mondrian::Grown;
-use crate::source::BATCH_BYTES;
 use crate::source::spill::{Records, SpillFolder, SpillWriter};
+use crate::source::{BATCH_BYTES, Series};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
 use crate::watch::Watch;
+use arrow_array::ArrayRef;
 use arrow_array::builder::StringBuilder;
-use arrow_array::{ArrayRef, RecordBatch};
 use arrow_row::RowConverter;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::ArrowError;
 use rayon::iter::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHasher;
@@ -93,8 +93,6 @@ pub struct Stream<'a> {
     pub axes: &'a [Axis],
     /// What regions are called.
     pub style: Style,
-    /// The columns of the release.
-    pub schema: SchemaRef,
     /// Where each comes from.
     pub columns: Vec<From>,
     /// Turns bytes that travelled back into values.
@@ -206,7 +204,7 @@ impl Stream<'_> {
         rows: std::ops::Range<usize>,
         order: &[u32],
         payload: &Records,
-    ) -> Result<RecordBatch, ArrowError> {
+    ) -> Result<Vec<Series>, ArrowError> {
         let label = |key: usize| -> ArrayRef {
             let mut builder = StringBuilder::with_capacity(rows.len(), rows.len() * 12);
             for region in regions.iter().take_while(|region| region.rows.start < rows.end) {
@@ -229,10 +227,10 @@ impl Stream<'_> {
         let (labels, travelled) = rayon::join(|| (0..keys).into_par_iter().map(label).collect::<Vec<_>>(), travelled);
         let travelled = travelled?;
         let column = |from: &From| match from {
-            From::Key(key) => labels[*key].clone(),
-            From::Travelling(position) => travelled[*position].clone(),
+            From::Key(key) => Series::Array(labels[*key].clone()),
+            From::Travelling(position) => Series::Array(travelled[*position].clone()),
         };
-        RecordBatch::try_new(self.schema.clone(), self.columns.iter().map(column).collect())
+        Ok(self.columns.iter().map(column).collect())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::tidy::{self, Temporary};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What the names of drafts end with.
 pub(super) const ENDING: &str = ".scumble-draft";
@@ -20,6 +21,8 @@ pub struct Draft {
     target: PathBuf,
     path: PathBuf,
     file: Option<File>,
+    /// Whether what was written is on the disk: to ask for that a second time is to wait a second time.
+    is_durable: AtomicBool,
     _temporary: Temporary,
 }
 
@@ -30,7 +33,8 @@ impl Draft {
             return Err(Error::io(target, "write")(std::io::ErrorKind::IsADirectory.into()));
         }
         let Held { path, file, temporary } = claim(target, create_private)?;
-        Ok(Draft { target: target.to_path_buf(), path, file: Some(file), _temporary: temporary })
+        let (target, is_durable) = (target.to_path_buf(), AtomicBool::new(false));
+        Ok(Draft { target, path, file: Some(file), is_durable, _temporary: temporary })
     }
 
     /// A draft with this content.
@@ -50,8 +54,9 @@ impl Draft {
         &self.target
     }
 
-    /// A second handle to write through.
+    /// A second handle to write through, until the content is made durable.
     pub fn writer(&self) -> Result<File> {
+        self.is_durable.store(false, Ordering::Relaxed);
         match &self.file {
             Some(file) => file.try_clone().map_err(Error::io(&self.target, "write")),
             None => Err(Error::io(&self.target, "write")(std::io::ErrorKind::NotFound.into())),
@@ -60,7 +65,11 @@ impl Draft {
 
     /// Makes the content durable.
     pub fn sync(&self) -> Result<()> {
-        self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(Error::io(&self.target, "write"))
+        if !self.is_durable.load(Ordering::Relaxed) {
+            self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(Error::io(&self.target, "write"))?;
+            self.is_durable.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// Makes the content durable and gives the file its name.

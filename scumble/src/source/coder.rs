@@ -4,7 +4,7 @@
 use super::spill::Records;
 use super::survey::{Decoded, MISSING, Survey, Value};
 use super::texts::texts;
-use super::{Batch, Source, Wanted};
+use super::{Batch, Series, Source, Wanted};
 use crate::error::{Error, Result};
 use crate::table::Dictionary;
 use crate::taxonomy::{Axis, Numbers, Ordered, bits_of};
@@ -98,18 +98,20 @@ impl Coder {
     /// A batch as records. `arrays` are those of the columns that are read, `at` tells where each column is among them.
     fn encode(&self, batch: &Batch, at: &[usize], file: &Path) -> Result<Records> {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
-        let rows = batch.columns.first().map_or(0, |array| array.len());
+        let arrays: Vec<ArrayRef> =
+            batch.columns.iter().map(Series::to_array).collect::<Result<_, ArrowError>>().map_err(broken)?;
+        let rows = batch.rows;
         let changed = || Error::ChangedMeanwhile { file: file.to_path_buf() };
         let keys: Vec<Vec<u64>> = self
             .keys
             .par_iter()
-            .map(|(column, key, missing)| encode_key(&batch.columns[at[*column]], key, missing, broken, changed))
+            .map(|(column, key, missing)| encode_key(&arrays[at[*column]], key, missing, broken, changed))
             .collect::<Result<_>>()?;
         let counted: Vec<Vec<u32>> = self
             .counted
             .par_iter()
             .map(|(column, dictionary, code_of)| {
-                let texts = texts(&batch.columns[at[*column]]).map_err(broken)?;
+                let texts = texts(&arrays[at[*column]]).map_err(broken)?;
                 let code = |row: usize| {
                     let text = if texts.is_null(row) { "" } else { texts.value(row) };
                     dictionary.find(text).map(|code| code_of[code as usize]).ok_or_else(changed)
@@ -139,7 +141,7 @@ impl Coder {
                 let arrays: Vec<ArrayRef> = self
                     .travelling
                     .iter()
-                    .map(|(column, kind)| cast(&batch.columns[at[*column]], kind))
+                    .map(|(column, kind)| cast(&arrays[at[*column]], kind))
                     .collect::<Result<_, ArrowError>>()
                     .map_err(broken)?;
                 let converted = converter.convert_columns(&arrays).map_err(broken)?;

@@ -2,7 +2,7 @@
 
 use super::meter::{Meter, Metered};
 use super::texts::coded_type;
-use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Form, Format, Lines};
+use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Form, Format, Lines, Series};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
@@ -124,7 +124,7 @@ impl Reader {
                 let lines = Lines::From(row);
                 let rows = batch.num_rows();
                 row += rows as u64;
-                Some(Ok(Batch { columns: batch.columns().to_vec(), rows, lines, total }))
+                Some(Ok(Batch { columns: Series::all(&batch), rows, lines, total }))
             }
             Ok(Err(source)) => Some(Err(broken(source))),
             Err(error) => Some(Err(error)),

@@ -6,7 +6,7 @@
 
 use super::ahead::spread;
 use super::texts::check_texts;
-use super::{BATCH_ROWS, Batch, Codes, Form, Format, Lines, Source, ahead};
+use super::{BATCH_ROWS, Batch, Codes, Form, Format, Lines, Series, Source, ahead};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
 use arrow_array::{ArrayRef, StringArray};
@@ -83,14 +83,14 @@ impl Table {
 
     /// More rows from a file, each column coded by its own codes.
     fn append(&mut self, batch: Batch, codes: &mut [Codes]) -> Result<()> {
-        let Batch { columns: arrays, rows, lines, .. } = batch;
+        let Batch { columns: series, rows, lines, .. } = batch;
         if self.row_cells.len() as u64 + rows as u64 > u64::from(u32::MAX) {
             return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });
         }
         let file = &self.file;
-        let columns = self.columns.iter_mut().zip(codes).zip(&arrays).collect();
-        let keys = spread(columns, |((column, codes), array)| {
-            column.append(array, &lines, codes).map_err(|source| Error::Columnar { file: file.clone(), source })
+        let columns = self.columns.iter_mut().zip(codes).zip(&series).collect();
+        let keys = spread(columns, |((column, codes), series)| {
+            column.append(series, &lines, codes).map_err(|source| Error::Columnar { file: file.clone(), source })
         });
         let keys: Vec<Option<Vec<u32>>> = keys.into_iter().collect::<Result<_>>()?;
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
@@ -114,15 +114,15 @@ impl Table {
 
 impl Column {
     /// More values; the codes of a quasi-identifier are handed back for the cells.
-    fn append(&mut self, array: &ArrayRef, lines: &Lines, known: &mut Codes) -> Result<Option<Vec<u32>>, ArrowError> {
+    fn append(&mut self, series: &Series, lines: &Lines, known: &mut Codes) -> Result<Option<Vec<u32>>, ArrowError> {
         match &mut self.data {
-            Data::Plain(arrays) => arrays.push(array.clone()),
+            Data::Plain(arrays) => arrays.push(series.to_array()?),
             Data::Key(_) => {
                 let mut codes = Vec::new();
-                known.encode(array, lines, &mut codes)?;
+                known.encode(series, lines, &mut codes)?;
                 return Ok(Some(codes));
             }
-            Data::Coded { codes, .. } if self.role == Role::Insensitive && array.data_type() == &DataType::Utf8 => {
+            Data::Coded { codes, .. } if self.role == Role::Insensitive && series.is_plain() => {
                 // They do not recur any more: the rest comes as it is, and what came so far becomes so.
                 let known = std::mem::take(known).into_dictionary();
                 let text = |code: &u32| known.value(*code);
@@ -130,13 +130,13 @@ impl Column {
                 for codes in codes.chunks(BATCH_ROWS) {
                     arrays.push(Arc::new(StringArray::from_iter_values(codes.iter().map(text))));
                 }
-                arrays.push(array.clone());
+                arrays.push(series.to_array()?);
                 self.data = Data::Plain(arrays);
             }
             Data::Coded { codes, plain, .. } => {
-                known.encode(array, lines, codes)?;
+                known.encode(series, lines, codes)?;
                 if let Some(arrays) = plain {
-                    arrays.push(array.clone());
+                    arrays.push(series.to_array()?);
                 }
             }
         }

@@ -19,12 +19,11 @@ pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use encode::encode;
 pub use meter::Meter;
 pub use survey::{Seen, Survey, Wanted};
-pub use texts::{Codes, Texts};
-pub(crate) use texts::{coded, coded_type, is_same};
+pub(crate) use texts::is_same;
+pub use texts::{Codes, Series, Texts};
 
 use crate::error::{Error, Result};
 use crate::watch::Watch;
-use arrow_array::ArrayRef;
 use arrow_schema::SchemaRef;
 use std::path::{Path, PathBuf};
 
@@ -63,7 +62,7 @@ impl Format {
 #[derive(Debug)]
 pub struct Batch {
     /// The wanted columns, in the file's order.
-    pub columns: Vec<ArrayRef>,
+    pub columns: Vec<Series>,
     /// How many rows they have.
     pub rows: usize,
     /// The line (or row, in columnar formats) of each row, counted from 1.

@@ -6,7 +6,7 @@
 
 use super::ahead::spread;
 use super::texts::texts;
-use super::{Batch, Lines, Source, ahead};
+use super::{Batch, Lines, Series, Source, ahead};
 use crate::error::{Error, Place, Result};
 use crate::random::Reservoir;
 use crate::table::{Day, Dictionary, Type};
@@ -125,13 +125,12 @@ fn scan(
     let batches = source.batches(&read)?;
     let wrong = ahead(batches, |batches| {
         for batch in batches {
-            let Batch { columns: arrays, lines, .. } = batch?;
-            let more = arrays.first().map_or(0, |array| array.len());
+            let Batch { columns: series, rows: more, lines, .. } = batch?;
             let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
             rows += more as u64;
             let read = columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing));
             let outcomes =
-                spread(read.zip(&arrays).collect(), |(column, array)| column.see(array, &lines, &places, &file));
+                spread(read.zip(&series).collect(), |(column, series)| column.see(series, &lines, &places, &file));
             for (outcome, column) in outcomes.into_iter().zip(&numbered) {
                 if !outcome? {
                     // Nothing more is learnt of a file that will be read again.
@@ -158,8 +157,9 @@ fn places(reservoir: &mut Reservoir, rows: usize) -> Vec<(u32, u32)> {
 
 impl Column<'_> {
     /// More values; false where they show that the column does not hold numbers.
-    fn see(&mut self, array: &ArrayRef, lines: &Lines, places: &[(u32, u32)], file: &Path) -> Result<bool> {
+    fn see(&mut self, series: &Series, lines: &Lines, places: &[(u32, u32)], file: &Path) -> Result<bool> {
         let broken = |source: ArrowError| Error::Columnar { file: PathBuf::from(file), source };
+        let array = &series.to_array().map_err(broken)?;
         let Column { name, wanted, seen, sample } = self;
         match seen {
             Seen::Nothing => {}

@@ -5,7 +5,8 @@ use crate::error::{Error, Place, Result};
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, StringArray};
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
@@ -38,27 +39,84 @@ pub(crate) fn coded_type() -> DataType {
 }
 
 /// A column by number among some texts.
-pub(crate) fn coded(keys: Vec<i32>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys.into(), texts)?))
+pub(crate) fn coded(keys: impl Into<ScalarBuffer<i32>>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
+    let keys = Int32Array::new(keys.into(), None);
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts)?))
+}
+
+/// A column of a batch.
+#[derive(Clone, Debug)]
+pub enum Series {
+    /// Value by value.
+    Array(ArrayRef),
+    /// By number among texts. It is no array of Arrow's, which would look at every number again.
+    Numbered(ScalarBuffer<i32>, StringArray),
+}
+
+impl Series {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Series::Array(array) => array.len(),
+            Series::Numbered(keys, _) => keys.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The columns of a batch of arrays.
+    pub fn all(batch: &RecordBatch) -> Vec<Series> {
+        batch.columns().iter().cloned().map(Series::Array).collect()
+    }
+
+    /// The same as an array.
+    pub fn to_array(&self) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Series::Array(array) => Ok(array.clone()),
+            Series::Numbered(keys, texts) => coded(keys.clone(), Arc::new(texts.clone())),
+        }
+    }
+
+    /// Whether they are texts one by one.
+    pub(super) fn is_plain(&self) -> bool {
+        matches!(self, Series::Array(array) if array.data_type() == &DataType::Utf8)
+    }
 }
 
 /// The texts of some rows of a column; a null is an empty text.
 pub enum Texts {
     /// One by one.
     Plain(StringArray),
-    /// By number among texts of their own. The same text may have two numbers.
-    Coded(DictionaryArray<Int32Type>, StringArray),
+    /// By number among texts of their own. The same text may have two numbers, and a row may have none.
+    Coded(ScalarBuffer<i32>, Option<NullBuffer>, StringArray),
 }
 
 impl Texts {
+    /// The texts of a column of a batch.
+    pub fn of(values: &Series) -> Result<Texts, ArrowError> {
+        match values {
+            Series::Array(array) => Texts::of_array(array),
+            Series::Numbered(keys, texts) => Ok(Texts::Coded(keys.clone(), None, texts.clone())),
+        }
+    }
+
     /// The texts of an array.
-    pub fn of(array: &ArrayRef) -> Result<Texts, ArrowError> {
+    pub fn of_array(array: &ArrayRef) -> Result<Texts, ArrowError> {
         match array.as_any().downcast_ref::<DictionaryArray<Int32Type>>() {
             Some(coded) if coded.values().data_type() == &DataType::Utf8 => {
-                Ok(Texts::Coded(coded.clone(), coded.values().as_string().clone()))
+                let nulls = coded.nulls().filter(|nulls| nulls.null_count() > 0);
+                Ok(Texts::Coded(coded.keys().values().clone(), nulls.cloned(), coded.values().as_string().clone()))
             }
             _ => self::texts(array).map(Texts::Plain),
         }
+    }
+
+    /// The number of a row's text, where it has one.
+    fn key(keys: &[i32], nulls: Option<&NullBuffer>, row: usize) -> Option<usize> {
+        nulls.is_none_or(|nulls| nulls.is_valid(row)).then(|| keys[row] as usize)
     }
 
     /// The text of a row.
@@ -66,7 +124,9 @@ impl Texts {
         match self {
             Texts::Plain(texts) if texts.is_null(row) => "",
             Texts::Plain(texts) => texts.value(row),
-            Texts::Coded(coded, values) => coded.key(row).map_or("", |key| text_at(values, key)),
+            Texts::Coded(keys, nulls, values) => {
+                Texts::key(keys, nulls.as_ref(), row).map_or("", |key| text_at(values, key))
+            }
         }
     }
 
@@ -75,8 +135,7 @@ impl Texts {
         let marks = changed.iter_mut().skip(1);
         match self {
             // Compared as numbers, which is what makes a wide release quick to count.
-            Texts::Coded(coded, _) if coded.keys().null_count() == 0 => {
-                let keys = coded.keys().values();
+            Texts::Coded(keys, None, _) => {
                 marks.zip(keys.iter().zip(&keys[1..])).for_each(|(changed, (before, now))| *changed |= before != now);
             }
             _ => {
@@ -129,7 +188,7 @@ impl Codes {
 
     /// Must be called with the texts of a batch before its first row is looked up.
     pub fn begin(&mut self, texts: &Texts) {
-        let Texts::Coded(_, values) = texts else { return };
+        let Texts::Coded(_, _, values) = texts else { return };
         let known = self.known.iter().position(|known| is_start(&known.values, values));
         self.current = known.unwrap_or_else(|| match self.known.len() {
             length @ ..KINDS => length,
@@ -151,7 +210,7 @@ impl Codes {
     /// The code of a row's text, and whether it was met for the first time.
     pub fn code(&mut self, texts: &Texts, row: usize, line: u64) -> (u32, bool) {
         let key = match texts {
-            Texts::Coded(coded, _) => coded.key(row),
+            Texts::Coded(keys, nulls, _) => Texts::key(keys, nulls.as_ref(), row),
             Texts::Plain(_) => None,
         };
         if let Some(code) = key.map(|key| self.known[self.current].met[key]).filter(|code| *code != UNMET) {
@@ -166,14 +225,13 @@ impl Codes {
     }
 
     /// Adds the codes of all rows of a batch.
-    pub fn encode(&mut self, array: &ArrayRef, lines: &Lines, codes: &mut Vec<u32>) -> Result<(), ArrowError> {
-        let texts = Texts::of(array)?;
+    pub fn encode(&mut self, column: &Series, lines: &Lines, codes: &mut Vec<u32>) -> Result<(), ArrowError> {
+        let texts = Texts::of(column)?;
         self.begin(&texts);
-        codes.reserve(array.len());
+        codes.reserve(column.len());
         match &texts {
-            Texts::Coded(coded, values) if coded.keys().null_count() == 0 => {
+            Texts::Coded(keys, None, values) => {
                 let (dictionary, met) = (&mut self.dictionary, &mut self.known[self.current].met);
-                let keys = coded.keys().values();
                 if met.contains(&UNMET) {
                     for (row, key) in keys.iter().enumerate() {
                         let code = &mut met[*key as usize];
@@ -184,7 +242,7 @@ impl Codes {
                 }
                 codes.extend(keys.iter().map(|key| met[*key as usize]));
             }
-            _ => codes.extend((0..array.len()).map(|row| self.code(&texts, row, lines.of(row)).0)),
+            _ => codes.extend((0..column.len()).map(|row| self.code(&texts, row, lines.of(row)).0)),
         }
         Ok(())
     }
@@ -239,7 +297,7 @@ mod tests {
                 values = Arc::new(StringArray::from(vec![Some(letter), Some("b"), None, Some("c"), Some("")]));
             }
             let array = coded(&mut random, &values, 50, batch % 2 == 0);
-            let (own, plain) = (Texts::of(&array).unwrap(), Texts::Plain(texts(&array).unwrap()));
+            let (own, plain) = (Texts::of_array(&array).unwrap(), Texts::Plain(texts(&array).unwrap()));
             let (mut marked, mut differs) = (vec![false; 50], vec![false; 50]);
             own.mark_changes(&mut marked);
             plain.mark_changes(&mut differs);

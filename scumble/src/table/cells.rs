@@ -4,7 +4,6 @@
 //! the rows themselves are read once.
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
@@ -98,22 +97,18 @@ impl Cells {
             (0..counts.len() as u32)
                 .for_each(|cell| _ = index.insert_unique(hash(at(cell)), cell, |&cell| hash(at(cell))));
         }
-        // Tuples are short: to call a comparison of memory takes longer than to compare them.
+        // Tuples are short: to call a comparison of memory takes longer than to compare them. Most are known.
         let is_it = |cell: &u32| at(*cell).iter().zip(tuple).all(|(known, code)| known == code);
-        match index.entry(hash(tuple), is_it, |&cell| hash(at(cell))) {
-            Entry::Occupied(known) => {
-                let cell = *known.get();
-                counts[cell as usize] += rows;
-                cell
-            }
-            Entry::Vacant(place) => {
-                let cell = counts.len() as u32;
-                place.insert(cell);
-                codes.extend_from_slice(tuple);
-                counts.push(rows);
-                cell
-            }
+        let hashed = hash(tuple);
+        if let Some(cell) = index.find(hashed, is_it) {
+            counts[*cell as usize] += rows;
+            return *cell;
         }
+        let cell = counts.len() as u32;
+        index.insert_unique(hashed, cell, |&cell| hash(at(cell)));
+        codes.extend_from_slice(tuple);
+        counts.push(rows);
+        cell
     }
 
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.

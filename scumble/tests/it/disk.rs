@@ -189,7 +189,8 @@ pub fn read(file: &Path) -> (Vec<String>, Vec<DataType>, Vec<Row>) {
     let schema = source.schema().clone();
     let mut rows = Vec::new();
     for batch in source.batches(&vec![true; schema.fields().len()]).unwrap() {
-        rows.extend(texts(&RecordBatch::try_new(schema.clone(), batch.unwrap().columns).unwrap()));
+        let arrays = batch.unwrap().columns.iter().map(|series| series.to_array().unwrap()).collect();
+        rows.extend(texts(&RecordBatch::try_new(schema.clone(), arrays).unwrap()));
     }
     let fields = schema.fields();
     let types = fields.iter().map(|field| field.data_type().clone()).collect();

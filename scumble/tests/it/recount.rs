@@ -6,7 +6,7 @@ use scumble::jobs::{Verification, verify};
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::release::Sink;
-use scumble::source::Format;
+use scumble::source::{Format, Series};
 use scumble::watch::Watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -56,7 +56,7 @@ fn columnar(folder: &Folder, name: &str, format: Format, rows: &[Row]) -> PathBu
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = folder.path(name);
     let mut sink = Sink::new(File::create(&file).unwrap(), &file, format, &batch.schema()).unwrap();
-    sink.write(&batch).unwrap();
+    sink.write(&Series::all(&batch)).unwrap();
     sink.finish().unwrap();
     file
 }

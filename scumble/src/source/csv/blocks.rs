@@ -189,8 +189,10 @@ impl Blocks {
     fn take(&mut self, end: usize, next_line: u64, cuts: Option<Cuts>) -> Raw {
         let left = self.filled - end;
         let mut room = self.spare.pop().unwrap_or_default();
-        if room.len() < left.max(self.step) {
-            room.resize(left.max(self.step), 0);
+        // What follows the end of a file needs no room.
+        let needed = if self.ended { left } else { left.max(self.step) };
+        if room.len() < needed {
+            room.resize(needed, 0);
         }
         room[..left].copy_from_slice(&self.room[end..self.filled]);
         let bytes = std::mem::replace(&mut self.room, room);

@@ -79,7 +79,10 @@ pub(super) fn open(path: &Path, delimiter: Option<u8>, meter: &Meter) -> Result<
 
 /// All records of a file, with their lines.
 pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
-    let mut blocks = Blocks::open(path, &Meter::default(), SNIFFED, |start| sniff(start, OF_HIERARCHIES))?;
+    // Most of them are small, and a byte more than there are tells that there is none. What is no plain file has no size.
+    let size = std::fs::metadata(path).map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
+    let step = size.saturating_add(1).clamp(1 << 10, SNIFFED as u64) as usize;
+    let mut blocks = Blocks::open(path, &Meter::default(), step, |start| sniff(start, OF_HIERARCHIES))?;
     let mut all = Vec::new();
     while let Some(block) = blocks.next()? {
         all.extend(texts(&block.cut(Cuts::default()), path)?);
@@ -280,7 +283,7 @@ mod tests {
                 let (mut found, mut lines) = (Vec::new(), Vec::new());
                 for batch in batches {
                     let batch = batch?;
-                    let texts: Vec<Texts> = batch.columns.iter().map(|array| Texts::of(array).unwrap()).collect();
+                    let texts: Vec<Texts> = batch.columns.iter().map(|series| Texts::of(series).unwrap()).collect();
                     found.extend((0..batch.rows).map(|row| [0, 1, 2].map(|at| texts[at].get(row).to_string())));
                     lines.extend((0..batch.rows).map(|row| batch.lines.of(row)));
                     assert!(batch.total.is_some_and(|total| total >= found.len() as u64));

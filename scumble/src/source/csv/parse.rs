@@ -3,13 +3,12 @@
 //! Columns that will be counted are handed over by number, among texts that a parser gathers for as long as they recur: most
 //! values have been met before, and are then neither copied nor checked, now or by whoever counts them.
 
-use super::super::texts::coded;
-use super::super::{Batch, Form};
+use super::super::{Batch, Form, Series};
 use super::blocks::Blocks;
 use super::cut::{Cuts, said};
 use crate::error::{Error, Place, Result};
 use crate::table::Dictionary;
-use arrow_array::{ArrayRef, StringArray};
+use arrow_array::StringArray;
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 /// Bytes that the texts of one parser may take, all columns together.
 const GATHERED: usize = 1 << 23;
 
-/// Values that a column's texts should have on average while they are gathered; otherwise numbers are not worth their while.
+/// Series that a column's texts should have on average while they are gathered; otherwise numbers are not worth their while.
 const RECURRING: u64 = 4;
 
 /// What parses blocks of one file.
@@ -42,7 +41,7 @@ enum Column {
 struct Gathered {
     dictionary: Dictionary,
     /// The same, as it was last handed over.
-    texts: Option<Arc<StringArray>>,
+    texts: Option<StringArray>,
     rows: u64,
     most_bytes: usize,
 }
@@ -70,15 +69,15 @@ impl Parser {
         }
         let is_coded = columns.iter().any(|column| matches!(column, Column::Coded(_)));
         let repeats = if is_coded { cuts.repeats(bytes, width) } else { None };
-        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(width);
+        let mut values: Vec<Series> = Vec::with_capacity(width);
         for (at, column) in columns.iter_mut().enumerate() {
             let fields = Fields { bytes, cuts, width, column: at, repeats: repeats.as_deref() };
-            let array = match column {
+            let read = match column {
                 Column::Skipped => continue,
                 Column::Plain => plain(&fields, scratch),
                 Column::Coded(gathered) => gathered.parse(&fields, scratch),
             };
-            arrays.push(array.map_err(|wrong| match wrong {
+            values.push(read.map_err(|wrong| match wrong {
                 Wrong::Text(record, value) => {
                     let place = Place::file(&*path).line(cuts.line(record)).column(names[at].clone());
                     Error::InvalidUtf8 { place, value: String::from_utf8_lossy(&value).into_owned() }
@@ -88,7 +87,7 @@ impl Parser {
             column.renew();
         }
         let rows = cuts.records();
-        Ok(Batch { columns: arrays, rows, lines: cuts.take_lines(), total: None })
+        Ok(Batch { columns: values, rows, lines: cuts.take_lines(), total: None })
     }
 }
 
@@ -171,7 +170,7 @@ impl Fields<'_> {
 }
 
 /// A column as texts one behind the other.
-fn plain(fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<ArrayRef, Wrong> {
+fn plain(fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<Series, Wrong> {
     let rows = fields.cuts.records();
     let (mut bytes, mut offsets) = (Vec::new(), Vec::with_capacity(rows + 1));
     offsets.push(0);
@@ -187,12 +186,12 @@ fn plain(fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<ArrayRef, Wrong> 
     }
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     let array = StringArray::try_new(offsets, Buffer::from_vec(bytes), None);
-    Ok(Arc::new(array.map_err(Wrong::Array)?))
+    Ok(Series::Array(Arc::new(array.map_err(Wrong::Array)?)))
 }
 
 impl Gathered {
     /// A column by number among the texts that were met.
-    fn parse(&mut self, fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<ArrayRef, Wrong> {
+    fn parse(&mut self, fields: &Fields<'_>, scratch: &mut Vec<u8>) -> Result<Series, Wrong> {
         let known = self.dictionary.len();
         let mut keys = Vec::new();
         // There are never so many texts that one has a number below 0; what is no text has.
@@ -210,9 +209,9 @@ impl Gathered {
         self.rows += keys.len() as u64;
         let texts = match &self.texts {
             Some(texts) if known == self.dictionary.len() => texts.clone(),
-            _ => Arc::new(StringArray::from_iter_values(self.dictionary.values())),
+            _ => StringArray::from_iter_values(self.dictionary.values()),
         };
         self.texts = Some(texts.clone());
-        coded(keys, texts).map_err(Wrong::Array)
+        Ok(Series::Numbered(keys.into(), texts))
     }
 }
