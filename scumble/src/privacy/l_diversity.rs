@@ -140,8 +140,9 @@ impl Requirement for LDiversity {
     }
 
     /// Recursive diversity by the paper's test: c p2 - p1 > z sqrt(var), where p1 is the share of the most frequent value and
-    /// p2 that of the l-th and all rarer ones, as if the two were independent and the sample had the population's order of
-    /// values. Frequency diversity in the same manner: 1/l - p1 >= z sqrt(var) with the variance of 1/l. Different values of
+    /// p2 that of the l-th and all rarer ones, as if the sample had the population's order of values. The paper takes the two
+    /// for independent; but what one share gains the others lose, their covariance is -p1 p2 / n, and var(c p2 - p1) has
+    /// 2 c p1 p2 / n more. Frequency diversity in the same manner: 1/l - p1 >= z sqrt(var) with the variance of 1/l. Different values of
     /// a sample are different values of the population, so that distinct diversity needs no test. For entropy there is
     /// none: it is taken from the sample as it is.
     fn likely_holds(&self, group: &Group<'_>, sample: &Sample) -> bool {
@@ -160,7 +161,8 @@ impl Requirement for LDiversity {
             Diversity::Recursive { c, l } if l > 1 => {
                 let (largest, tail) = recursive_parts(tally, l);
                 let (c, p1, p2) = (c.to_f64(), largest as f64 / rows, tail as f64 / rows);
-                let variance = sample.variance(c * c * p2 * (1.0 - p2) + p1 * (1.0 - p1), group.rows);
+                let spread = c * c * p2 * (1.0 - p2) + p1 * (1.0 - p1) + 2.0 * c * p1 * p2;
+                let variance = sample.variance(spread, group.rows);
                 c * p2 - p1 > sample.z() * variance.sqrt() * TOWARD_NO && self.holds(group)
             }
             _ => self.holds(group),

@@ -128,10 +128,10 @@ mod tests {
         assert!(likely(&k, &[10], &sample.naive()) && !likely(&k, &[9], &sample.naive()));
         // 101 rows: 0.5 - p1 >= 1.64485 sqrt(0.25 / 100 * 0.9) = 0.078022, so p1 * 101 <= 42.62.
         assert!(likely(&frequency("2"), &[42, 42, 17], &sample) && !likely(&frequency("2"), &[43, 42, 16], &sample));
-        // 101 rows, c = 2, l = 2: for 61 and 40, 2 p2 - p1 = 0.18812 > 1.64485 sqrt(5 * 0.239192 / 100 * 0.9) = 0.17065;
-        // for 62 and 39, 0.15842 < 0.16988.
-        assert!(likely(&recursive("2", 2), &[61, 40], &sample) && !likely(&recursive("2", 2), &[62, 39], &sample));
-        assert!(likely(&recursive("2", 2), &[62, 39], &sample.naive()));
+        // 101 rows, c = 2, l = 2, where 2 p2 - p1 = 2 - 3 p1: for 59 and 42, 0.24752 > 1.64485 sqrt(9 * 0.242917 / 100 * 0.9)
+        // = 0.23073; for 60 and 41, 0.21782 < 0.22989.
+        assert!(likely(&recursive("2", 2), &[59, 42], &sample) && !likely(&recursive("2", 2), &[60, 41], &sample));
+        assert!(likely(&recursive("2", 2), &[60, 41], &sample.naive()));
         // 11 rows, five each of -d and d: 10 d^2 >= 100 * 18.307, the number for 10 degrees.
         let with = |d: f64| likely(&variance("100", &[-d, 0.0, d]), &[5, 1, 5], &sample);
         assert!(with(13.531) && !with(13.53));
@@ -230,11 +230,11 @@ mod tests {
         assert!((410..590).contains(&accepted), "{accepted} of 10000");
     }
 
-    /// On the boundary of (1, 2)-diversity, shares 1/2, 1/4 and 1/4. The paper takes p1 and p2 for independent; here
-    /// p2 = 1 - p1, and the standard deviation of p2 - p1 is 2 that of p1, not sqrt 2. So the normal area right of
-    /// 1.645 / sqrt 2 is accepted, 12.2 %, instead of 5 %. In frequency diversity there is no such gap.
+    /// On the boundary of (1, 2)-diversity, shares 1/2, 1/4 and 1/4. Here p2 = 1 - p1, and the standard deviation of p2 - p1 is 2
+    /// that of p1. The paper, for which p1 and p2 are independent, has sqrt 2, and accepts the normal area right of
+    /// 1.645 / sqrt 2, 12.2 %, instead of 5 %. In frequency diversity there is no such gap.
     #[test]
-    fn shares_are_accepted_as_often_as_known() {
+    fn shares_are_accepted_about_as_often_as_allowed() {
         let sample = Sample::new(1_000_000, 1_000_000_000, 0.05).unwrap();
         let random = &mut Random::new(4);
         let (mut recursively, mut frequently) = (0, 0);
@@ -246,7 +246,7 @@ mod tests {
             recursively += u32::from(likely(&recursive("1", 2), &counts, &sample));
             frequently += u32::from(likely(&frequency("2"), &counts, &sample));
         }
-        assert!((1050..1350).contains(&recursively), "{recursively} of 10000");
+        assert!((400..600).contains(&recursively), "{recursively} of 10000");
         assert!((400..600).contains(&frequently), "{frequently} of 10000");
     }
 

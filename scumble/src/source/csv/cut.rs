@@ -261,12 +261,23 @@ impl Cuts {
                 let place = |record: &[u32]| record[from].wrapping_add(1) as usize..record[to] as usize;
                 bytes[place(before)] == bytes[place(now)]
             };
-            let last = repeated;
-            while repeated > 0 && !is_same(0, repeated) {
-                repeated -= 1;
-            }
-            while last <= repeated && repeated < width && is_same(repeated, repeated + 1) {
-                repeated += 1;
+            if repeated > 0 && !is_same(0, repeated) {
+                // Mostly it is one fewer, or two; of wide records not all lengths can be tried.
+                let (mut fewer, mut more, mut step) = (repeated - 1, repeated, 1);
+                while fewer > 0 && !is_same(0, fewer) {
+                    step *= 2;
+                    (fewer, more) = (fewer.saturating_sub(step), fewer);
+                }
+                while more - fewer > 1 {
+                    let middle = fewer.midpoint(more);
+                    let is_same = is_same(fewer, middle);
+                    (fewer, more) = if is_same { (middle, more) } else { (fewer, middle) };
+                }
+                repeated = fewer;
+            } else {
+                while repeated < width && is_same(repeated, repeated + 1) {
+                    repeated += 1;
+                }
             }
             repeated as u32
         };

@@ -334,6 +334,31 @@ mod tests {
         }
     }
 
+    /// Wide records that begin like those before them, for any number of fields.
+    #[test]
+    fn repeated_fields_are_counted_as_they_are_one_by_one() {
+        let mut random = Random::new(13);
+        for width in [1, 2, 3, 17, 200] {
+            let mut record: Vec<u64> = vec![0; width];
+            let (mut text, mut truth) = (String::new(), vec![0]);
+            for row in 0..300 {
+                let mut next = record.clone();
+                // From some field on others, which may be the same ones by chance.
+                let first = random.below(width as u64 + 2) as usize;
+                next.iter_mut().skip(first).for_each(|value| *value = random.below(3) * random.below(40));
+                let alike = record.iter().zip(&next).take_while(|(one, other)| one == other).count();
+                truth.extend((row > 0).then_some(alike as u32));
+                let fields: Vec<String> = next.iter().map(u64::to_string).collect();
+                text += &(fields.join(";") + "\n");
+                record = next;
+            }
+            let (bytes, delimiter, line, is_all) = (text.as_bytes(), b';', 1, true);
+            let piece = Piece { bytes, delimiter, line, is_all, most: usize::MAX, has_quotes: false };
+            let found = Cuts::of(piece, Cuts::default()).repeats(bytes, width);
+            assert_eq!(found.expect("a third of the fields are repeated"), truth, "{width}");
+        }
+    }
+
     #[test]
     fn what_is_wrong_in_the_middle_of_a_file_is_told_by_its_line_for_any_number_of_threads() {
         let (text, _) = table(30_000);
