@@ -1,6 +1,7 @@
 //! Parquet and Arrow files, through Arrow's own readers.
 
 use super::meter::{Meter, Metered};
+use super::slices::Slices;
 use super::texts::coded_type;
 use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Form, Format, Lines, Series};
 use crate::error::{Error, Result};
@@ -25,6 +26,9 @@ enum Kind {
     File(Box<FileReader<BufReader<Metered>>>),
     Stream(Box<StreamReader<BufReader<Metered>>>),
 }
+
+/// Rows of a batch that are handed over at once: as many as writers of Arrow files mostly put into one.
+const LONG: usize = 1 << 16;
 
 /// What Arrow's file format begins with; its stream format does not.
 const MAGIC: &[u8] = b"ARROW1";
@@ -107,7 +111,7 @@ impl Reader {
                 let reader = builder.with_projection(mask).with_batch_size(rows).build();
                 Box::new(reader.map_err(|error| broken(error.into()))?)
             }
-            Kind::File(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
+            Kind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
             Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
         };
         let mut row = 1;
@@ -118,16 +122,19 @@ impl Reader {
             failed = !matches!(next, Ok(Some(Ok(_))));
             next.transpose()
         });
-        Ok(Batches::in_turn(guarded_batches.filter_map(move |batch| match batch {
-            Ok(Ok(batch)) if batch.num_rows() == 0 => None,
+        Ok(Batches::in_turn(guarded_batches.flat_map(move |batch| match batch {
             Ok(Ok(batch)) => {
-                let lines = Lines::From(row);
-                let rows = batch.num_rows();
-                row += rows as u64;
-                Some(Ok(Batch { columns: Series::all(&batch), rows, lines, total }))
+                // Whoever counts rows needs more memory for them than they take here.
+                let starts = (0..batch.num_rows()).step_by(LONG);
+                let parts = starts.map(|start| batch.slice(start, LONG.min(batch.num_rows() - start))).map(|part| {
+                    let (lines, rows) = (Lines::From(row), part.num_rows());
+                    row += rows as u64;
+                    Ok(Batch { columns: Series::all(&part), rows, lines, total })
+                });
+                parts.collect::<Vec<Result<Batch>>>()
             }
-            Ok(Err(source)) => Some(Err(broken(source))),
-            Err(error) => Some(Err(error)),
+            Ok(Err(source)) => vec![Err(broken(source))],
+            Err(error) => vec![Err(error)],
         })))
     }
 }

@@ -10,6 +10,7 @@ mod columnar;
 mod csv;
 mod encode;
 mod meter;
+mod slices;
 pub mod spill;
 mod survey;
 mod texts;
