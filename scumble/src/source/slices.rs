@@ -84,12 +84,10 @@ impl Slices {
     /// The next rows; `None` at the end.
     fn read_next(&mut self) -> Result<Option<RecordBatch>, ArrowError> {
         loop {
-            if let Some(mut open) = self.current.take() {
-                if open.next < open.rows {
-                    let batch = self.piece(&mut open)?;
-                    self.current = Some(open);
-                    return Ok(Some(batch));
-                }
+            if let Some(mut open) = self.current.take_if(|open| open.next < open.rows) {
+                let batch = self.piece(&mut open)?;
+                self.current = Some(open);
+                return Ok(Some(batch));
             }
             let Some((number, block)) = self.left.pop_front() else { return Ok(None) };
             self.current = if block.bytes > WHOLE { self.open(block)? } else { None };
