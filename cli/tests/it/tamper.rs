@@ -33,6 +33,23 @@ fn caught(bed: &Bed, says: &str) {
     assert_eq!(outcome.json()["satisfied"], json!(false));
 }
 
+/// Blank lines may fill a part of the file that is read by itself; no row is in it.
+#[test]
+fn blank_lines_are_no_rows() {
+    let bed = released("k = 4");
+    let release = bed.read("out.csv");
+    for text in
+        [release.replace('\n', "\r\n"), release.clone() + &"\n".repeat(300_000), "\n".repeat(300_000) + &release]
+    {
+        bed.file("out.csv", text);
+        verify(&bed).ok();
+    }
+    for ending in ["\n", "\r\n", "\n\n", "\r\n\r\n"] {
+        bed.file("out.csv", String::from("age,city,ill") + ending);
+        verify(&bed).fails_with(2, "out.csv").says("no rows");
+    }
+}
+
 #[test]
 fn an_untouched_release_holds() {
     let bed = released("k = 4");

@@ -138,7 +138,12 @@ impl Slices {
     /// Some rows of a batch: fewer than usual where their texts are long.
     fn piece(&mut self, open: &mut Open) -> Result<RecordBatch, ArrowError> {
         let file = self.reader.get_mut().get_mut();
-        let mut rows = (open.rows - open.next).min(BATCH_ROWS as u64);
+        // Whole bytes of bits, so that the next piece begins with one.
+        let about = |rows: u64| (rows & !7).max(8);
+        let kinds = || self.schema.fields().iter().map(|field| field.data_type());
+        let wide: u64 = kinds().filter_map(width).sum();
+        let long = BATCH_BYTES as u64 / kinds().filter_map(offset_width).count().max(1) as u64;
+        let mut rows = (open.rows - open.next).min(BATCH_ROWS as u64).min(about(BATCH_BYTES as u64 / wide.max(1)));
         let mut ends = Vec::with_capacity(open.columns.len());
         for (field, (places, _)) in self.schema.fields().iter().zip(&open.columns) {
             let ends_of_texts = match offset_width(field.data_type()) {
@@ -146,9 +151,8 @@ impl Slices {
                 Some(width) => offsets(&part(file, &places[1], open.next * width, (rows + 1) * width)?, width)?,
             };
             if let Some(first) = ends_of_texts.first() {
-                // Whole bytes of bits, so that the next piece begins with one.
-                let fit = ends_of_texts.partition_point(|end| end - first <= BATCH_BYTES as u64) as u64;
-                rows = rows.min((fit.saturating_sub(1) & !7).max(8));
+                let fit = ends_of_texts.partition_point(|end| end - first <= long) as u64;
+                rows = rows.min(about(fit.saturating_sub(1)));
             }
             ends.push(ends_of_texts);
         }

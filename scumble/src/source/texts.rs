@@ -136,7 +136,7 @@ impl Texts {
         match self {
             // Compared as numbers, which is what makes a wide release quick to count.
             Texts::Coded(keys, None, _) => {
-                marks.zip(keys.iter().zip(&keys[1..])).for_each(|(changed, (before, now))| *changed |= before != now);
+                marks.zip(keys.windows(2)).for_each(|(changed, pair)| *changed |= pair[0] != pair[1]);
             }
             _ => {
                 let pairs = marks.enumerate().filter(|(_, changed)| !**changed);
