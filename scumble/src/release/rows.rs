@@ -6,7 +6,7 @@
 use super::{Recoded, Values};
 use crate::error::{Error, Result};
 use crate::source::Series;
-use crate::table::{Column, Data, Dictionary, Role, Table};
+use crate::table::{Column, Data, Dictionary, Role, Table, gather, neighbours};
 use arrow_array::{Array, ArrayRef, StringArray, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
@@ -183,7 +183,9 @@ impl<'a> Rows<'a> {
         let rows: Vec<u32> = match keep_order {
             true => released.map(|(row, _)| row).collect(),
             false => {
-                let (mut rows, bounds) = by_class(released, &class_ranks(recoded));
+                let places = class_ranks(recoded);
+                let placed = released.map(|(row, class)| (places[*class as usize], row));
+                let (mut rows, bounds) = gather(places.len(), placed);
                 Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?.sort(&mut rows, &bounds);
                 rows
             }
@@ -310,21 +312,6 @@ pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// Rows beside those of their class, in the order of the classes' places, and where each class begins and the last one ends.
-fn by_class<'a>(rows: impl Iterator<Item = (u32, &'a u32)> + Clone, places: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let mut next = vec![0u32; places.len() + 1];
-    rows.clone().for_each(|(_, class)| next[places[*class as usize] as usize + 1] += 1);
-    (0..places.len()).for_each(|place| next[place + 1] += next[place]);
-    let bounds = next.clone();
-    let mut sorted = vec![0; bounds.last().map_or(0, |all| *all as usize)];
-    for (row, class) in rows {
-        let place = &mut next[places[*class as usize] as usize];
-        sorted[*place as usize] = row;
-        *place += 1;
-    }
-    (sorted, bounds)
-}
-
 /// The order of a class's rows: by every column that is passed on, the counted ones first, then the others. As many columns
 /// as fit are packed into one number per row, from the first on; the rest is compared only where that number is equal. So how
 /// many fit, and which come by number, does not change the order: that depends on values that may be suppressed.
@@ -393,16 +380,15 @@ impl<'a> Order<'a> {
 
     /// Sorts the rows of each class, which lie between `bounds`.
     fn sort(&self, rows: &mut [u32], bounds: &[u32]) {
-        let mut parts: Vec<(&mut [u32], &[u32])> = Vec::new();
-        let (mut rest, mut first) = (rows, 0);
-        for end in 1..bounds.len() {
-            let length = (bounds[end] - bounds[first]) as usize;
-            if length >= MANY || end + 1 == bounds.len() {
-                let (part, others) = std::mem::take(&mut rest).split_at_mut(length);
-                parts.push((part, &bounds[first..=end]));
-                (rest, first) = (others, end);
-            }
-        }
+        let mut rest = rows;
+        let parts = neighbours(bounds, MANY).into_iter().map(|classes| {
+            let bounds = &bounds[classes.start..=classes.end];
+            let (part, others) =
+                std::mem::take(&mut rest).split_at_mut((bounds[bounds.len() - 1] - bounds[0]) as usize);
+            rest = others;
+            (part, bounds)
+        });
+        let parts: Vec<(&mut [u32], &[u32])> = parts.collect();
         parts.into_par_iter().for_each(|(rows, bounds)| {
             let (mut numbers, mut keyed) = (Vec::new(), Vec::new());
             for class in bounds.windows(2) {

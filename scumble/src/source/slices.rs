@@ -101,10 +101,8 @@ impl Slices {
     /// Looks at the description of a batch; `None` where it cannot be read some rows at a time.
     fn open(&mut self, block: Block) -> Result<Option<Open>, ArrowError> {
         let schema = self.reader.schema();
-        let Some(buffers_of) = schema.fields().iter().map(|field| buffers(field.data_type())).collect() else {
-            return Ok(None);
-        };
-        let buffers_of: Vec<usize> = buffers_of;
+        let buffers_of: Option<Vec<usize>> = schema.fields().iter().map(|field| buffers(field.data_type())).collect();
+        let Some(buffers_of) = buffers_of else { return Ok(None) };
         let body = block.start.checked_add(block.description).ok_or_else(|| damaged("the place of a batch"))?;
         let described = read(self.reader.get_mut().get_mut(), block.start..body)?;
         let skipped = if described.starts_with(&CONTINUED) { 8 } else { 4 };

@@ -38,12 +38,6 @@ pub(crate) fn coded_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// A column by number among some texts.
-pub(crate) fn coded(keys: impl Into<ScalarBuffer<i32>>, texts: Arc<StringArray>) -> Result<ArrayRef, ArrowError> {
-    let keys = Int32Array::new(keys.into(), None);
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts)?))
-}
-
 /// A column of a batch.
 #[derive(Clone, Debug)]
 pub enum Series {
@@ -76,7 +70,10 @@ impl Series {
     pub fn to_array(&self) -> Result<ArrayRef, ArrowError> {
         match self {
             Series::Array(array) => Ok(array.clone()),
-            Series::Numbered(keys, texts) => coded(keys.clone(), Arc::new(texts.clone())),
+            Series::Numbered(keys, texts) => {
+                let keys = Int32Array::new(keys.clone(), None);
+                Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(texts.clone()))?))
+            }
         }
     }
 

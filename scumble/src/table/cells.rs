@@ -138,11 +138,26 @@ impl Cells {
 /// Rows that are worth a thread of their own.
 const LARGE: usize = 1 << 14;
 
+/// Puts items beside those of their group, in their order: the items, and where each group begins and the last one ends.
+pub(crate) fn gather(groups: usize, items: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+    let mut next = vec![0u32; groups + 1];
+    items.clone().for_each(|(group, _)| next[group as usize + 1] += 1);
+    (0..groups).for_each(|group| next[group + 1] += next[group]);
+    let bounds = next.clone();
+    let mut gathered = vec![0; bounds[groups] as usize];
+    for (group, item) in items {
+        let place = &mut next[group as usize];
+        gathered[*place as usize] = item;
+        *place += 1;
+    }
+    (gathered, bounds)
+}
+
 /// Groups that lie between `bounds`, some thousand rows of neighbours at a time.
-fn neighbours(bounds: &[u32]) -> Vec<Range<usize>> {
+pub(crate) fn neighbours(bounds: &[u32], rows: usize) -> Vec<Range<usize>> {
     let (mut parts, mut start) = (Vec::new(), 0);
     for end in 1..bounds.len() {
-        if (bounds[end] - bounds[start]) as usize >= LARGE || end + 1 == bounds.len() {
+        if (bounds[end] - bounds[start]) as usize >= rows || end + 1 == bounds.len() {
             parts.push(start..end);
             start = end;
         }
@@ -207,17 +222,8 @@ impl Tallies {
             return Tallies::count_few(number_of_groups, distinct, groups, values);
         }
         // Values are put beside those of their group, then each group counts its own.
-        let mut next = vec![0u32; number_of_groups + 1];
-        groups.iter().for_each(|group| next[*group as usize + 1] += 1);
-        (0..number_of_groups).for_each(|group| next[group + 1] += next[group]);
-        let bounds = next.clone();
-        let mut gathered = vec![0u32; values.len()];
-        for (group, value) in groups.iter().zip(values) {
-            let place = &mut next[*group as usize];
-            gathered[*place as usize] = *value;
-            *place += 1;
-        }
-        let counted: Vec<_> = neighbours(&bounds)
+        let (gathered, bounds) = gather(number_of_groups, groups.iter().copied().zip(values.iter().copied()));
+        let counted: Vec<_> = neighbours(&bounds, LARGE)
             .into_par_iter()
             .map_init(
                 || Counter::new(distinct),

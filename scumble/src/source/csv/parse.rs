@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Bytes that the texts of one parser may take, all columns together.
 const GATHERED: usize = 1 << 23;
 
-/// Series that a column's texts should have on average while they are gathered; otherwise numbers are not worth their while.
+/// Values that a column's texts should have on average while they are gathered; otherwise numbers are not worth their while.
 const RECURRING: u64 = 4;
 
 /// What parses blocks of one file.
