@@ -20,14 +20,23 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
     let advice = stakes.advice().map_err(|why| {
         let (key, value, expected) = match why {
             Unadvisable::Prior => ("--prior", args.prior, "a probability above 0 and below 1"),
-            Unadvisable::Table => ("--table", args.table, "a number above 0 and below the population"),
-            Unadvisable::MoreThanPrior => {
-                ("--table", args.table, "at most prior x population: all of the table have the condition")
+            Unadvisable::Table => {
+                ("--table", args.table, "a number above 0 and below the population")
             }
+            Unadvisable::MoreThanPrior => (
+                "--table",
+                args.table,
+                "at most prior x population: all of the table have the condition",
+            ),
             Unadvisable::Cost => ("--cost", args.cost, "a cost above 0, with misuse from 0"),
             Unadvisable::Confidence => ("--confidence", args.confidence, "a number from 0 to 1"),
         };
-        Error::BadParameter { place: None, key: key.into(), value: value.to_string(), expected: expected.into() }
+        Error::BadParameter {
+            place: None,
+            key: key.into(),
+            value: value.to_string(),
+            expected: expected.into(),
+        }
     })?;
     let whole = advice.liability * args.table;
     let json = json!({

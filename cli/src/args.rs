@@ -28,7 +28,8 @@ pub struct Common {
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
-    /// Working memory that may be used: 512MiB, 4GB, …; half of what the machine has to spare where not given
+    /// Working memory that may be used: 512MiB, 4GB, …; half of what the machine has to spare where
+    /// not given
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 
@@ -115,8 +116,8 @@ pub enum Command {
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// The table that was released: a distribution release is compared with it, and caps that follow from frequencies
-        /// follow from its
+        /// The table that was released: a distribution release is compared with it, and caps that
+        /// follow from frequencies follow from its
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
     },
@@ -172,18 +173,19 @@ pub enum Command {
     Bench {
         #[arg(value_enum)]
         name: BenchArg,
-        /// The folder with adult.csv and its hierarchies; synthetic census data is used where not given
+        /// The folder with adult.csv and its hierarchies; synthetic census data is used where not
+        /// given
         #[arg(long, value_name = "DIR")]
         adult: Option<PathBuf>,
         /// A Python that has the packages anonypy and anonypyx, to be measured on the same table
         #[arg(long, value_name = "FILE")]
         python: Option<PathBuf>,
-        /// Runs of each case, of which the fastest counts (20 where not given); for rothko-quality data sets that are
-        /// averaged over (3)
+        /// Runs of each case, of which the fastest counts (20 where not given); for rothko-quality
+        /// data sets that are averaged over (3)
         #[arg(long)]
         runs: Option<u32>,
-        /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality and presence, and for l-plus to measure that
-        /// size alone
+        /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality and presence, and
+        /// for l-plus to measure that size alone
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
         rows: Option<u64>,
     },
@@ -207,16 +209,16 @@ pub struct BuildArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Decided by belief (s-instant, m-instant)")]
 pub struct BelieveArgs {
-    /// Go by the probability that all classes hold, or by the expected number of rows in classes that do not; the expectation
-    /// where rows may be suppressed and nothing else is said
+    /// Go by the probability that all classes hold, or by the expected number of rows in classes
+    /// that do not; the expectation where rows may be suppressed and nothing else is said
     #[arg(long, value_enum)]
     pub by: Option<ByArg>,
-    /// The least probability (0.8 where not given, 0.95 for m-instant), or the most rows that are expected to fail (those that
-    /// may be suppressed, at least 1)
+    /// The least probability (0.8 where not given, 0.95 for m-instant), or the most rows that are
+    /// expected to fail (those that may be suppressed, at least 1)
     #[arg(long, value_name = "X")]
     pub threshold: Option<f64>,
-    /// Estimate without some of the shortcuts: hybrid, expo, sd-cut, limit, max. For a presence with marginals: pa, sd, dm and dc
-    /// of its paper; moments, refinement and sharing
+    /// Estimate without some of the shortcuts: hybrid, expo, sd-cut, limit, max. For a presence
+    /// with marginals: pa, sd, dm and dc of its paper; moments, refinement and sharing
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub without: Vec<String>,
 }
@@ -342,12 +344,12 @@ pub struct PolicyArgs {
     /// Minimise another loss than the policy says: lm, dm or cm
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s,
-    /// l-plus-optimize, annealing, spalm, mpalm, sfalm, sa-only or qi-sa
+    /// Search in another way than the policy says: auto, incognito, s-instant, mondrian, m-instant,
+    /// rothko-t, rothko-s, l-plus-optimize, annealing, spalm, mpalm, sfalm, sa-only or qi-sa
     #[arg(long)]
     pub algorithm: Option<String>,
-    /// Suppress in another way than the policy says: records, none, all-records, violating-records, all-values or
-    /// violating-values
+    /// Suppress in another way than the policy says: records, none, all-records, violating-records,
+    /// all-values or violating-values
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
     /// Allow another share of rows to be suppressed than the policy does: 0.05, 5% or 1/20
@@ -363,8 +365,8 @@ pub struct OutputArgs {
     /// Leave the rows in the order of the input, which an outsider may know
     #[arg(long)]
     pub keep_order: bool,
-    /// For whatever is drawn at random: samples of rothko-s, annealing, records that violate, --top and
-    /// --extra-generalization. Other releases follow from input and policy alone
+    /// For whatever is drawn at random: samples of rothko-s, annealing, records that violate, --top
+    /// and --extra-generalization. Other releases follow from input and policy alone
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -388,7 +390,8 @@ pub struct DiskArgs {
     /// Believe samples without a test, for comparison
     #[arg(long)]
     pub naive: bool,
-    /// Where rows wait, in a private folder that is removed; the system's temporary folder where not given
+    /// Where rows wait, in a private folder that is removed; the system's temporary folder where
+    /// not given
     #[arg(long, value_name = "DIR")]
     pub spill_dir: Option<PathBuf>,
 }
@@ -454,7 +457,8 @@ pub struct AdviseArgs {
 pub enum BenchArg {
     /// The full-domain search against ARX, on the Adult table
     FullDomain,
-    /// Mondrian in memory: the search alone, and on the Adult table the whole command against Python's
+    /// Mondrian in memory: the search alone, and on the Adult table the whole command against
+    /// Python's
     Mondrian,
     /// The best cuts: the experiments of l+-Optimize, on the Adult table
     LPlus,
@@ -473,19 +477,34 @@ pub enum BenchArg {
 }
 
 fn alpha(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|number| *number > 0.0 && *number <= 0.5).ok_or("a number above 0, up to 0.5".into())
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0.0 && *number <= 0.5)
+        .ok_or("a number above 0, up to 0.5".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
     let wrong = || "a size such as 512MiB, 4GB or 1000000".to_string();
-    let split = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let split = text
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);
     let units = [("", 1.0), ("B", 1.0), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12)];
-    let binary = [("K", 10), ("M", 20), ("G", 30), ("T", 40), ("KIB", 10), ("MIB", 20), ("GIB", 30), ("TIB", 40)];
+    let binary = [
+        ("K", 10),
+        ("M", 20),
+        ("G", 30),
+        ("T", 40),
+        ("KIB", 10),
+        ("MIB", 20),
+        ("GIB", 30),
+        ("TIB", 40),
+    ];
     let unit = unit.trim().to_ascii_uppercase();
     let decimal = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-    let factor =
-        decimal.or_else(|| binary.iter().find(|(name, _)| *name == unit).map(|(_, power)| (1u64 << power) as f64));
+    let factor = decimal.or_else(|| {
+        binary.iter().find(|(name, _)| *name == unit).map(|(_, power)| (1u64 << power) as f64)
+    });
     let bytes = digits.parse::<f64>().map_err(|_| wrong())? * factor.ok_or_else(wrong)?;
     // Less would not hold a batch of rows.
     if !(16.0 * 1_048_576.0..1e18).contains(&bytes) {
@@ -495,12 +514,17 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 fn probability(text: &str) -> Result<f64, String> {
-    text.parse().ok().filter(|number| (0.0..=1.0).contains(number)).ok_or("a number from 0 to 1".into())
+    text.parse()
+        .ok()
+        .filter(|number| (0.0..=1.0).contains(number))
+        .ok_or("a number from 0 to 1".into())
 }
 
 fn time(text: &str) -> Result<Duration, String> {
     let expected = || "a time such as 10s, 500ms or 2m".to_string();
-    let digits = text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let digits = text
+        .find(|character: char| !character.is_ascii_digit() && character != '.')
+        .unwrap_or(text.len());
     let unit = match text[digits..].trim() {
         "ms" => 1e-3,
         "s" | "" => 1.0,

@@ -50,7 +50,8 @@ pub fn report(report: &DistributionReport, input: &Path, output: &Path) -> Strin
         );
     }
     if report.generalized_by.is_none() {
-        let _ = writeln!(text, "  quasi-identifiers are unchanged: who is in the table is not hidden");
+        let _ =
+            writeln!(text, "  quasi-identifiers are unchanged: who is in the table is not hidden");
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(
@@ -68,7 +69,10 @@ pub fn verification(checked: &DistributionVerification, release: &Path) -> Strin
     let mut text = format!("{}: {} records\n", release.display(), thousands(checked.rows.into()));
     distributed(&mut text, checked);
     if checked.unchecked_targets {
-        let _ = writeln!(text, "  the target is the table's own distribution, which only --original can check");
+        let _ = writeln!(
+            text,
+            "  the target is the table's own distribution, which only --original can check"
+        );
     }
     for problem in &checked.problems {
         let _ = writeln!(text, "  FAILS  {problem}");

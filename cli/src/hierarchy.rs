@@ -31,13 +31,18 @@ pub fn run(action: HierarchyCommand, delimiter: Option<u8>) -> Result<(Value, St
             Ok((json, drawn(&tree, all)))
         }
         HierarchyCommand::Build { input, policy, attribute, output } => {
-            let tree = jobs::build_hierarchy(&input, &Policy::read(&policy)?, &attribute, delimiter)?;
+            let tree =
+                jobs::build_hierarchy(&input, &Policy::read(&policy)?, &attribute, delimiter)?;
             if output.exists() {
                 return Err(Error::Exists { file: output });
             }
-            let line = |row: Vec<&str>| row.into_iter().map(field).collect::<Vec<_>>().join(";") + "\n";
+            let line =
+                |row: Vec<&str>| row.into_iter().map(field).collect::<Vec<_>>().join(";") + "\n";
             scumble::release::replace(&output, &tree.rows().map(line).collect::<String>())?;
-            Ok((facts(&output, &tree), format!("{}: written, {}\n", output.display(), summary(&tree))))
+            Ok((
+                facts(&output, &tree),
+                format!("{}: written, {}\n", output.display(), summary(&tree)),
+            ))
         }
     }
 }
@@ -47,7 +52,8 @@ fn facts(file: &Path, tree: &Taxonomy) -> Value {
     json!({"file": file, "leaves": tree.leaves(), "height": tree.height(), "nodes": nodes})
 }
 
-/// A label as a field of a hierarchy file. The delimiter is found by itself when it is read, so the others are quoted too.
+/// A label as a field of a hierarchy file. The delimiter is found by itself when it is read, so the
+/// others are quoted too.
 fn field(label: &str) -> String {
     match label.is_empty() || label.contains([';', ',', '\t', '|', '"', '\n', '\r']) {
         true => format!("\"{}\"", label.replace('"', "\"\"")),
@@ -55,7 +61,8 @@ fn field(label: &str) -> String {
     }
 }
 
-/// A tree from its root down, a node on each line. A node that is called like its only child stands for both.
+/// A tree from its root down, a node on each line. A node that is called like its only child stands
+/// for both.
 fn drawn(taxonomy: &Taxonomy, all: bool) -> String {
     let mut text = String::new();
     let root = settled(taxonomy, taxonomy.height(), 0);
@@ -66,7 +73,8 @@ fn drawn(taxonomy: &Taxonomy, all: bool) -> String {
 
 /// The nodes of each level, the leaves first, in one line.
 fn summary(taxonomy: &Taxonomy) -> String {
-    let nodes: Vec<String> = taxonomy.levels().iter().map(|level| level.len().to_string()).collect();
+    let nodes: Vec<String> =
+        taxonomy.levels().iter().map(|level| level.len().to_string()).collect();
     format!("{} levels with {} nodes", nodes.len(), nodes.join(", "))
 }
 
@@ -74,7 +82,9 @@ fn summary(taxonomy: &Taxonomy) -> String {
 fn settled(taxonomy: &Taxonomy, mut level: usize, mut node: u32) -> (usize, u32) {
     while level > 0 {
         let below = children(taxonomy, (level, node));
-        let same = |child: u32| taxonomy.level(level - 1).label(child) == taxonomy.level(level).label(node);
+        let same = |child: u32| {
+            taxonomy.level(level - 1).label(child) == taxonomy.level(level).label(node)
+        };
         if below.len() != 1 || !same(below.start) {
             break;
         }
@@ -97,7 +107,13 @@ fn label(taxonomy: &Taxonomy, (level, node): (usize, u32)) -> &str {
     }
 }
 
-fn branches(text: &mut String, taxonomy: &Taxonomy, (level, node): (usize, u32), indent: &str, most: usize) {
+fn branches(
+    text: &mut String,
+    taxonomy: &Taxonomy,
+    (level, node): (usize, u32),
+    indent: &str,
+    most: usize,
+) {
     if level == 0 || taxonomy.level(level).range(node).is_empty() {
         return;
     }
@@ -105,7 +121,8 @@ fn branches(text: &mut String, taxonomy: &Taxonomy, (level, node): (usize, u32),
     let left_out = below.len().saturating_sub(most);
     for child in below.clone().take(most) {
         let last = child + 1 == below.end;
-        let (branch, further) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
+        let (branch, further) =
+            if last { ("└── ", "    ") } else { ("├── ", "│   ") };
         let child = settled(taxonomy, level - 1, child);
         let _ = writeln!(text, "{indent}{branch}{}", label(taxonomy, child));
         branches(text, taxonomy, child, &format!("{indent}{further}"), most);

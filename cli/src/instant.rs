@@ -37,31 +37,54 @@ pub fn building(args: &BuildArgs, rows: Option<u32>, seed: u64) -> Result<Instan
 /// How estimates are to be made and judged.
 pub fn believing(args: &BelieveArgs, options: InstantOptions) -> Result<InstantOptions> {
     let without = |left: Shortcuts, name: &String| {
-        left.without(name).ok_or_else(|| wrong("--without", name, format!("one of {}", Shortcuts::NAMES.join(", "))))
+        left.without(name).ok_or_else(|| {
+            wrong("--without", name, format!("one of {}", Shortcuts::NAMES.join(", ")))
+        })
     };
     let shortcuts = args.without.iter().try_fold(options.shortcuts, without)?;
-    Ok(InstantOptions { by: args.by.map(Into::into), threshold: args.threshold, shortcuts, ..options })
+    Ok(InstantOptions {
+        by: args.by.map(Into::into),
+        threshold: args.threshold,
+        shortcuts,
+        ..options
+    })
 }
 
-/// What concerns searches by belief; given with another algorithm it would be silently without effect.
-pub fn options(args: AnonymizeInstantArgs, policy: &Policy, seed: Option<u64>) -> Result<InstantOptions> {
+/// What concerns searches by belief; given with another algorithm it would be silently without
+/// effect.
+pub fn options(
+    args: AnonymizeInstantArgs,
+    policy: &Policy,
+    seed: Option<u64>,
+) -> Result<InstantOptions> {
     let given = [
         ("--summary", args.summary.is_some()),
         ("--summary-kind", args.summary_kind.is_some()),
         ("--by", args.believe.by.is_some()),
         ("--threshold", args.believe.threshold.is_some()),
     ];
-    if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_instant()) {
+    if let Some((flag, _)) =
+        given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_instant())
+    {
         return Err(wrong(flag, "given", "the algorithm s-instant or m-instant".into()));
     }
     if !policy.search.algorithm.is_instant() {
         return Ok(InstantOptions::default());
     }
     if args.summary.is_some() && args.summary_kind.is_some() {
-        return Err(wrong("--summary-kind", "given", "no --summary, which has a kind of its own".into()));
+        return Err(wrong(
+            "--summary-kind",
+            "given",
+            "no --summary, which has a kind of its own".into(),
+        ));
     }
     let kind = args.summary_kind.map_or(Kind::default(), Into::into);
-    let options = InstantOptions { summary: args.summary, kind, seed: seed.unwrap_or(0), ..InstantOptions::default() };
+    let options = InstantOptions {
+        summary: args.summary,
+        kind,
+        seed: seed.unwrap_or(0),
+        ..InstantOptions::default()
+    };
     believing(&args.believe, options)
 }
 
@@ -93,8 +116,11 @@ pub fn summary_json(summary: &Summary, seconds: f64, output: &Path) -> Value {
 
 /// A summary that was written, for people.
 pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> String {
-    let attributes: Vec<String> =
-        summary.attributes.iter().map(|attribute| format!("{} {}", attribute.name, attribute.values.len())).collect();
+    let attributes: Vec<String> = summary
+        .attributes
+        .iter()
+        .map(|attribute| format!("{} {}", attribute.name, attribute.values.len()))
+        .collect();
     format!(
         "{} -> {}: {} of {} rows, read once in {}\n  values of each attribute: {}\n",
         input.display(),
@@ -131,9 +157,12 @@ pub fn estimation(estimation: &Estimation, file: &Path) -> String {
     );
     for candidate in list.iter().take(SHOWN) {
         let said = match &candidate.mapping {
-            Mapping::Levels(levels) => levels.iter().map(usize::to_string).collect::<Vec<_>>().join(" "),
+            Mapping::Levels(levels) => {
+                levels.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+            }
             Mapping::Cuts(cuts) => {
-                let values: Vec<String> = cuts.iter().map(|cut| cut.nodes().len().to_string()).collect();
+                let values: Vec<String> =
+                    cuts.iter().map(|cut| cut.nodes().len().to_string()).collect();
                 format!("cuts of {} values", values.join(" "))
             }
             Mapping::Regions(_) => String::new(),

@@ -6,13 +6,15 @@ use scumble::tidy;
 use scumble::watch::Watch;
 use std::sync::Arc;
 
-/// Waits for signals. The first SIGINT asks a search to end with the best it has. Any other, and the first where nothing
-/// could heed it, ends the command: what it has not finished is removed, and the status is 128 + the signal, as shells
-/// expect it.
+/// Waits for signals. The first SIGINT asks a search to end with the best it has. Any other, and
+/// the first where nothing could heed it, ends the command: what it has not finished is removed,
+/// and the status is 128 + the signal, as shells expect it.
 #[cfg(unix)]
 pub fn await_signals(watch: &Watch, line: &Arc<Line>) {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
+        return;
+    };
     let (watch, line) = (watch.clone(), line.clone());
     std::thread::spawn(move || {
         for signal in signals.forever() {

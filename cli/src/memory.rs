@@ -1,16 +1,18 @@
 //! Memory that was freed is given back to the system, so that a limit means what it says.
 //!
-//! glibc's allocator learns from every large block that is freed to keep as much, for each thread, and a process that works
-//! on one partition after the other then holds twice of what it uses. Fixed thresholds end that. They can be set by a call
-//! that Rust cannot check, or by the environment before a process begins: so the command starts itself anew, where a limit
-//! was given. Elsewhere it would cost a small table more than it could give back.
+//! glibc's allocator learns from every large block that is freed to keep as much, for each thread,
+//! and a process that works on one partition after the other then holds twice of what it uses.
+//! Fixed thresholds end that. They can be set by a call that Rust cannot check, or by the
+//! environment before a process begins: so the command starts itself anew, where a limit was given.
+//! Elsewhere it would cost a small table more than it could give back.
 
 /// What glibc looks at, and blocks from this many bytes on go to the system at once.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const SETTINGS: [(&str, &str); 2] = [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "2097152")];
+const SETTINGS: [(&str, &str); 2] =
+    [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "2097152")];
 
-/// Starts the command anew, as the same process, unless that was done or the user has settings of their own. Where it
-/// fails the command goes on as it is.
+/// Starts the command anew, as the same process, unless that was done or the user has settings of
+/// their own. Where it fails the command goes on as it is.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back() {
     use std::os::unix::process::CommandExt;
@@ -20,7 +22,8 @@ pub fn give_back() {
     if let Ok(program) = std::env::current_exe() {
         let mut arguments = std::env::args_os();
         let name = arguments.next().unwrap_or_else(|| program.clone().into());
-        let _ = std::process::Command::new(program).arg0(name).args(arguments).envs(SETTINGS).exec();
+        let _ =
+            std::process::Command::new(program).arg0(name).args(arguments).envs(SETTINGS).exec();
     }
 }
 

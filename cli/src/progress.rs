@@ -68,7 +68,10 @@ fn told(Progress { phase, done, total, closing }: Progress, time: Duration) -> S
     let of = total.map_or(String::new(), |total| format!(" of {}", thousands(total.into())));
     let mut text = format!("{phase}: {}{of} {unit}", thousands(done.into()));
     if let Some(Closing { best, bound, decided }) = closing {
-        text += &format!("; best {best:.2}, at least {bound:.2}, {:.2} % of all decided", 100.0 * decided);
+        text += &format!(
+            "; best {best:.2}, at least {bound:.2}, {:.2} % of all decided",
+            100.0 * decided
+        );
         return text + "; Ctrl-C takes the best";
     }
     let rate = done as f64 / time.as_secs_f64();
@@ -87,8 +90,9 @@ mod tests {
 
     #[test]
     fn a_line_tells_rate_and_time_left() {
-        let progress =
-            |phase, done, total| told(Progress { phase, done, total, closing: None }, Duration::from_secs(4));
+        let progress = |phase, done, total| {
+            told(Progress { phase, done, total, closing: None }, Duration::from_secs(4))
+        };
         assert_eq!(
             progress("read", 4_000_000, Some(10_000_000)),
             "read: 4,000,000 of 10,000,000 rows, 1,000,000 a second, 6 s left"
@@ -96,12 +100,18 @@ mod tests {
         assert_eq!(progress("search", 80, None), "search: 80 recodings, 20 a second");
         let closing = Some(Closing { best: 12.5, bound: 10.0, decided: 0.25 });
         assert_eq!(
-            told(Progress { phase: "search", done: 80, total: None, closing }, Duration::from_secs(4)),
+            told(
+                Progress { phase: "search", done: 80, total: None, closing },
+                Duration::from_secs(4)
+            ),
             "search: 80 recodings; best 12.50, at least 10.00, 25.00 % of all decided; Ctrl-C takes the best"
         );
         assert_eq!(progress("write", 0, Some(3)), "write: 0 of 3 rows");
         assert_eq!(
-            told(Progress { phase: "read", done: 3, total: Some(2), closing: None }, Duration::ZERO),
+            told(
+                Progress { phase: "read", done: 3, total: Some(2), closing: None },
+                Duration::ZERO
+            ),
             "read: 3 of 2 rows"
         );
     }

@@ -1,7 +1,8 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{
-    Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs, SelectionArg,
+    Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs,
+    SelectionArg,
 };
 use crate::{advise, bench, distribution, hierarchy, instant, interrupts, progress, show};
 use scumble::error::{Error, Kind, Result};
@@ -16,17 +17,19 @@ use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// What a command has to say: for scripts, and for people. `failed` is why the status is 1 nevertheless.
+/// What a command has to say: for scripts, and for people. `failed` is why the status is 1
+/// nevertheless.
 struct Output {
     json: Value,
     text: String,
     failed: Option<Failure>,
 }
 
-/// Makes the threads that work together, one of which is this one. Where it is to be the only one it is not among them: it would
-/// wait for whoever waits for it.
+/// Makes the threads that work together, one of which is this one. Where it is to be the only one
+/// it is not among them: it would wait for whoever waits for it.
 fn start_pool(threads: Option<u16>) {
-    let threads = threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    let threads = threads
+        .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
     let pool = if threads > 1 { pool.use_current_thread() } else { pool };
     // Only fails if a pool exists already, and none does.
@@ -55,7 +58,8 @@ pub fn run(args: Args) -> u8 {
         Err(failure) => {
             if let (true, Kind::Refused) = (json, failure.error.kind()) {
                 let report = failure.report.clone();
-                let report = report.unwrap_or_else(|| json!({"error": failure.error.to_string(), "released": 0}));
+                let report = report
+                    .unwrap_or_else(|| json!({"error": failure.error.to_string(), "released": 0}));
                 show::print(&(report.to_string() + "\n"));
             }
             show::complain(&failure.error.to_string());
@@ -69,7 +73,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
     let options = |output: &OutputArgs| Options {
         delimiter: common.delimiter,
         keep_order: output.keep_order,
-        disk: DiskOptions { memory: common.memory, seed: output.seed.unwrap_or(0), ..DiskOptions::default() },
+        disk: DiskOptions {
+            memory: common.memory,
+            seed: output.seed.unwrap_or(0),
+            ..DiskOptions::default()
+        },
         seed: output.seed,
         watch: watch.clone(),
         ..Options::default()
@@ -115,11 +123,22 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 spill: disk.spill_dir,
                 ..given.disk
             };
-            let options =
-                Options { strategy: strategy.into(), levels, save_recoding, disk, cuts, shortcuts, instant, ..given };
+            let options = Options {
+                strategy: strategy.into(),
+                levels,
+                save_recoding,
+                disk,
+                cuts,
+                shortcuts,
+                instant,
+                ..given
+            };
             if policy.privacy.distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
-                return done(report.to_json(), distribution::report(&report, &input, &output.output));
+                return done(
+                    report.to_json(),
+                    distribution::report(&report, &input, &output.output),
+                );
             }
             let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
             done(report.to_json(), show::report(&report, &input, &output.output))
@@ -149,15 +168,26 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
         }
         Command::Apply { recoding, input, policy, output } => {
             let policy = read_policy(&policy)?;
-            let report = jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
+            let report =
+                jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
         Command::Verify { release, policy, original } if release.is_dir() => {
             let policy = read_policy(&policy)?;
-            let checked = jobs::verify_distribution(&release, &policy, original.as_deref(), common.delimiter)?;
+            let checked = jobs::verify_distribution(
+                &release,
+                &policy,
+                original.as_deref(),
+                common.delimiter,
+            )?;
             let error = |reason| Error::CheckFailed { file: release.clone(), reason };
-            let failed = checked.failure().map(|reason| Failure { error: error(reason), report: None });
-            Ok(Output { json: checked.to_json(), text: distribution::verification(&checked, &release), failed })
+            let failed =
+                checked.failure().map(|reason| Failure { error: error(reason), report: None });
+            Ok(Output {
+                json: checked.to_json(),
+                text: distribution::verification(&checked, &release),
+                failed,
+            })
         }
         Command::Query { release, sql } => {
             let answer = jobs::query(&release, &sql)?;
@@ -169,15 +199,22 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 policy = policy.with_caps(&jobs::caps_of(&original, &policy, common.delimiter)?);
             }
             let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
-            let verification = jobs::verify(&release, &policy, common.delimiter, Some(memory), watch)?;
-            let failed = verification
-                .failure()
-                .map(|reason| Failure { error: Error::CheckFailed { file: release.clone(), reason }, report: None });
-            Ok(Output { json: verification.to_json(), text: show::verification(&verification, &release), failed })
+            let verification =
+                jobs::verify(&release, &policy, common.delimiter, Some(memory), watch)?;
+            let failed = verification.failure().map(|reason| Failure {
+                error: Error::CheckFailed { file: release.clone(), reason },
+                report: None,
+            });
+            Ok(Output {
+                json: verification.to_json(),
+                text: show::verification(&verification, &release),
+                failed,
+            })
         }
         Command::Risk { file, policy, threshold, population } => {
             let policy = read_policy(&policy)?;
-            let risks = jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
+            let risks =
+                jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
             done(show::risks_json(&risks), show::risks(&risks, &file))
         }
         Command::Advise { stakes } => {
@@ -190,8 +227,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 return Err(wrong("--selection", "biased", "the kind `subset`".into()).into());
             }
             let files = match kind {
-                KindArg::Census => jobs::generate(Table::Census, rows, seed, &output, policy, watch)?,
-                KindArg::Agrawal => jobs::generate(Table::Agrawal, rows, seed, &output, policy, watch)?,
+                KindArg::Census => {
+                    jobs::generate(Table::Census, rows, seed, &output, policy, watch)?
+                }
+                KindArg::Agrawal => {
+                    jobs::generate(Table::Agrawal, rows, seed, &output, policy, watch)?
+                }
                 KindArg::Subset => {
                     let selection = match selection {
                         SelectionArg::Uniform => Selection::Uniform,
@@ -211,7 +252,9 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let fastest_of = runs.unwrap_or(20);
             let tables = match name {
                 BenchArg::FullDomain => vec![bench::full_domain(adult.as_deref(), fastest_of)?],
-                BenchArg::Mondrian => vec![bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of)?],
+                BenchArg::Mondrian => {
+                    vec![bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of)?]
+                }
                 BenchArg::LPlus => bench::l_plus(adult.as_deref(), rows)?,
                 BenchArg::Rothko => vec![bench::rothko(rows)?],
                 BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
@@ -223,7 +266,9 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
             let json = match &tables[..] {
                 [table] => table.to_json(),
-                tables => json!({"tables": tables.iter().map(bench::Measured::to_json).collect::<Vec<_>>()}),
+                tables => {
+                    json!({"tables": tables.iter().map(bench::Measured::to_json).collect::<Vec<_>>()})
+                }
             };
             done(json, text.join("\n"))
         }
@@ -234,7 +279,8 @@ pub fn wrong(key: &str, value: &str, expected: String) -> Error {
     Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
 }
 
-/// What concerns searches for cuts; given with another algorithm it would be silently without effect.
+/// What concerns searches for cuts; given with another algorithm it would be silently without
+/// effect.
 fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
     let given = [
         ("--time-limit", args.time_limit.is_some()),
@@ -242,7 +288,9 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
         ("--extra-generalization", args.extra_generalization),
     ];
     match given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_on_cuts()) {
-        Some((flag, _)) => Err(wrong(flag, "given", "the algorithm l-plus-optimize or annealing".into())),
+        Some((flag, _)) => {
+            Err(wrong(flag, "given", "the algorithm l-plus-optimize or annealing".into()))
+        }
         None => Ok(CutOptions {
             time_limit: args.time_limit,
             top: args.top.map_or(1, usize::from),
@@ -251,11 +299,13 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
     }
 }
 
-/// How confident presence is judged; given with another requirement it would be silently without effect.
+/// How confident presence is judged; given with another requirement it would be silently without
+/// effect.
 fn shortcuts(args: &PresenceArgs, without: &[String], policy: &Policy) -> Result<Shortcuts> {
     let mut shortcuts = Shortcuts::default();
     let given = [("--sigmas", args.sigmas.is_some()), ("--bucket", args.bucket.is_some())];
-    let confident = policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
+    let confident =
+        policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
         return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
     }
@@ -264,7 +314,8 @@ fn shortcuts(args: &PresenceArgs, without: &[String], policy: &Policy) -> Result
     // These are of the estimates where a belief decides.
     let is_instant = policy.search.algorithm.is_instant();
     if !without.is_empty() && !confident && !is_instant {
-        let expected = "the algorithm s-instant or m-instant, or a policy whose `presence` has `marginals`";
+        let expected =
+            "the algorithm s-instant or m-instant, or a policy whose `presence` has `marginals`";
         return Err(wrong("--without", "given", expected.into()));
     }
     for name in without.iter().filter(|_| !is_instant) {
@@ -286,7 +337,8 @@ fn read_policy(args: &PolicyArgs) -> Result<Policy> {
     }
     if let Some(name) = &args.loss {
         let found = Loss::NAMES.iter().find(|(known, ..)| known == name);
-        policy.search.loss = found.ok_or_else(|| wrong("--loss", name, names(Loss::NAMES.iter().map(|n| n.0))))?.1;
+        policy.search.loss =
+            found.ok_or_else(|| wrong("--loss", name, names(Loss::NAMES.iter().map(|n| n.0))))?.1;
     }
     if let Some(name) = &args.algorithm {
         let found = Algorithm::NAMES.iter().find(|(known, ..)| known == name);
@@ -294,7 +346,8 @@ fn read_policy(args: &PolicyArgs) -> Result<Policy> {
         policy.search.algorithm = found.ok_or_else(|| wrong("--algorithm", name, expected()))?.1;
     }
     if let Some(name) = &args.scheme {
-        let found = Suppression::NAMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme);
+        let found =
+            Suppression::NAMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme);
         let all = ["records"].into_iter().chain(Suppression::NAMES.iter().map(|(name, _)| *name));
         if found.is_none() && name != "records" {
             return Err(wrong("--scheme", name, names(all)));

@@ -24,7 +24,9 @@ pub fn one_line(error: &clap::Error) -> String {
         return "a command is missing, such as anonymize; see scumble --help".into();
     }
     let message = error.to_string();
-    let told = message.split("\n\n").filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let told = message
+        .split("\n\n")
+        .filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
     let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
     let said = words.join(" ");
     format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
@@ -62,9 +64,13 @@ pub fn figure(number: f64) -> String {
 pub fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
     let statement = &judgement.statement;
     let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
-    let about =
-        statement.column.and_then(|column| counted.get(column)).map_or(String::new(), |name| format!(" of {name}"));
-    let also = statement.also.map_or(String::new(), |(name, value)| format!(" with {name} = {}", figure(value)));
+    let about = statement
+        .column
+        .and_then(|column| counted.get(column))
+        .map_or(String::new(), |name| format!(" of {name}"));
+    let also = statement
+        .also
+        .map_or(String::new(), |(name, value)| format!(" with {name} = {}", figure(value)));
     let limit = if statement.larger_is_safer { "at least" } else { "at most" };
     let reached = judgement.achieved.map_or("nothing to measure".into(), figure);
     let verdict = if judgement.satisfied() { "holds" } else { "FAILS" };
@@ -112,18 +118,30 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     }
     let _ = writeln!(text);
     if let Some(target) = losses.target {
-        let rmse =
-            target.rmse.map_or(String::new(), |rmse| format!("; its class's mean misses it by {rmse:.4} (RMSE)"));
-        let _ = writeln!(text, "  target: {:.4} bits a row left open{rmse}", target.conditional_entropy);
+        let rmse = target.rmse.map_or(String::new(), |rmse| {
+            format!("; its class's mean misses it by {rmse:.4} (RMSE)")
+        });
+        let _ = writeln!(
+            text,
+            "  target: {:.4} bits a row left open{rmse}",
+            target.conditional_entropy
+        );
     }
     match &report.decided {
         Decided::Levels(levels) => {
-            let levels: Vec<String> =
-                levels.iter().map(|(name, level, height)| format!("{name} {level}/{height}")).collect();
-            let _ = writeln!(text, "  levels (0 as it is, the last nothing left): {}", levels.join(", "));
+            let levels: Vec<String> = levels
+                .iter()
+                .map(|(name, level, height)| format!("{name} {level}/{height}"))
+                .collect();
+            let _ = writeln!(
+                text,
+                "  levels (0 as it is, the last nothing left): {}",
+                levels.join(", ")
+            );
         }
         Decided::Cuts(cuts) => {
-            let cuts: Vec<String> = cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
+            let cuts: Vec<String> =
+                cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
             let _ = writeln!(text, "  values left of each column: {}", cuts.join(", "));
         }
         Decided::Regions(..) => {}
@@ -137,11 +155,16 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                 writeln!(text, "  an allowable split may be left; {}", duration(searched.seconds))
             }
             (Warrant::Likely, _) => {
-                let (visited, seconds) = (thousands(searched.visited.into()), duration(searched.seconds));
-                writeln!(text, "  not proven to be the best; {visited} recodings were estimated; {seconds}")
+                let (visited, seconds) =
+                    (thousands(searched.visited.into()), duration(searched.seconds));
+                writeln!(
+                    text,
+                    "  not proven to be the best; {visited} recodings were estimated; {seconds}"
+                )
             }
             (warrant, space) => {
-                let space = space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
+                let space =
+                    space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
                 let proven = match (warrant, searched.cost) {
                     (Warrant::AtLeast(bound), Some(cost)) if bound <= 0.0 => {
                         format!("cost {cost:.6}, not proven to be the best{space} recodings")
@@ -151,12 +174,14 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
                     }
                     _ => format!("proven to be the best{space} recodings"),
                 };
-                let (visited, seconds) = (thousands(searched.visited.into()), duration(searched.seconds));
+                let (visited, seconds) =
+                    (thousands(searched.visited.into()), duration(searched.seconds));
                 writeln!(text, "  {proven}; {visited} were evaluated in {seconds}")
             }
         };
     }
-    if let Some(believed) = report.searched.as_ref().and_then(|searched| searched.believed.as_ref()) {
+    if let Some(believed) = report.searched.as_ref().and_then(|searched| searched.believed.as_ref())
+    {
         let _ = writeln!(
             text,
             "  believed from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of {} candidates checked",
@@ -179,7 +204,8 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
 
 /// The summary of a re-check.
 pub fn verification(verification: &Verification, release: &Path) -> String {
-    let mut text = format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows.into()));
+    let mut text =
+        format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows.into()));
     classes(&mut text, &verification.verified);
     for one in &verification.verified.privacy {
         judgement(&mut text, one, &verification.counted);
@@ -214,8 +240,14 @@ pub fn risks(risks: &Risks, file: &Path) -> String {
         thousands(risks.unique.into()),
         share(risks.unique, risks.rows)
     );
-    let _ =
-        writeln!(text, "  {:<12}{:>10}{:>10}{:>16}", "", "highest", "average", format!("above {}", risks.threshold));
+    let _ = writeln!(
+        text,
+        "  {:<12}{:>10}{:>10}{:>16}",
+        "",
+        "highest",
+        "average",
+        format!("above {}", risks.threshold)
+    );
     for (name, risk) in [("prosecutor", risks.prosecutor), ("journalist", risks.journalist)] {
         let _ = writeln!(
             text,

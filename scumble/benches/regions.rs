@@ -1,4 +1,5 @@
-//! Partitioning: Mondrian over 100,000 encoded rows of the synthetic table of LeFevre and DeWitt, by criterion.
+//! Partitioning: Mondrian over 100,000 encoded rows of the synthetic table of LeFevre and DeWitt,
+//! by criterion.
 
 use scumble::generate::Kind;
 use scumble::jobs;
@@ -16,11 +17,13 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
     let folder = std::env::temp_dir().join("scumble-bench-regions");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join("agrawal.parquet");
-    let files = jobs::generate(Kind::Agrawal, 100_000, 1, &data, None, &Default::default()).expect("a synthetic table");
+    let files = jobs::generate(Kind::Agrawal, 100_000, 1, &data, None, &Default::default())
+        .expect("a synthetic table");
     let text = std::fs::read_to_string(&files[1]).expect("its policy");
     let columns = text.split("[privacy]").next().expect("attributes");
     let plain: Vec<&str> = columns.lines().filter(|line| !line.starts_with("hierarchy")).collect();
-    let text = plain.join("\n") + &format!("\n[privacy]\n{privacy}\n[search]\nalgorithm = \"mondrian\"\n{split}\n");
+    let text = plain.join("\n")
+        + &format!("\n[privacy]\n{privacy}\n[search]\nalgorithm = \"mondrian\"\n{split}\n");
     let policy = Policy::parse(&text, &files[1]).expect("a policy");
     let source = Source::open(&data, Format::Parquet).expect("a readable file");
     let roles = policy.roles(&source, false).expect("a role for every column");

@@ -17,7 +17,8 @@ fn census(privacy: &str) -> (Table, Prepared) {
     let folder = std::env::temp_dir().join("scumble-bench-search");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join("census.csv");
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default()).expect("a synthetic table");
+    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default())
+        .expect("a synthetic table");
     let text = std::fs::read_to_string(&files[1]).expect("its policy");
     let asked = text.replace("l-diversity = { kind = \"distinct\", l = 3 }", privacy);
     let policy = Policy::parse(&asked, &files[1]).expect("a policy");

@@ -17,12 +17,14 @@ fn census(ending: &str) -> (PathBuf, Policy) {
     let folder = std::env::temp_dir().join("scumble-bench-source");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join(format!("census.{ending}"));
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default()).expect("a synthetic table");
+    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default())
+        .expect("a synthetic table");
     (data, Policy::read(&files[1]).expect("its policy"))
 }
 
 fn read(data: &Path, policy: &Policy) -> Table {
-    let source = Source::open(data, Format::of(data).expect("a known ending")).expect("a readable file");
+    let source =
+        Source::open(data, Format::of(data).expect("a known ending")).expect("a readable file");
     let roles = policy.roles(&source, false).expect("a role for every column");
     encode(source, &roles).expect("a table")
 }

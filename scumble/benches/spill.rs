@@ -62,13 +62,17 @@ fn read_200_000_rows(bencher: divan::Bencher<'_, '_>, block: usize) {
 fn scatter_2_000_000_rows(bencher: divan::Bencher<'_, '_>, files: usize) {
     let (folder, records) = (folder(), rows());
     bencher.counter(BytesCount::new(10 * records.words.len() * 4)).bench(|| {
-        let mut writers: Vec<_> = (0..files).map(|_| folder.file(records.width, 32 << 10)).collect();
+        let mut writers: Vec<_> =
+            (0..files).map(|_| folder.file(records.width, 32 << 10)).collect();
         for row in 0..10 * ROWS {
             let words = records.words(row % ROWS);
             // A word with 2^31 distinct values is as good as chance.
             writers[words[11] as usize % files].push(words, &[]).expect("space");
         }
-        writers.into_iter().map(|writer| writer.finish().expect("space")).collect::<Vec<SpillFile>>()
+        writers
+            .into_iter()
+            .map(|writer| writer.finish().expect("space"))
+            .collect::<Vec<SpillFile>>()
     });
 }
 

@@ -1,7 +1,9 @@
-//! What can go wrong, as data: every variant carries what a person needs to find the spot and mend it.
+//! What can go wrong, as data: every variant carries what a person needs to find the spot and mend
+//! it.
 //!
-//! The library never prints and never exits. [`Error::kind`] says whose turn it is: the requirement cannot be met
-//! (exit status 1), the input or the usage is wrong (2), or the environment failed (3).
+//! The library never prints and never exits. [`Error::kind`] says whose turn it is: the requirement
+//! cannot be met (exit status 1), the input or the usage is wrong (2), or the environment failed
+//! (3).
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -433,13 +435,19 @@ struct Plain<'a>(&'a Error);
 impl fmt::Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Error::Io { file, doing, source } => write!(f, "{}: cannot {doing}: {source}", file.display()),
+            Error::Io { file, doing, source } => {
+                write!(f, "{}: cannot {doing}: {source}", file.display())
+            }
             Error::Columnar { file, source } => {
                 let said = source.to_string().replace('\n', " ");
                 write!(f, "{}: not a readable Parquet or Arrow file: {said}", file.display())
             }
             Error::UnknownFormat { file } => {
-                write!(f, "{}: the format is told by the ending; use .csv, .parquet or .arrow", file.display())
+                write!(
+                    f,
+                    "{}: the format is told by the ending; use .csv, .parquet or .arrow",
+                    file.display()
+                )
             }
             Error::NoHeader { file } => {
                 write!(f, "{}:1: no header; the first line must name the columns", file.display())
@@ -462,7 +470,9 @@ impl fmt::Display for Plain<'_> {
             Error::RaggedRow { place, expected, found } => {
                 write!(f, "{place}: {found} fields where the header has {expected}")
             }
-            Error::UnclosedQuote { place } => write!(f, "{place}: a quoted field that starts here never ends"),
+            Error::UnclosedQuote { place } => {
+                write!(f, "{place}: a quoted field that starts here never ends")
+            }
             Error::InvalidUtf8 { place, value } => {
                 write!(f, "{place}: {} is not UTF-8; convert the file first", quoted(value))
             }
@@ -474,9 +484,14 @@ impl fmt::Display for Plain<'_> {
             Error::NotInHierarchy { place, value, hierarchy } => {
                 write!(f, "{place}: {} is not a leaf of {hierarchy}; add it there", quoted(value))
             }
-            Error::Unfit { place, value, problem } => write!(f, "{place}: {} {problem}", quoted(value)),
+            Error::Unfit { place, value, problem } => {
+                write!(f, "{place}: {} {problem}", quoted(value))
+            }
             Error::UnsupportedColumn { place, data_type } => {
-                write!(f, "{place}: values of type {data_type} are not supported; flatten the column, or drop it")
+                write!(
+                    f,
+                    "{place}: values of type {data_type} are not supported; flatten the column, or drop it"
+                )
             }
             Error::RepeatedLeaf { place, leaf, first } => {
                 write!(f, "{place}: leaf {} stands on line {first} already", quoted(leaf))
@@ -489,10 +504,17 @@ impl fmt::Display for Plain<'_> {
                 quoted(&parents.0)
             ),
             Error::UnevenHierarchy { place, expected, found } => {
-                write!(f, "{place}: {found} labels where the first row has {expected}; every row needs as many")
+                write!(
+                    f,
+                    "{place}: {found} labels where the first row has {expected}; every row needs as many"
+                )
             }
             Error::AmbiguousLabel { place: None, hierarchy, label } => {
-                write!(f, "{hierarchy}: label {} stands for two different sets of values; rename one", quoted(label))
+                write!(
+                    f,
+                    "{hierarchy}: label {} stands for two different sets of values; rename one",
+                    quoted(label)
+                )
             }
             Error::AmbiguousLabel { place: Some(place), hierarchy, label } => write!(
                 f,
@@ -500,7 +522,10 @@ impl fmt::Display for Plain<'_> {
                 quoted(label)
             ),
             Error::EmptyHierarchy { place } => {
-                write!(f, "{place}: a hierarchy needs a row for each leaf, from the leaf to one root")
+                write!(
+                    f,
+                    "{place}: a hierarchy needs a row for each leaf, from the leaf to one root"
+                )
             }
             Error::NoRole { place, policy } => write!(
                 f,
@@ -533,7 +558,11 @@ impl fmt::Display for Plain<'_> {
                  quasi-identifiers, or fix some with --levels"
             ),
             Error::ChangedMeanwhile { file } => {
-                write!(f, "{}: it changed while it was read; run again when nobody writes to it", file.display())
+                write!(
+                    f,
+                    "{}: it changed while it was read; run again when nobody writes to it",
+                    file.display()
+                )
             }
             Error::TooLittleMemory { reason } => write!(f, "{reason}"),
             Error::NotSaveable { file } => write!(
@@ -542,12 +571,22 @@ impl fmt::Display for Plain<'_> {
                 file.display()
             ),
             Error::Mismatch { file, problem } => write!(f, "{}: {problem}", file.display()),
-            Error::BadQuery { problem, supported } => write!(f, "the query: {problem}; {supported}"),
-            Error::BadJson { file, source } => write!(f, "{}: not the expected JSON: {source}", file.display()),
-            Error::OutputIsInput { file } => {
-                write!(f, "{}: this would overwrite a file of the job itself; choose another name", file.display())
+            Error::BadQuery { problem, supported } => {
+                write!(f, "the query: {problem}; {supported}")
             }
-            Error::Exists { file } => write!(f, "{}: it exists already; choose another name", file.display()),
+            Error::BadJson { file, source } => {
+                write!(f, "{}: not the expected JSON: {source}", file.display())
+            }
+            Error::OutputIsInput { file } => {
+                write!(
+                    f,
+                    "{}: this would overwrite a file of the job itself; choose another name",
+                    file.display()
+                )
+            }
+            Error::Exists { file } => {
+                write!(f, "{}: it exists already; choose another name", file.display())
+            }
             Error::ReleaseFull { file, written, missing } => write!(
                 f,
                 "{}: the disk is full after {written} bytes; about {missing} more are needed, or another place",
@@ -556,9 +595,13 @@ impl fmt::Display for Plain<'_> {
             Error::SpillFull { folder, needed, free, held } => {
                 write!(f, "{}: the disk is full: ", folder.display())?;
                 match needed.saturating_sub(*free) {
-                    // Free bytes need not be ours: quotas, and file systems that ran out of entries.
+                    // Free bytes need not be ours: quotas, and file systems that ran out of
+                    // entries.
                     0 => write!(f, "{needed} bytes were refused, though {free} are free")?,
-                    missing => write!(f, "the next {needed} bytes need {missing} more bytes than the {free} left")?,
+                    missing => write!(
+                        f,
+                        "the next {needed} bytes need {missing} more bytes than the {free} left"
+                    )?,
                 }
                 write!(
                     f,
@@ -573,9 +616,13 @@ impl fmt::Display for Plain<'_> {
                 )
             }
             Error::Interrupted => write!(f, "interrupted; nothing was released"),
-            Error::Defect => write!(f, "an internal error; nothing was released. Please report what you did"),
+            Error::Defect => {
+                write!(f, "an internal error; nothing was released. Please report what you did")
+            }
             Error::CannotBeMet { reason } => write!(f, "the requirements cannot be met: {reason}"),
-            Error::CheckFailed { file, reason } => write!(f, "{}: not released: {reason}", file.display()),
+            Error::CheckFailed { file, reason } => {
+                write!(f, "{}: not released: {reason}", file.display())
+            }
         }
     }
 }
@@ -599,7 +646,10 @@ mod tests {
             expected: "an integer",
         };
         let shown = error.to_string();
-        assert!(!shown.contains('\n') && !shown.contains('\u{7}') && shown.contains('…'), "{shown}");
+        assert!(
+            !shown.contains('\n') && !shown.contains('\u{7}') && shown.contains('…'),
+            "{shown}"
+        );
         assert_eq!(error.kind(), Kind::Input);
     }
 }

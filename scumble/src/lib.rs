@@ -1,5 +1,5 @@
-//! Anonymization of tables about people: a table goes in, a release comes out that nobody can be picked out of, with as
-//! much detail left as can be proven safe.
+//! Anonymization of tables about people: a table goes in, a release comes out that nobody can be
+//! picked out of, with as much detail left as can be proven safe.
 //!
 //! ```
 //! use scumble::{jobs, policy::Policy};

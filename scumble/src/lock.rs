@@ -1,7 +1,8 @@
 //! Does the process that made this still live?
 //!
-//! What only lives as long as its process (a draft, a folder of spilled rows) carries a file that the process keeps
-//! locked. The system drops the lock however the process ends, so what nobody holds any more was left by a killed one.
+//! What only lives as long as its process (a draft, a folder of spilled rows) carries a file that
+//! the process keeps locked. The system drops the lock however the process ends, so what nobody
+//! holds any more was left by a killed one.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
@@ -15,8 +16,9 @@ pub fn create_private(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Locks a new file; whether it is ours now, and still there: between its making and its lock another run may have
-/// taken it for abandoned. Where a file system knows no locks every file counts as held, and nobody removes another's.
+/// Locks a new file; whether it is ours now, and still there: between its making and its lock
+/// another run may have taken it for abandoned. Where a file system knows no locks every file
+/// counts as held, and nobody removes another's.
 pub fn is_held(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => false,

@@ -1,17 +1,19 @@
 //! Where does chance come from?
 //!
-//! From one small generator with a seed, so that whatever was drawn can be drawn again. It is SplitMix64: a counter
-//! that grows by an odd constant, scrambled by two rounds of multiply and xor-shift. It is fast, has no bad seeds, and
-//! its output is frozen by a test, which a dependency's would not be: a crate of random numbers may change its streams
-//! between versions, and with them every synthetic table and every sampled answer.
+//! From one small generator with a seed, so that whatever was drawn can be drawn again. It is
+//! SplitMix64: a counter that grows by an odd constant, scrambled by two rounds of multiply and
+//! xor-shift. It is fast, has no bad seeds, and its output is frozen by a test, which a
+//! dependency's would not be: a crate of random numbers may change its streams between versions,
+//! and with them every synthetic table and every sampled answer.
 //!
-//! It is made for synthetic tables, samples and annealing. Nothing secret may rest on it: whoever sees one output can
-//! compute all that follow.
+//! It is made for synthetic tables, samples and annealing. Nothing secret may rest on it: whoever
+//! sees one output can compute all that follow.
 
 /// The step of SplitMix64's counter: the golden ratio times 2^64, made odd.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// A seeded generator of random numbers. The same seed gives the same numbers, everywhere and in every version.
+/// A seeded generator of random numbers. The same seed gives the same numbers, everywhere and in
+/// every version.
 #[derive(Debug, Clone)]
 pub struct Random {
     state: u64,
@@ -23,11 +25,13 @@ impl Random {
         Random { state: seed }
     }
 
-    /// One of many generators of the same seed, for work that is cut into numbered pieces: each piece draws from its
-    /// own stream, so its numbers depend neither on the other pieces nor on the order in which they are done.
+    /// One of many generators of the same seed, for work that is cut into numbered pieces: each
+    /// piece draws from its own stream, so its numbers depend neither on the other pieces nor on
+    /// the order in which they are done.
     ///
-    /// All streams are parts of one cycle of 2^64 numbers and begin at scattered places in it. That two of a hundred
-    /// thousand streams with a million draws each overlap has a chance below one in a thousand.
+    /// All streams are parts of one cycle of 2^64 numbers and begin at scattered places in it. That
+    /// two of a hundred thousand streams with a million draws each overlap has a chance below one
+    /// in a thousand.
     pub fn stream(seed: u64, index: u64) -> Random {
         let start = scramble(seed.wrapping_add(STEP));
         Random { state: scramble(start.wrapping_add(index.wrapping_mul(STEP))) }
@@ -42,8 +46,9 @@ impl Random {
 
     /// A number from 0 to `n - 1`, each exactly as likely as the others. `n` must not be zero.
     ///
-    /// Lemire's method: the high half of a product with `n` is the number; the few low halves that would favour some
-    /// numbers are rejected. The division is only needed when a rejection is possible, which for small `n` is rare.
+    /// Lemire's method: the high half of a product with `n` is the number; the few low halves that
+    /// would favour some numbers are rejected. The division is only needed when a rejection is
+    /// possible, which for small `n` is rare.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "there is no number below zero to draw");
@@ -74,8 +79,8 @@ impl Random {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// An index of `weights`, drawn in exact proportion to them. They must not all be zero. To draw often from the same
-    /// weights, fill an [`Urn`].
+    /// An index of `weights`, drawn in exact proportion to them. They must not all be zero. To draw
+    /// often from the same weights, fill an [`Urn`].
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let total = weights.iter().map(|&weight| u64::from(weight)).sum();
         let mut left = self.below(total);
@@ -88,8 +93,8 @@ impl Random {
         unreachable!("the number drawn is below the sum of the weights")
     }
 
-    /// A number of the standard normal distribution, by Box and Muller's method. Its last bit may differ between
-    /// platforms, because logarithm and cosine are the platform's.
+    /// A number of the standard normal distribution, by Box and Muller's method. Its last bit may
+    /// differ between platforms, because logarithm and cosine are the platform's.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -118,18 +123,20 @@ impl Reservoir {
         Reservoir { random: Random::new(seed), most, seen: 0 }
     }
 
-    /// The place in the sample that the next one takes, whoever had it before; `None` where it is not drawn. Places are
-    /// first given in order.
+    /// The place in the sample that the next one takes, whoever had it before; `None` where it is
+    /// not drawn. Places are first given in order.
     #[inline]
     pub fn place(&mut self) -> Option<usize> {
         self.seen += 1;
-        let place = if self.seen <= self.most { self.seen - 1 } else { self.random.below(self.seen) };
+        let place =
+            if self.seen <= self.most { self.seen - 1 } else { self.random.below(self.seen) };
         (place < self.most).then_some(place as usize)
     }
 }
 
-/// Integer weights made ready for many draws: an urn holds as many balls of a value as its weight says, and a draw
-/// looks at one ball. As exact as [`Random::weighted`] and faster, at one byte for each unit of weight.
+/// Integer weights made ready for many draws: an urn holds as many balls of a value as its weight
+/// says, and a draw looks at one ball. As exact as [`Random::weighted`] and faster, at one byte for
+/// each unit of weight.
 #[derive(Debug, Clone)]
 pub struct Urn {
     balls: Vec<u8>,
@@ -175,7 +182,8 @@ mod tests {
 
     #[test]
     fn the_stream_of_numbers_is_frozen() {
-        // The first line is the reference output of SplitMix64 for this seed; the second is ours to keep.
+        // The first line is the reference output of SplitMix64 for this seed; the second is ours to
+        // keep.
         let mut random = Random::new(1_234_567);
         let reference = [6457827717110365317, 3203168211198807973, 9817491932198370423];
         assert_eq!([(); 3].map(|()| random.next_u64()), reference);
@@ -205,7 +213,8 @@ mod tests {
         assert!(chi_square(&counts, &weights) < LIMIT_OF_TEN, "{counts:?}");
     }
 
-    /// The check above must be able to fail: a draw that favours one value of ten by a tenth is caught.
+    /// The check above must be able to fail: a draw that favours one value of ten by a tenth is
+    /// caught.
     #[test]
     fn a_small_bias_is_noticed() {
         let mut random = Random::new(1);
@@ -213,7 +222,8 @@ mod tests {
         assert!(chi_square(&counts, &[1; 10]) > LIMIT_OF_TEN, "{counts:?}");
     }
 
-    /// A quarter of all numbers is rejected here; kept, they would make every third value twice as likely.
+    /// A quarter of all numbers is rejected here; kept, they would make every third value twice as
+    /// likely.
     #[test]
     fn below_is_unbiased_for_large_bounds() {
         let mut random = Random::new(3);

@@ -1,13 +1,14 @@
 //! Exact fractions: a threshold is what was typed, never the float nearest to it.
 //!
-//! `0.2` in a policy means 1/5. A bound that guards privacy is compared by integers: `2/10 <= 1/5` holds, which in
-//! binary floating point depends on luck.
+//! `0.2` in a policy means 1/5. A bound that guards privacy is compared by integers: `2/10 <= 1/5`
+//! holds, which in binary floating point depends on luck.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// A non-negative fraction in lowest terms, with parts small enough that products with counts fit in 128 bits.
+/// A non-negative fraction in lowest terms, with parts small enough that products with counts fit
+/// in 128 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ratio {
     numerator: u64,
@@ -126,9 +127,11 @@ fn decimal(text: &str, shift: i32) -> Result<Ratio, NotARatio> {
     }
     let number: u128 = digits.parse().map_err(|_| NotARatio)?;
     let places = i32::try_from(fraction.len()).map_err(|_| NotARatio)?;
-    let power = exponent.checked_add(shift).and_then(|power| power.checked_sub(places)).ok_or(NotARatio)?;
+    let power =
+        exponent.checked_add(shift).and_then(|power| power.checked_sub(places)).ok_or(NotARatio)?;
     let ten = 10u128.checked_pow(power.unsigned_abs()).ok_or(NotARatio)?;
-    let (mut above, mut below) = if power < 0 { (number, ten) } else { (number.checked_mul(ten).ok_or(NotARatio)?, 1) };
+    let (mut above, mut below) =
+        if power < 0 { (number, ten) } else { (number.checked_mul(ten).ok_or(NotARatio)?, 1) };
     for prime in [2, 5] {
         while above % prime == 0 && below % prime == 0 {
             above /= prime;

@@ -1,8 +1,9 @@
 //! What must not outlive the process?
 //!
-//! Files that hold personal data for a while (drafts, spilled rows) remove themselves when they are dropped. A process
-//! that is told to end drops nothing, so they are listed here too, and [`remove_all`] removes what is listed. The list
-//! is locked while something is made, named or removed, so that nothing slips through in between.
+//! Files that hold personal data for a while (drafts, spilled rows) remove themselves when they are
+//! dropped. A process that is told to end drops nothing, so they are listed here too, and
+//! [`remove_all`] removes what is listed. The list is locked while something is made, named or
+//! removed, so that nothing slips through in between.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -39,14 +40,15 @@ impl Drop for Temporary {
     }
 }
 
-/// Does something that must happen wholly or not at all if the process is told to end. It must not make or drop a
-/// [`Temporary`].
+/// Does something that must happen wholly or not at all if the process is told to end. It must not
+/// make or drop a [`Temporary`].
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _listed = listed();
     work()
 }
 
-/// Removes everything that is listed. Until the answer is dropped nothing new can be made: a process ends before that.
+/// Removes everything that is listed. Until the answer is dropped nothing new can be made: a
+/// process ends before that.
 #[must_use]
 pub fn remove_all() -> Tidied {
     let listed = listed();

@@ -1,8 +1,9 @@
 //! How far has a job come, and who may end it early?
 //!
-//! A [`Watch`] goes with a job. The job tells it how far each phase has come; whoever made it listens. It also carries
-//! the wish that the job should end: work that [heeds](Watch::heed) it (a search that has something to hand over) looks
-//! at [`stopped`](Watch::stopped) from time to time and ends with the best it has.
+//! A [`Watch`] goes with a job. The job tells it how far each phase has come; whoever made it
+//! listens. It also carries the wish that the job should end: work that [heeds](Watch::heed) it (a
+//! search that has something to hand over) looks at [`stopped`](Watch::stopped) from time to time
+//! and ends with the best it has.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -60,7 +61,12 @@ impl Watch {
     /// Tells how a search closes in on its answer after so many recodings.
     pub fn closing(&self, done: u64, closing: Closing) {
         if let Some(shared) = &self.shared {
-            (shared.listener)(Progress { phase: "search", done, total: None, closing: Some(closing) });
+            (shared.listener)(Progress {
+                phase: "search",
+                done,
+                total: None,
+                closing: Some(closing),
+            });
         }
     }
 
@@ -77,7 +83,8 @@ impl Watch {
         self.shared.as_ref().is_some_and(|shared| shared.stopped.load(Relaxed))
     }
 
-    /// Says that work which looks at [`stopped`](Self::stopped) is going on, until the answer is dropped.
+    /// Says that work which looks at [`stopped`](Self::stopped) is going on, until the answer is
+    /// dropped.
     pub fn heed(&self) -> Heeding<'_> {
         if let Some(shared) = &self.shared {
             shared.heeding.fetch_add(1, Relaxed);
@@ -116,7 +123,10 @@ mod tests {
         watch.progress("read", 1, None);
         let watch = Watch::new(move |progress| listening.lock().unwrap().push(progress));
         watch.clone().progress("read", 1, Some(2));
-        assert_eq!(*heard.lock().unwrap(), [Progress { phase: "read", done: 1, total: Some(2), closing: None }]);
+        assert_eq!(
+            *heard.lock().unwrap(),
+            [Progress { phase: "read", done: 1, total: Some(2), closing: None }]
+        );
     }
 
     #[test]

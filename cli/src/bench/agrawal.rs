@@ -1,5 +1,6 @@
-//! What the experiments on tables larger than memory share: the synthetic table of the paper's figure 7, policies over it,
-//! and one release that is measured. LeFevre and DeWitt 2007, section 5.
+//! What the experiments on tables larger than memory share: the synthetic table of the paper's
+//! figure 7, policies over it, and one release that is measured. LeFevre and DeWitt 2007, section
+//! 5.
 
 use super::{Scratch, processor_seconds};
 use scumble::error::Result;
@@ -11,10 +12,11 @@ use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
 
 /// Quasi-identifiers unless a case makes one of them sensitive; each is split anywhere.
-const KEYS: [&str; 9] = ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
+const KEYS: [&str; 9] =
+    ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
 
-/// Too little for a frequency group of this table, which has 8 MB here as in the paper: where a sample of Rothko-S is not
-/// enough, Rothko-T cannot go on. So what is seen is what samples can do.
+/// Too little for a frequency group of this table, which has 8 MB here as in the paper: where a
+/// sample of Rothko-S is not enough, Rothko-T cannot go on. So what is seen is what samples can do.
 pub const NO_FREQUENCY_GROUP: u64 = 16 << 20;
 
 /// The paper's switch to the median (footnote 13).
@@ -31,8 +33,8 @@ pub struct Asked {
     pub least_gain: f64,
     /// What every region must meet, as a policy says it.
     pub privacy: String,
-    /// A column with another role than that of a quasi-identifier. Targets that are not named are left out of the
-    /// release, as the paper's tuples have one at most.
+    /// A column with another role than that of a quasi-identifier. Targets that are not named are
+    /// left out of the release, as the paper's tuples have one at most.
     pub other: Option<(&'static str, &'static str)>,
 }
 
@@ -40,14 +42,17 @@ impl Asked {
     fn policy(&self) -> Result<Policy> {
         let role = |name: &str, role: &str| format!("[attributes.{name}]\nrole = \"{role}\"\n");
         let mut text = String::from("[defaults]\nrole = \"identifier\"\n");
-        for key in KEYS.into_iter().filter(|key| self.other.is_none_or(|(other, _)| other != *key)) {
+        for key in KEYS.into_iter().filter(|key| self.other.is_none_or(|(other, _)| other != *key))
+        {
             text += &role(key, "quasi-identifier");
         }
         if let Some((name, other)) = self.other {
             text += &role(name, other);
         }
         let Asked { algorithm, split, privacy, .. } = self;
-        text += &format!("[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n");
+        text += &format!(
+            "[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n"
+        );
         let mut policy = Policy::parse(&text, Path::new("policy.toml"))?;
         policy.search.partitioning.least_gain = self.least_gain;
         Ok(policy)
@@ -64,11 +69,20 @@ pub fn table(scratch: &Scratch, rows: u64, seed: u64, ending: &str) -> Result<Pa
 }
 
 /// A release, and the processor's seconds that went into it where the system tells.
-pub fn release(scratch: &Scratch, table: &Path, asked: &Asked, disk: DiskOptions) -> Result<(Report, Option<f64>)> {
+pub fn release(
+    scratch: &Scratch,
+    table: &Path,
+    asked: &Asked,
+    disk: DiskOptions,
+) -> Result<(Report, Option<f64>)> {
     let policy = asked.policy()?;
     let output = scratch.path("release.parquet");
-    let options = Options { disk: DiskOptions { spill: Some(scratch.path("")), ..disk }, ..Options::default() };
+    let options = Options {
+        disk: DiskOptions { spill: Some(scratch.path("")), ..disk },
+        ..Options::default()
+    };
     let before = processor_seconds();
-    let report = jobs::anonymize(table, &policy, &output, &options).map_err(|failure| failure.error)?;
+    let report =
+        jobs::anonymize(table, &policy, &output, &options).map_err(|failure| failure.error)?;
     Ok((report, processor_seconds().zip(before).map(|(after, before)| after.own - before.own)))
 }

@@ -1,7 +1,8 @@
 //! Distribution-based anonymization: figures 5 to 13 of Koudas, Srivastava, Yu and Zhang (2009).
 //!
-//! What is measured is the relative error (upper - lower) / truth of AVG(capital loss) over 100 random ranges of ages per width.
-//! The paper does not say how it made source distributions into small whole weights; here it is the policy's `rounding`.
+//! What is measured is the relative error (upper - lower) / truth of AVG(capital loss) over 100
+//! random ranges of ages per width. The paper does not say how it made source distributions into
+//! small whole weights; here it is the policy's `rounding`.
 
 use super::Measured;
 use scumble::error::Result;
@@ -9,7 +10,8 @@ use scumble::query::bounds::{Aggregate, Ends, bound};
 use scumble::random::Random;
 use scumble::ratio::Ratio;
 use scumble::search::buckets::{
-    Annotated, Distributed, Fakes, Measure, Problem, Rounding, Shape, Target, normal, qi_sa, sa_only, zipf,
+    Annotated, Distributed, Fakes, Measure, Problem, Rounding, Shape, Target, normal, qi_sa,
+    sa_only, zipf,
 };
 use scumble::source::{Format, Source, encode};
 use scumble::table::{Data as Column, Role, Tallies};
@@ -50,7 +52,9 @@ impl Table {
             // How far the age is through the range, for values that depend on it.
             let way = (age - AGES.0) as f64 / (AGES.1 - AGES.0) as f64;
             table.ages.push(age as u32);
-            table.values.push(value(&mut random, way).round().clamp(DOMAIN.0 as f64, DOMAIN.1 as f64) as i64);
+            table.values.push(
+                value(&mut random, way).round().clamp(DOMAIN.0 as f64, DOMAIN.1 as f64) as i64,
+            );
         }
         table
     }
@@ -67,7 +71,8 @@ impl Table {
         Table::draw(rows, 3, |random, _| random.between(DOMAIN.0, DOMAIN.1) as f64)
     }
 
-    /// Values by Zipf's law over the domain; where it is correlated, ages follow the order of the values.
+    /// Values by Zipf's law over the domain; where it is correlated, ages follow the order of the
+    /// values.
     fn zipf(rows: usize, s: f64, correlated: bool) -> Table {
         let weights = zipf((DOMAIN.1 - DOMAIN.0 + 1) as usize, s);
         let mut sums: Vec<f64> = Vec::with_capacity(weights.len());
@@ -93,16 +98,20 @@ impl Table {
         if wanted.iter().any(|wanted| !source.names().any(|name| name == *wanted)) {
             return Ok(None);
         }
-        let role = |name: &str| if wanted.contains(&name) { Role::Target } else { Role::Identifier };
+        let role =
+            |name: &str| if wanted.contains(&name) { Role::Target } else { Role::Identifier };
         let roles: Vec<Role> = source.names().map(role).collect();
         let table = encode(source, &roles)?;
         let numbers = |name: &str| -> Vec<i64> {
-            let column = table.columns.iter().find(|column| column.name == name).map(|column| &column.data);
+            let column =
+                table.columns.iter().find(|column| column.name == name).map(|column| &column.data);
             let Some(Column::Coded { dictionary, codes, .. }) = column else { return Vec::new() };
             codes.iter().map(|code| dictionary.value(*code).trim().parse().unwrap_or(0)).collect()
         };
-        let losses = numbers("age").into_iter().zip(numbers("capital-loss")).filter(|(_, loss)| *loss > 0);
-        let (ages, values): (Vec<u32>, Vec<i64>) = losses.map(|(age, loss)| (age as u32, loss)).unzip();
+        let losses =
+            numbers("age").into_iter().zip(numbers("capital-loss")).filter(|(_, loss)| *loss > 0);
+        let (ages, values): (Vec<u32>, Vec<i64>) =
+            losses.map(|(age, loss)| (age as u32, loss)).unzip();
         Ok(Some(Table { ages, values }))
     }
 
@@ -110,8 +119,15 @@ impl Table {
     fn thinned(&self) -> Table {
         let mut random = Random::new(9);
         let kept: Vec<bool> = self.ages.iter().map(|_| random.below(10) > 0).collect();
-        let ages = self.ages.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(age, _)| *age).collect();
-        let values = self.values.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(value, _)| *value).collect();
+        let ages =
+            self.ages.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(age, _)| *age).collect();
+        let values = self
+            .values
+            .iter()
+            .zip(&kept)
+            .filter(|(_, kept)| **kept)
+            .map(|(value, _)| *value)
+            .collect();
         Table { ages, values }
     }
 
@@ -151,7 +167,8 @@ impl Case<'_> {
     /// Fills buckets; the time that took.
     fn fill(&self) -> (Vec<Target>, Distributed<'static>, Vec<Vec<i64>>, f64) {
         let all: Vec<i64> = {
-            let mut all: Vec<i64> = self.targets.iter().flat_map(|(values, _)| values).copied().collect();
+            let mut all: Vec<i64> =
+                self.targets.iter().flat_map(|(values, _)| values).copied().collect();
             all.sort_unstable();
             all.dedup();
             all
@@ -170,7 +187,8 @@ impl Case<'_> {
             Target { codes: values.iter().map(code).collect(), hierarchy, rounding }
         };
         let targets: Vec<Target> = self.targets.iter().map(build).collect();
-        let target_of: Vec<u32> = (0..self.groups).map(|group| group.min(targets.len() as u32 - 1)).collect();
+        let target_of: Vec<u32> =
+            (0..self.groups).map(|group| group.min(targets.len() as u32 - 1)).collect();
         let groups: Vec<u32> = self.table.ages.iter().map(|age| self.group_of(*age)).collect();
         let values: Vec<u32> = self.table.values.iter().map(code).collect();
         let share = Ratio::new(self.fakes, 100).unwrap_or(Ratio::ZERO);
@@ -221,7 +239,9 @@ impl Case<'_> {
                 let from = random.between(AGES.0, AGES.1 - i64::from(width)) as u32;
                 let mut selected = vec![0u32; ends.len()];
                 let (mut total, mut rows) = (0i64, 0i64);
-                for ((age, value), group) in self.table.ages.iter().zip(&self.table.values).zip(found.groups.iter()) {
+                for ((age, value), group) in
+                    self.table.ages.iter().zip(&self.table.values).zip(found.groups.iter())
+                {
                     if (from..=from + width).contains(age) {
                         selected[*group as usize] += 1;
                         (total, rows) = (total + value, rows + 1);
@@ -240,8 +260,12 @@ impl Case<'_> {
             }
             errors.push(json!(format!("{:.3}", sum / QUERIES as f64)));
         }
-        let fakes: u64 =
-            found.buckets.iter().flat_map(|bucket| &bucket.fakes).map(|(_, count)| u64::from(*count)).sum();
+        let fakes: u64 = found
+            .buckets
+            .iter()
+            .flat_map(|bucket| &bucket.fakes)
+            .map(|(_, count)| u64::from(*count))
+            .sum();
         let mut row = vec![
             json!(self.figure),
             json!(self.data),
@@ -263,7 +287,11 @@ impl Case<'_> {
 fn source(table: &Table) -> Weighed {
     let values = table.distinct();
     let mut counts = vec![0.0; values.len()];
-    table.values.iter().filter_map(|value| values.binary_search(value).ok()).for_each(|at| counts[at] += 1.0);
+    table
+        .values
+        .iter()
+        .filter_map(|value| values.binary_search(value).ok())
+        .for_each(|at| counts[at] += 1.0);
     (values, counts)
 }
 
@@ -278,7 +306,8 @@ fn over(from: i64, to: i64, weights: impl Fn(&[f64]) -> Vec<f64>) -> Weighed {
 pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
     let adult = adult.map(Table::adult).transpose()?.flatten();
     let mut cases = Vec::new();
-    let (uncorrelated, correlated, flat) = (Table::uncorrelated(rows), Table::correlated(rows), Table::uniform(rows));
+    let (uncorrelated, correlated, flat) =
+        (Table::uncorrelated(rows), Table::correlated(rows), Table::uniform(rows));
     let mut tables = vec![("no correlation", &uncorrelated), ("correlation", &correlated)];
     tables.extend(adult.iter().map(|adult| ("Adult, capital loss", adult)));
     let case = |figure, data: &str, said: &str, table, target: Weighed, parted| Case {
@@ -295,7 +324,10 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
         widths: &WIDTHS,
     };
     for (data, table) in &tables {
-        cases.push(Case { exact: true, ..case("5", data, "source, exact", table, source(table), false) });
+        cases.push(Case {
+            exact: true,
+            ..case("5", data, "source, exact", table, source(table), false)
+        });
         for fakes in [0, 5, 10, 20] {
             cases.push(Case { fakes, ..case("5", data, "source", table, source(table), true) });
         }
@@ -316,15 +348,31 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
         let deviation = (DOMAIN.1 - DOMAIN.0) as f64 / f64::from(r);
         let target = over(DOMAIN.0, DOMAIN.1, |values| normal(values, middle, deviation));
         for parted in [false, true] {
-            cases.push(at_50(case("7", "uniform", &format!("normal, r = {r}"), &flat, target.clone(), parted)));
+            cases.push(at_50(case(
+                "7",
+                "uniform",
+                &format!("normal, r = {r}"),
+                &flat,
+                target.clone(),
+                parted,
+            )));
         }
     }
     let skewed = [Table::zipf(rows, 0.1, false), Table::zipf(rows, 0.1, true)];
-    for (figure, data, table) in [("8", "Zipf 0.1", &skewed[0]), ("9", "Zipf 0.1, correlation", &skewed[1])] {
+    for (figure, data, table) in
+        [("8", "Zipf 0.1", &skewed[0]), ("9", "Zipf 0.1, correlation", &skewed[1])]
+    {
         for s in [0.1, 0.3, 0.5, 0.7, 0.9] {
             let target = over(DOMAIN.0, DOMAIN.1, |values| zipf(values.len(), s));
             for parted in [false, true] {
-                cases.push(at_50(case(figure, data, &format!("Zipf {s}"), table, target.clone(), parted)));
+                cases.push(at_50(case(
+                    figure,
+                    data,
+                    &format!("Zipf {s}"),
+                    table,
+                    target.clone(),
+                    parted,
+                )));
             }
         }
     }
@@ -339,7 +387,10 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
     for (figure, data, table) in parts {
         for groups in [1, 2, 10] {
             for parted in [false, true] {
-                let said = format!("{groups} groups, {}", if figure == "11" { "source" } else { "uniform" });
+                let said = format!(
+                    "{groups} groups, {}",
+                    if figure == "11" { "source" } else { "uniform" }
+                );
                 let mut case = Case { groups, ..case(figure, data, &said, table, even(), parted) };
                 case.targets = own(&case, figure == "11");
                 cases.push(case);
@@ -350,7 +401,10 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
     for table in &sizes {
         for parted in [false, true] {
             let data = format!("no correlation, {} rows", table.ages.len());
-            cases.push(Case { widths: &[], ..case("13", &data, "source", table, source(table), parted) });
+            cases.push(Case {
+                widths: &[],
+                ..case("13", &data, "source", table, source(table), parted)
+            });
         }
     }
     Ok(Measured {
@@ -358,20 +412,42 @@ pub fn distribution(adult: Option<&Path>, rows: usize) -> Result<Measured> {
             "AVG over ages: (upper - lower) / truth by the width of the range, {QUERIES} queries each; {rows} rows, weights within {} %",
             TOLERANCE * 100.0
         ),
-        columns: vec!["figure", "data", "algorithm", "target", "5", "10", "20", "30", "40", "50", "60", "fakes", "ms"],
+        columns: vec![
+            "figure",
+            "data",
+            "algorithm",
+            "target",
+            "5",
+            "10",
+            "20",
+            "30",
+            "40",
+            "50",
+            "60",
+            "fakes",
+            "ms",
+        ],
         rows: cases.iter().map(Case::measure).collect(),
     })
 }
 
-/// The targets of a case's groups: their own distributions, or all whole numbers between their least and their greatest value.
+/// The targets of a case's groups: their own distributions, or all whole numbers between their
+/// least and their greatest value.
 fn own(case: &Case<'_>, as_source: bool) -> Vec<Weighed> {
     let part = |group: u32| {
-        let own = case.table.ages.iter().zip(&case.table.values).filter(|(age, _)| case.group_of(**age) == group);
+        let own = case
+            .table
+            .ages
+            .iter()
+            .zip(&case.table.values)
+            .filter(|(age, _)| case.group_of(**age) == group);
         let (ages, values): (Vec<u32>, Vec<i64>) = own.map(|(age, value)| (*age, *value)).unzip();
         let (least, greatest) = (values.iter().min().copied(), values.iter().max().copied());
         match as_source {
             true => source(&Table { ages, values }),
-            false => over(least.unwrap_or(0), greatest.unwrap_or(0), |values| vec![1.0; values.len()]),
+            false => {
+                over(least.unwrap_or(0), greatest.unwrap_or(0), |values| vec![1.0; values.len()])
+            }
         }
     };
     (0..case.groups).map(part).collect()

@@ -1,4 +1,5 @@
-//! The full-domain search: on Adult against the published times of ARX, or on synthetic census data by itself.
+//! The full-domain search: on Adult against the published times of ARX, or on synthetic census data
+//! by itself.
 
 use super::{Measured, SEVEN, Scratch, fastest};
 use scumble::error::Result;
@@ -18,13 +19,20 @@ struct Case {
     nine: bool,
     privacy: &'static str,
     suppression: &'static str,
-    /// CPU milliseconds of ARX 3.9's search, warm, its fastest setting, as published with this comparison.
+    /// CPU milliseconds of ARX 3.9's search, warm, its fastest setting, as published with this
+    /// comparison.
     arx: f64,
 }
 
 const CASES: [Case; 4] = [
     Case { name: "k=5", nine: false, privacy: "k = 5", suppression: "0", arx: 15.0 },
-    Case { name: "k=5, 5 % suppression", nine: false, privacy: "k = 5", suppression: "0.05", arx: 27.0 },
+    Case {
+        name: "k=5, 5 % suppression",
+        nine: false,
+        privacy: "k = 5",
+        suppression: "0.05",
+        arx: 27.0,
+    },
     Case {
         name: "k=5, recursive (3,4)-diversity, 5 %",
         nine: false,
@@ -32,7 +40,13 @@ const CASES: [Case; 4] = [
         suppression: "0.05",
         arx: 145.0,
     },
-    Case { name: "9 quasi-identifiers, k=5, 5 %", nine: true, privacy: "k = 5", suppression: "0.05", arx: 250.0 },
+    Case {
+        name: "9 quasi-identifiers, k=5, 5 %",
+        nine: true,
+        privacy: "k = 5",
+        suppression: "0.05",
+        arx: 250.0,
+    },
 ];
 
 /// The most cells on which the textbook orders are timed.
@@ -53,11 +67,16 @@ fn adult_policy(case: &Case, folder: &Path) -> Result<Policy> {
             "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = \"adult_hierarchy_{key}.csv\"\n"
         );
     }
-    let _ = write!(text, "[privacy]\n{}\n[search]\nsuppression = {{ limit = {} }}\n", case.privacy, case.suppression);
+    let _ = write!(
+        text,
+        "[privacy]\n{}\n[search]\nsuppression = {{ limit = {} }}\n",
+        case.privacy, case.suppression
+    );
     Policy::parse(&text, &folder.join("policy.toml"))
 }
 
-/// The full-domain search: on Adult against ARX's published times, or on synthetic census data by itself.
+/// The full-domain search: on Adult against ARX's published times, or on synthetic census data by
+/// itself.
 pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     let mut rows = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -69,7 +88,8 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
         let search = |strategy| incognito::search(&prepared.task, strategy, &Watch::default());
         let (one, found) = fastest(1, runs, || search(Strategy::BestFirst))?;
         let (all, _) = fastest(threads, runs, || search(Strategy::BestFirst))?;
-        // The textbook orders visit thousands of nodes; on many cells that takes minutes and shows nothing new.
+        // The textbook orders visit thousands of nodes; on many cells that takes minutes and shows
+        // nothing new.
         let textbook = |strategy| -> Result<Value> {
             if prepared.task.cells.len() > MOST_TEXTBOOK_CELLS {
                 return Ok(Value::Null);
@@ -78,7 +98,9 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             Ok(json!(format!("{:.1} ({})", seconds * 1e3, found.visited)))
         };
         let (top_down, bottom_up) = (textbook(Strategy::TopDown)?, textbook(Strategy::BottomUp)?);
-        let against = |seconds: f64| arx.map_or(Value::Null, |arx| json!(format!("{:.1}x", arx / 1e3 / seconds)));
+        let against = |seconds: f64| {
+            arx.map_or(Value::Null, |arx| json!(format!("{:.1}x", arx / 1e3 / seconds)))
+        };
         rows.push(vec![
             json!(name),
             json!(table.rows()),
@@ -98,7 +120,12 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     match adult {
         Some(folder) => {
             for case in &CASES {
-                measure(case.name, &adult_policy(case, folder)?, &folder.join("adult.csv"), Some(case.arx))?;
+                measure(
+                    case.name,
+                    &adult_policy(case, folder)?,
+                    &folder.join("adult.csv"),
+                    Some(case.arx),
+                )?;
             }
         }
         None => {
@@ -106,12 +133,19 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
                 let data = scratch.path(&format!("census-{size}.csv"));
                 let files = jobs::generate(Kind::Census, size, 1, &data, None, &Watch::default())?;
-                measure("census, k=5, distinct 3-diversity, 5 %", &Policy::read(&files[1])?, &data, None)
+                measure(
+                    "census, k=5, distinct 3-diversity, 5 %",
+                    &Policy::read(&files[1])?,
+                    &data,
+                    None,
+                )
             })?;
         }
     }
     Ok(Measured {
-        title: format!("Full-domain search, fastest of {runs} runs, milliseconds; textbook orders with nodes visited"),
+        title: format!(
+            "Full-domain search, fastest of {runs} runs, milliseconds; textbook orders with nodes visited"
+        ),
         columns: vec![
             "case",
             "rows",

@@ -34,13 +34,17 @@ struct Setting<'a> {
 
 impl Setting<'_> {
     fn policy(&self, algorithm: &str) -> Result<Policy> {
-        let mut text =
-            String::from("[defaults]\nrole = \"insensitive\"\n[attributes.occupation]\nrole = \"sensitive\"\n");
+        let mut text = String::from(
+            "[defaults]\nrole = \"insensitive\"\n[attributes.occupation]\nrole = \"sensitive\"\n",
+        );
         text.push_str("[attributes.salary-class]\nrole = \"target\"\n");
         for key in self.keys {
             let file = format!("\"adult_hierarchy_{key}.csv\"");
             let hierarchy = self.age.filter(|_| *key == "age").unwrap_or(&file);
-            let _ = write!(text, "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {hierarchy}\n");
+            let _ = write!(
+                text,
+                "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {hierarchy}\n"
+            );
         }
         let _ = write!(
             text,
@@ -69,7 +73,9 @@ impl Setting<'_> {
     /// The optimum of full-domain recoding without suppression, in the paper's unit.
     fn full_domain(&self) -> Result<f64> {
         let prepared = Setting { scheme: "none", ..self.clone() }.prepare("incognito")?;
-        let cost = incognito::search(&prepared.task, Strategy::BestFirst, &Watch::default())?.cost.unwrap_or(f64::NAN);
+        let cost = incognito::search(&prepared.task, Strategy::BestFirst, &Watch::default())?
+            .cost
+            .unwrap_or(f64::NAN);
         let rows = prepared.task.rows() as f64;
         Ok(match self.loss {
             "lm" => cost * rows * self.keys.len() as f64,
@@ -98,7 +104,10 @@ impl Run {
     fn with(
         prepared: &Prepared,
         limit: f64,
-        search: impl FnOnce(&Machine, &mut dyn FnMut(&scumble::search::cuts::l_plus_optimize::Progress) -> bool) -> Outcome,
+        search: impl FnOnce(
+            &Machine,
+            &mut dyn FnMut(&scumble::search::cuts::l_plus_optimize::Progress) -> bool,
+        ) -> Outcome,
     ) -> Run {
         let start = Instant::now();
         let mut history: Vec<(f64, f64)> = Vec::new();
@@ -114,7 +123,14 @@ impl Run {
         });
         let seconds = start.elapsed().as_secs_f64();
         let space = machine.space().unwrap_or(u128::MAX);
-        Run { seconds, outcome, space, rows: prepared.task.rows(), tuples: prepared.task.cells.len(), history }
+        Run {
+            seconds,
+            outcome,
+            space,
+            rows: prepared.task.rows(),
+            tuples: prepared.task.cells.len(),
+            history,
+        }
     }
 
     fn cost(&self) -> f64 {
@@ -126,7 +142,11 @@ impl Run {
         match self.outcome.optimal {
             true => json!(format!("{:.2}", self.seconds)),
             false => {
-                json!(format!("{:.0}, gap {:.1} %", self.seconds, 100.0 * (1.0 - self.outcome.bound / self.cost())))
+                json!(format!(
+                    "{:.0}, gap {:.1} %",
+                    self.seconds,
+                    100.0 * (1.0 - self.outcome.bound / self.cost())
+                ))
             }
         }
     }
@@ -138,7 +158,11 @@ impl Run {
 
     /// The best cost at a time.
     fn at(&self, time: f64) -> f64 {
-        self.history.iter().take_while(|(when, _)| *when <= time).last().map_or(f64::INFINITY, |(_, best)| *best)
+        self.history
+            .iter()
+            .take_while(|(when, _)| *when <= time)
+            .last()
+            .map_or(f64::INFINITY, |(_, best)| *best)
     }
 }
 
@@ -151,15 +175,24 @@ fn uniform(l: u32) -> String {
 }
 
 fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
-    let loss = Loss::NAMES.iter().find(|(name, ..)| *name == loss).map_or(Loss::Lm, |(_, loss, _)| *loss);
-    Suppression::NAMES.into_iter().filter(move |(_, scheme)| scheme.is_defined_for(loss)).map(|(name, _)| name)
+    let loss =
+        Loss::NAMES.iter().find(|(name, ..)| *name == loss).map_or(Loss::Lm, |(_, loss, _)| *loss);
+    Suppression::NAMES
+        .into_iter()
+        .filter(move |(_, scheme)| scheme.is_defined_for(loss))
+        .map(|(name, _)| name)
 }
 
 /// All tables; only that of sizes, and of one size, where one is given.
 pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> {
     let Some(folder) = adult else {
         let expected = "the folder with adult.csv and its hierarchies".into();
-        return Err(Error::BadParameter { place: None, key: "--adult".into(), value: "nothing".into(), expected });
+        return Err(Error::BadParameter {
+            place: None,
+            key: "--adult".into(),
+            value: "nothing".into(),
+            expected,
+        });
     };
     let setting = Setting {
         folder,
@@ -174,7 +207,11 @@ pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> 
         return Ok(vec![sizes(&setting, &[rows as usize])?]);
     }
     Ok(vec![
-        costs(&setting, "Figures 5 and 8: one threshold 1/l for all values; cost, time and share evaluated", uniform)?,
+        costs(
+            &setting,
+            "Figures 5 and 8: one threshold 1/l for all values; cost, time and share evaluated",
+            uniform,
+        )?,
         costs(&setting, "Figure 6: thresholds by frequency, with the base 1/l", |l| {
             format!("thresholds = {{ from-frequency = \"1/{l}\" }}")
         })?,
@@ -207,8 +244,17 @@ fn costs(setting: &Setting<'_>, title: &str, privacy: impl Fn(u32) -> String) ->
             }
         }
     }
-    let columns =
-        vec!["loss", "scheme", "l", "cost", "full-domain, no suppression", "ratio", "seconds", "evaluated", "share"];
+    let columns = vec![
+        "loss",
+        "scheme",
+        "l",
+        "cost",
+        "full-domain, no suppression",
+        "ratio",
+        "seconds",
+        "evaluated",
+        "share",
+    ];
     Ok(Measured { title: title.into(), columns, rows })
 }
 
@@ -217,8 +263,8 @@ fn over_time(setting: &Setting<'_>) -> Result<Measured> {
     const RUNS: u64 = 6;
     let mut rows = Vec::new();
     for scheme in schemes("lm") {
-        let prepared =
-            Setting { loss: "lm", scheme, privacy: uniform(5), ..setting.clone() }.prepare("l-plus-optimize")?;
+        let prepared = Setting { loss: "lm", scheme, privacy: uniform(5), ..setting.clone() }
+            .prepare("l-plus-optimize")?;
         let optimum = Run::of(&prepared, Techniques::default(), LIMIT);
         let mut row = vec![json!(scheme), json!("l-plus-optimize")];
         row.extend(TIMES.map(|time| number(optimum.at(time))));
@@ -239,8 +285,17 @@ fn over_time(setting: &Setting<'_>) -> Result<Measured> {
         row.push(Value::Null);
         rows.push(row);
     }
-    let columns =
-        vec!["scheme", "algorithm", "0.05 s", "0.1 s", "0.2 s", "0.5 s", "1 s", "4 s", "proven after, seconds"];
+    let columns = vec![
+        "scheme",
+        "algorithm",
+        "0.05 s",
+        "0.1 s",
+        "0.2 s",
+        "0.5 s",
+        "1 s",
+        "4 s",
+        "proven after, seconds",
+    ];
     Ok(Measured { title: "Figure 7: best cost over time, LM, l = 5".into(), columns, rows })
 }
 
@@ -252,12 +307,16 @@ fn techniques(setting: &Setting<'_>) -> Result<Measured> {
         ("ascending order", Techniques { descending: false, ..full }),
         ("no update on locking", Techniques { update: false, ..full }),
         ("lemma 3 instead of members", Techniques { members: false, ..full }),
-        ("none of these", Techniques { first_solution: false, descending: false, update: false, members: false }),
+        (
+            "none of these",
+            Techniques { first_solution: false, descending: false, update: false, members: false },
+        ),
     ];
     let mut rows = Vec::new();
     for loss in ["lm", "dm"] {
         for scheme in ["none", "all-records", "violating-records"] {
-            let prepared = Setting { loss, scheme, ..setting.clone() }.prepare("l-plus-optimize")?;
+            let prepared =
+                Setting { loss, scheme, ..setting.clone() }.prepare("l-plus-optimize")?;
             for (name, techniques) in cases {
                 let run = Run::of(&prepared, techniques, LIMIT);
                 rows.push(vec![
@@ -272,11 +331,21 @@ fn techniques(setting: &Setting<'_>) -> Result<Measured> {
         }
     }
     let columns = vec!["loss", "scheme", "techniques", "cost", "seconds", "evaluated"];
-    Ok(Measured { title: "Figure 9 (a, b): what each technique is worth, l = 4".into(), columns, rows })
+    Ok(Measured {
+        title: "Figure 9 (a, b): what each technique is worth, l = 4".into(),
+        columns,
+        rows,
+    })
 }
 
 fn row_of(run: &Run, first: Vec<Value>) -> Vec<Value> {
-    let more = [json!(run.space.to_string()), number(run.cost()), run.time(), json!(run.outcome.visited), run.share()];
+    let more = [
+        json!(run.space.to_string()),
+        number(run.cost()),
+        run.time(),
+        json!(run.outcome.visited),
+        run.share(),
+    ];
     first.into_iter().chain(more).collect()
 }
 
@@ -295,7 +364,11 @@ fn granularity(setting: &Setting<'_>) -> Result<Measured> {
         }
     }
     let columns = vec!["age", "scheme", "cuts", "cost", "seconds", "evaluated", "share"];
-    Ok(Measured { title: "Figure 9 (c, d): granularity of the taxonomy of ages, DM, l = 4".into(), columns, rows })
+    Ok(Measured {
+        title: "Figure 9 (c, d): granularity of the taxonomy of ages, DM, l = 4".into(),
+        columns,
+        rows,
+    })
 }
 
 fn number_of_keys(setting: &Setting<'_>) -> Result<Measured> {
@@ -306,8 +379,13 @@ fn number_of_keys(setting: &Setting<'_>) -> Result<Measured> {
             rows.push(row_of(&run, vec![json!(many), json!(scheme)]));
         }
     }
-    let columns = vec!["quasi-identifiers", "scheme", "cuts", "cost", "seconds", "evaluated", "share"];
-    Ok(Measured { title: "Figure 9 (e, f): the first quasi-identifiers of table II, DM, l = 4".into(), columns, rows })
+    let columns =
+        vec!["quasi-identifiers", "scheme", "cuts", "cost", "seconds", "evaluated", "share"];
+    Ok(Measured {
+        title: "Figure 9 (e, f): the first quasi-identifiers of table II, DM, l = 4".into(),
+        columns,
+        rows,
+    })
 }
 
 fn sizes(setting: &Setting<'_>, sizes: &[usize]) -> Result<Measured> {
@@ -317,7 +395,8 @@ fn sizes(setting: &Setting<'_>, sizes: &[usize]) -> Result<Measured> {
     for size in sizes {
         amplify(&setting.data, &data, *size)?;
         for scheme in ["none", "all-records", "violating-records"] {
-            let run = Setting { scheme, data: data.clone(), ..setting.clone() }.run_within(LIMIT_OF_SIZES)?;
+            let run = Setting { scheme, data: data.clone(), ..setting.clone() }
+                .run_within(LIMIT_OF_SIZES)?;
             rows.push(vec![
                 json!(run.rows),
                 json!(run.tuples),
@@ -326,22 +405,35 @@ fn sizes(setting: &Setting<'_>, sizes: &[usize]) -> Result<Measured> {
                 run.time(),
                 json!(run.outcome.visited),
                 json!(format!("{:.1}", 1e6 * run.seconds / run.tuples as f64)),
-                json!(format!("{:.2}", 1e6 * run.seconds / run.tuples as f64 / run.outcome.visited as f64)),
+                json!(format!(
+                    "{:.2}",
+                    1e6 * run.seconds / run.tuples as f64 / run.outcome.visited as f64
+                )),
             ]);
         }
     }
-    let columns =
-        vec!["rows", "distinct tuples", "scheme", "cost", "seconds", "evaluated", "µs a tuple", "µs a tuple and cut"];
+    let columns = vec![
+        "rows",
+        "distinct tuples",
+        "scheme",
+        "cost",
+        "seconds",
+        "evaluated",
+        "µs a tuple",
+        "µs a tuple and cut",
+    ];
     Ok(Measured { title: "Figure 9 (g, h): the table's size, DM, l = 4".into(), columns, rows })
 }
 
-/// The paper's way to a larger table: variants of records, each with values drawn anew in some quasi-identifiers.
+/// The paper's way to a larger table: variants of records, each with values drawn anew in some
+/// quasi-identifiers.
 fn amplify(from: &Path, to: &Path, rows: usize) -> Result<()> {
     let text = std::fs::read_to_string(from).map_err(Error::io(from, "read"))?;
     let mut lines = text.lines();
     let header = lines.next().unwrap_or_default();
     let columns: Vec<&str> = header.split(';').collect();
-    let keys: Vec<usize> = SEVEN.iter().filter_map(|key| columns.iter().position(|column| column == key)).collect();
+    let keys: Vec<usize> =
+        SEVEN.iter().filter_map(|key| columns.iter().position(|column| column == key)).collect();
     let records: Vec<Vec<&str>> = lines.map(|line| line.split(';').collect()).collect();
     let mut domains: Vec<Vec<&str>> =
         (0..columns.len()).map(|at| records.iter().map(|row| row[at]).collect()).collect();

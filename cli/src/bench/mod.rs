@@ -28,7 +28,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// The quasi-identifiers of the Adult table, in the order of the papers.
-const SEVEN: [&str; 7] = ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
+const SEVEN: [&str; 7] =
+    ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
 /// A table of measurements.
 pub struct Measured {
@@ -53,8 +54,12 @@ impl Measured {
 
     /// A Markdown table.
     pub fn to_text(&self) -> String {
-        let mut text =
-            format!("{}\n\n| {} |\n|{}\n", self.title, self.columns.join(" | "), "---|".repeat(self.columns.len()));
+        let mut text = format!(
+            "{}\n\n| {} |\n|{}\n",
+            self.title,
+            self.columns.join(" | "),
+            "---|".repeat(self.columns.len())
+        );
         for row in &self.rows {
             let cells: Vec<String> = row.iter().map(cell).collect();
             let _ = writeln!(text, "| {} |", cells.join(" | "));
@@ -66,7 +71,9 @@ impl Measured {
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => format!("{:.4}", number.as_f64().unwrap_or(f64::NAN)),
+        Value::Number(number) if number.is_f64() => {
+            format!("{:.4}", number.as_f64().unwrap_or(f64::NAN))
+        }
         Value::Null => String::new(),
         other => other.to_string(),
     }
@@ -84,7 +91,8 @@ struct Spent {
 /// The processor's time so far, where the system tells.
 fn processor_seconds() -> Option<Spent> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name, which may hold anything, the fields are numbers; these four are in hundredths of a second.
+    // Behind the name, which may hold anything, the fields are numbers; these four are in
+    // hundredths of a second.
     let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
     let seconds = |field: usize| fields.get(field)?.parse::<f64>().ok().map(|ticks| ticks / 100.0);
     Some(Spent { own: seconds(11)? + seconds(12)?, children: seconds(13)? + seconds(14)? })
@@ -112,13 +120,15 @@ impl Drop for Scratch {
     }
 }
 
-/// The fastest of some runs on some threads, in seconds, and what the last one found. One more run comes first, so that
-/// nothing is cold.
-fn fastest<T: Send>(threads: usize, runs: u32, run: impl Fn() -> Result<T> + Sync) -> Result<(f64, T)> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| Error::Io {
-        file: "threads".into(),
-        doing: "start",
-        source: std::io::Error::other(error),
+/// The fastest of some runs on some threads, in seconds, and what the last one found. One more run
+/// comes first, so that nothing is cold.
+fn fastest<T: Send>(
+    threads: usize,
+    runs: u32,
+    run: impl Fn() -> Result<T> + Sync,
+) -> Result<(f64, T)> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(|error| {
+        Error::Io { file: "threads".into(), doing: "start", source: std::io::Error::other(error) }
     })?;
     pool.install(|| {
         let mut best = f64::INFINITY;

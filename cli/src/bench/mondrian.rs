@@ -1,5 +1,5 @@
-//! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on Adult the whole command
-//! against the Mondrian of Python packages, all in one run.
+//! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on
+//! Adult the whole command against the Mondrian of Python packages, all in one run.
 
 use super::{Measured, Scratch, fastest, processor_seconds};
 use scumble::error::{Error, Result};
@@ -23,18 +23,24 @@ const ROWS: u64 = 1_000_000;
 /// What is run with the Python that has the peers.
 const SCRIPT: &str = include_str!("peers.py");
 
-/// The policy over Adult: what the peers are asked for. They know no hierarchies; ours come from the files beside it.
+/// The policy over Adult: what the peers are asked for. They know no hierarchies; ours come from
+/// the files beside it.
 fn adult_policy(folder: &Path) -> String {
-    let mut text = String::from("[defaults]\nrole = \"insensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n");
+    let mut text = String::from(
+        "[defaults]\nrole = \"insensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n",
+    );
     for key in ["education", "native-country", "workclass", "marital-status", "sex", "race"] {
         let file = folder.join(format!("adult_hierarchy_{key}.csv"));
-        text += &format!("[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {}\n", json!(file));
+        text += &format!(
+            "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {}\n",
+            json!(file)
+        );
     }
     text + "[privacy]\nk = 10\n[search]\nalgorithm = \"mondrian\"\n"
 }
 
-/// The fastest of some runs of a command by the clock, and its mean processor time. What it writes is not there before any
-/// of them: to take away an old file is not part of the work.
+/// The fastest of some runs of a command by the clock, and its mean processor time. What it writes
+/// is not there before any of them: to take away an old file is not part of the work.
 fn timed(command: &mut Command, writes: &Path, runs: u32) -> Result<(f64, Option<f64>)> {
     let before = processor_seconds();
     let mut best = f64::INFINITY;
@@ -51,7 +57,8 @@ fn timed(command: &mut Command, writes: &Path, runs: u32) -> Result<(f64, Option
         best = best.min(start.elapsed().as_secs_f64());
     }
     let spent = processor_seconds().zip(before);
-    let spent = spent.map(|(after, before)| (after.children - before.children) / f64::from(runs.max(1)));
+    let spent =
+        spent.map(|(after, before)| (after.children - before.children) / f64::from(runs.max(1)));
     Ok((best, spent))
 }
 
@@ -99,7 +106,15 @@ pub fn mondrian(adult: Option<&Path>, python: Option<&Path>, runs: u32) -> Resul
         title: format!(
             "Mondrian in memory, seconds, fastest of {runs} runs (peers: of one, ours before and after each)"
         ),
-        columns: vec!["case", "rows", "seconds", "CPU seconds", "rows a second", "ratio", "ratio, CPU"],
+        columns: vec![
+            "case",
+            "rows",
+            "seconds",
+            "CPU seconds",
+            "rows a second",
+            "ratio",
+            "ratio, CPU",
+        ],
         rows,
     })
 }
@@ -120,9 +135,13 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     for threads in [1, all] {
-        let (seconds, found) = fastest(threads, runs, || search(&prepared.task, policy.search.partitioning))?;
+        let (seconds, found) =
+            fastest(threads, runs, || search(&prepared.task, policy.search.partitioning))?;
         rows.push(vec![
-            json!(format!("agrawal, k=1000, search alone, {threads} threads, {} nodes", found.visited)),
+            json!(format!(
+                "agrawal, k=1000, search alone, {threads} threads, {} nodes",
+                found.visited
+            )),
             json!(ROWS),
             json!(format!("{seconds:.4}")),
             Value::Null,

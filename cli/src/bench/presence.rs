@@ -1,9 +1,10 @@
-//! Delta-presence without complete world knowledge: figures 4 to 7 and table 5 of Nergiz and Clifton (2008), and what was
-//! added.
+//! Delta-presence without complete world knowledge: figures 4 to 7 and table 5 of Nergiz and
+//! Clifton (2008), and what was added.
 //!
-//! A population of 45,222 synthetic people (or the Adult table), 4 % of whom are in the private table: `random` ones, or those
-//! whom age, sex and race make likely (`diabetes`). Columns without further name are the paper's: its four optimizations,
-//! SD at 4 sigma, and nothing that was added; `~` leaves one out. `scumble` is what the command does by itself.
+//! A population of 45,222 synthetic people (or the Adult table), 4 % of whom are in the private
+//! table: `random` ones, or those whom age, sex and race make likely (`diabetes`). Columns without
+//! further name are the paper's: its four optimizations, SD at 4 sigma, and nothing that was added;
+//! `~` leaves one out. `scumble` is what the command does by itself.
 
 use super::{Measured, Scratch, fastest};
 use scumble::error::{Error, Result};
@@ -26,9 +27,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// The attributes in the order of the paper, as far as the tables have them: the first four, and all.
-const CENSUS: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "birthplace"];
-const ADULT: [&str; 7] = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country"];
+/// The attributes in the order of the paper, as far as the tables have them: the first four, and
+/// all.
+const CENSUS: [&str; 7] =
+    ["age", "workclass", "education", "marital-status", "race", "sex", "birthplace"];
+const ADULT: [&str; 7] =
+    ["age", "workclass", "education", "marital-status", "race", "sex", "native-country"];
 
 /// The people of the paper's universe.
 const PEOPLE: u64 = 45_222;
@@ -64,14 +68,21 @@ impl World {
             }
         };
         let text = std::fs::read_to_string(&file).map_err(Error::io(&file, "read"))?;
-        let mut lines = text.lines().map(|line| line.split(delimiter).map(str::to_string).collect::<Vec<_>>());
+        let mut lines =
+            text.lines().map(|line| line.split(delimiter).map(str::to_string).collect::<Vec<_>>());
         let header = lines.next().unwrap_or_default();
         let find = |name: &&str| {
-            let missing = || Error::NoSuchColumn { file: file.clone(), column: name.to_string(), nearest: None };
+            let missing = || Error::NoSuchColumn {
+                file: file.clone(),
+                column: name.to_string(),
+                nearest: None,
+            };
             header.iter().position(|column| column == name).ok_or_else(missing)
         };
         let positions: Vec<usize> = names.iter().map(find).collect::<Result<_>>()?;
-        let person = |row: Vec<String>| positions.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect();
+        let person = |row: Vec<String>| {
+            positions.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+        };
         let people = lines.map(person).collect();
         let hierarchy = |name: &&str| match adult {
             Some(folder) => format!("{:?}", folder.join(format!("adult_hierarchy_{name}.csv"))),
@@ -92,7 +103,8 @@ impl World {
             let years = person[age].parse().unwrap_or(0);
             chance(selection, years, &person[sex], &person[race])
         };
-        let private: Vec<&Vec<String>> = people.iter().filter(|person| is_in(chance(person), &mut random)).collect();
+        let private: Vec<&Vec<String>> =
+            people.iter().filter(|person| is_in(chance(person), &mut random)).collect();
         let csv = |rows: &[&Vec<String>]| {
             let rows: Vec<String> = rows.iter().map(|row| row.join(",")).collect();
             self.names.join(",") + "\n" + &rows.join("\n") + "\n"
@@ -101,7 +113,9 @@ impl World {
         for (column, name) in self.names.iter().enumerate() {
             let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
             people.iter().for_each(|person| *counts.entry(&person[column]).or_insert(0) += 1);
-            counts.iter().for_each(|(value, count)| marginals += &format!("{name},{value},{count}\n"));
+            counts
+                .iter()
+                .for_each(|(value, count)| marginals += &format!("{name},{value},{count}\n"));
         }
         let write = |name: &str, text: String| {
             let file = self.scratch.path(name);
@@ -133,13 +147,17 @@ struct Ran {
 
 impl Ran {
     fn cells(&self) -> [Value; 2] {
-        [json!(format!("{:.2}", self.seconds * 1e3)), self.lm.map_or(json!("none"), |lm| json!(format!("{lm:.4}")))]
+        [
+            json!(format!("{:.2}", self.seconds * 1e3)),
+            self.lm.map_or(json!("none"), |lm| json!(format!("{lm:.4}"))),
+        ]
     }
 }
 
 impl Case<'_> {
     fn prepared(&self, columns: usize, presence: &str, shortcuts: Shortcuts) -> Result<Prepared> {
-        let mut prepared = self.bound(columns, &format!("privacy.presence = {{ {presence} }}"), &self.table)?;
+        let mut prepared =
+            self.bound(columns, &format!("privacy.presence = {{ {presence} }}"), &self.table)?;
         let confident = prepared.task.confident.take();
         prepared.task.confident = confident.map(|confident| confident.with_shortcuts(shortcuts));
         Ok(prepared)
@@ -150,30 +168,44 @@ impl Case<'_> {
         let attribute = |at: usize| {
             let (name, hierarchy) = (self.world.names[at], &self.world.hierarchies[at]);
             match at < columns {
-                true => format!("attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = {hierarchy} }}\n"),
+                true => format!(
+                    "attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = {hierarchy} }}\n"
+                ),
                 false => format!("attributes.{name} = {{ role = \"identifier\" }}\n"),
             }
         };
         let attributes: String = (0..self.world.names.len()).map(attribute).collect();
-        let policy = Policy::parse(&format!("{attributes}\n{asked}\n"), &self.world.scratch.path("p"))?;
+        let policy =
+            Policy::parse(&format!("{attributes}\n{asked}\n"), &self.world.scratch.path("p"))?;
         let read = |file: &Path| -> Result<Table> {
             let source = Source::open(file, Format::Csv(Some(b',')))?;
             let roles: Vec<Role> = policy.roles(&source, false)?;
             encode(source, &roles)
         };
         let table = read(table)?;
-        let population = if asked.contains("population =") { Some(read(&self.population)?) } else { None };
-        policy.prepare_within(&table, Outside { population: population.as_ref(), confidences: None })
+        let population =
+            if asked.contains("population =") { Some(read(&self.population)?) } else { None };
+        policy
+            .prepare_within(&table, Outside { population: population.as_ref(), confidences: None })
     }
 
-    fn ran(&self, columns: usize, delta: (f64, f64), confidence: f64, shortcuts: Shortcuts) -> Result<Ran> {
+    fn ran(
+        &self,
+        columns: usize,
+        delta: (f64, f64),
+        confidence: f64,
+        shortcuts: Shortcuts,
+    ) -> Result<Ran> {
         let (min, max) = delta;
-        let presence = format!("min = {min}, max = {max}, confidence = {confidence}, marginals = \"marginals.csv\"");
+        let presence = format!(
+            "min = {min}, max = {max}, confidence = {confidence}, marginals = \"marginals.csv\""
+        );
         let mut prepared = self.prepared(columns, &presence, shortcuts)?;
         let mut timed = || {
             // Nothing is remembered from run to run.
             let confident = prepared.task.confident.take();
-            prepared.task.confident = confident.map(|confident| confident.with_shortcuts(shortcuts));
+            prepared.task.confident =
+                confident.map(|confident| confident.with_shortcuts(shortcuts));
             let start = Instant::now();
             let found = sfalm::search(&prepared.task, Strategy::default(), &Watch::default());
             (start.elapsed().as_secs_f64(), found)
@@ -182,7 +214,8 @@ impl Case<'_> {
         // The fastest of five, where that does not take long.
         let again = if seconds < 0.5 { 4 } else { 0 };
         (0..again).for_each(|_| seconds = seconds.min(timed().0));
-        let work = prepared.task.confident.as_ref().map(|confident| confident.work()).unwrap_or_default();
+        let work =
+            prepared.task.confident.as_ref().map(|confident| confident.work()).unwrap_or_default();
         let (lm, nodes) = match found {
             Ok(found) => {
                 let space = found.space.unwrap_or(1) as f64;
@@ -201,13 +234,15 @@ fn lm(prepared: &Prepared, mapping: &Mapping) -> Result<f64> {
 
 const DELTAS: [(f64, f64); 4] = [(0.0, 0.06), (0.0, 0.1), (0.0, 0.2), (0.01, 0.1)];
 
-const CASES: [(&str, Selection); 2] = [("diabetes", Selection::Biased), ("random", Selection::Uniform)];
+const CASES: [(&str, Selection); 2] =
+    [("diabetes", Selection::Biased), ("random", Selection::Uniform)];
 
 fn title(of: &str, private: usize, people: usize) -> String {
     format!("{of}; {private} of {people} people, milliseconds and LM")
 }
 
-/// Figures 4 to 7, table 5, none of the optimizations against all, and what knowing more or parting more is worth.
+/// Figures 4 to 7, table 5, none of the optimizations against all, and what knowing more or parting
+/// more is worth.
 pub fn presence(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> {
     let world = World::new(adult, rows.unwrap_or(PEOPLE))?;
     let mut tables = vec![against_none(&world)?, against_full_domain(&world)?];
@@ -262,8 +297,11 @@ fn against_none(world: &World) -> Result<Measured> {
 fn against_full_domain(world: &World) -> Result<Measured> {
     let case = world.case(Selection::Biased)?;
     let mut rows = Vec::new();
-    let asked = [("k-anonymity of the population, k = 5".to_string(), None), ("k = 50".to_string(), None)].into_iter();
-    let asked = asked.chain(DELTAS.map(|delta| (format!("presence of the table, {delta:?}"), Some(delta))));
+    let asked =
+        [("k-anonymity of the population, k = 5".to_string(), None), ("k = 50".to_string(), None)]
+            .into_iter();
+    let asked =
+        asked.chain(DELTAS.map(|delta| (format!("presence of the table, {delta:?}"), Some(delta))));
     for (at, (name, delta)) in asked.enumerate() {
         let prepared = match delta {
             None => case.bound(7, &format!("privacy.k = {}", [5, 50][at]), &case.population)?,
@@ -301,7 +339,11 @@ fn figure_4(case: &Case<'_>, name: &str) -> Result<Measured> {
         rows.push(row);
     }
     Ok(Measured {
-        title: title(&format!("Figure 4, {name}: 4 attributes, confidence 0.8"), case.private, case.world.people.len()),
+        title: title(
+            &format!("Figure 4, {name}: 4 attributes, confidence 0.8"),
+            case.private,
+            case.world.people.len(),
+        ),
         columns: vec![
             "delta",
             "~SD ms",
@@ -355,21 +397,34 @@ fn figures_5_and_6(case: &Case<'_>, name: &str) -> Result<(Measured, Measured)> 
             let ran = case.ran(7, delta, 0.8, shortcuts)?;
             row.extend(ran.cells());
             if shortcuts == PAPER {
-                let rate = |done: u64, of: u64| json!(format!("{:.3}", 1.0 - done as f64 / (of as f64).max(1.0)));
+                let rate = |done: u64, of: u64| {
+                    json!(format!("{:.3}", 1.0 - done as f64 / (of as f64).max(1.0)))
+                };
                 let Work { tuples, dominant, possible, computed } = ran.work;
                 let nodes = json!(format!("{:.3}", 1.0 - ran.nodes));
-                pruned.push(vec![json!(format!("{delta:?}")), rate(computed, possible), nodes, rate(dominant, tuples)]);
+                pruned.push(vec![
+                    json!(format!("{delta:?}")),
+                    rate(computed, possible),
+                    nodes,
+                    rate(dominant, tuples),
+                ]);
             }
         }
         rows.push(row);
     }
     let people = case.world.people.len();
     let figure_5 = Measured {
-        title: title(&format!("Figure 5, {name}: 7 attributes, confidence 0.8"), case.private, people),
+        title: title(
+            &format!("Figure 5, {name}: 7 attributes, confidence 0.8"),
+            case.private,
+            people,
+        ),
         columns: columns_of_seven("delta"),
         rows,
     };
-    let title = format!("Figure 6, {name}: 7 attributes, share of densities, nodes and tuples that were pruned");
+    let title = format!(
+        "Figure 6, {name}: 7 attributes, share of densities, nodes and tuples that were pruned"
+    );
     Ok((figure_5, Measured { title, columns: vec!["delta", "SD", "PA", "DM"], rows: pruned }))
 }
 
@@ -383,7 +438,11 @@ fn figure_7(case: &Case<'_>, name: &str) -> Result<Measured> {
         rows.push(row);
     }
     Ok(Measured {
-        title: title(&format!("Figure 7, {name}: 7 attributes, delta (0, 0.1)"), case.private, case.world.people.len()),
+        title: title(
+            &format!("Figure 7, {name}: 7 attributes, delta (0, 0.1)"),
+            case.private,
+            case.world.people.len(),
+        ),
         columns: columns_of_seven("confidence"),
         rows,
     })
@@ -394,7 +453,8 @@ fn table_5(case: &Case<'_>) -> Result<Measured> {
     let mut rows = Vec::new();
     for bucket in [2, 4, 6, 8, 10] {
         let ran = case.ran(7, (0.0, 0.1), 0.8, Shortcuts { bucket, ..PAPER })?;
-        let more = ran.lm.zip(plain.lm).map(|(ran, plain)| json!(format!("{:+.2}", ran / plain - 1.0)));
+        let more =
+            ran.lm.zip(plain.lm).map(|(ran, plain)| json!(format!("{:+.2}", ran / plain - 1.0)));
         let time = json!(format!("{:.2}", ran.seconds / plain.seconds));
         rows.push(vec![json!(bucket), time, more.unwrap_or(json!("none"))]);
     }
@@ -408,7 +468,8 @@ fn more_knowledge(case: &Case<'_>, name: &str) -> Result<Measured> {
     let mut rows = Vec::new();
     for (min, max) in DELTAS {
         let known = format!("min = {min}, max = {max}, population = \"population.csv\"");
-        let likely = format!("min = {min}, max = {max}, confidence = 0.8, marginals = \"marginals.csv\"");
+        let likely =
+            format!("min = {min}, max = {max}, confidence = 0.8, marginals = \"marginals.csv\"");
         let mut row = vec![json!(format!("{:?}", (min, max)))];
         for (presence, of) in [(&known, 0), (&known, 1), (&likely, 2), (&likely, 3)] {
             let prepared = case.prepared(7, presence, Shortcuts::default())?;
@@ -432,7 +493,9 @@ fn more_knowledge(case: &Case<'_>, name: &str) -> Result<Measured> {
     }
     Ok(Measured {
         title: title(
-            &format!("Population or marginals (confidence 0.8), levels or regions, {name}: 7 attributes"),
+            &format!(
+                "Population or marginals (confidence 0.8), levels or regions, {name}: 7 attributes"
+            ),
             case.private,
             case.world.people.len(),
         ),

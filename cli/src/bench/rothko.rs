@@ -1,6 +1,7 @@
-//! Partitioning on disk: I/O and time against frequency groups, sample size, data size and k, beside what section 4
-//! predicts (LeFevre and DeWitt 2007, figures 10 to 21). The paper has 50 million rows of which 2 million fit into memory;
-//! the same share fits here, whatever the number of rows.
+//! Partitioning on disk: I/O and time against frequency groups, sample size, data size and k,
+//! beside what section 4 predicts (LeFevre and DeWitt 2007, figures 10 to 21). The paper has 50
+//! million rows of which 2 million fit into memory; the same share fits here, whatever the number
+//! of rows.
 
 use super::agrawal::{Asked, LEAST_GAIN, release, table};
 use super::{Measured, Scratch};
@@ -44,12 +45,20 @@ impl Case {
             Way::Sample => ("rothko-s", None),
         };
         let privacy = format!("k = {k}");
-        let asked = Asked { algorithm, split, least_gain: LEAST_GAIN, privacy, other: Some(("c2", "target")) };
+        let asked = Asked {
+            algorithm,
+            split,
+            least_gain: LEAST_GAIN,
+            privacy,
+            other: Some(("c2", "target")),
+        };
         let disk = DiskOptions { tuples: Some(*tuples), groups, ..DiskOptions::default() };
-        let (report, spent) = release(scratch, &table(scratch, *rows, 1, "parquet")?, &asked, disk)?;
+        let (report, spent) =
+            release(scratch, &table(scratch, *rows, 1, "parquet")?, &asked, disk)?;
         let seconds = report.searched.as_ref().map_or(0.0, |searched| searched.seconds);
-        let predicted =
-            |get: fn(&scumble::release::Predicted) -> Value| report.io.predicted.as_ref().map_or(Value::Null, get);
+        let predicted = |get: fn(&scumble::release::Predicted) -> Value| {
+            report.io.predicted.as_ref().map_or(Value::Null, get)
+        };
         let megabytes = |bytes: u64| json!(format!("{:.1}", bytes as f64 / 1e6));
         let count = *rows as f64;
         Ok(vec![
@@ -69,7 +78,9 @@ impl Case {
             json!(report.io.pruned),
             json!(format!("{seconds:.2}")),
             spent.map_or(Value::Null, |spent| json!(format!("{spent:.2}"))),
-            spent.map_or(Value::Null, |spent| json!(format!("{:.1}", spent * 1e9 / (count * count.log2())))),
+            spent.map_or(Value::Null, |spent| {
+                json!(format!("{:.1}", spent * 1e9 / (count * count.log2())))
+            }),
         ])
     }
 }
@@ -115,7 +126,8 @@ fn cases(rows: u64) -> Vec<Case> {
 pub fn rothko(rows: Option<u64>) -> Result<Measured> {
     let rows = rows.unwrap_or(ROWS);
     let scratch = Scratch::new()?;
-    let rows: Result<Vec<Vec<Value>>> = cases(rows).iter().map(|case| case.measure(&scratch)).collect();
+    let rows: Result<Vec<Vec<Value>>> =
+        cases(rows).iter().map(|case| case.measure(&scratch)).collect();
     Ok(Measured {
         title: "Partitioning on disk: tables and MB read and written; seconds by the clock of survey and partitioning, and \
                 the processor's of the whole job, verification too, also in nanoseconds by n log2 n"

@@ -1,5 +1,5 @@
-//! What does a sample cost in quality? Conditional entropy of a class label and RMSE of a number, by sample size
-//! (LeFevre and DeWitt 2007, figures 22, 23, 25 and 26).
+//! What does a sample cost in quality? Conditional entropy of a class label and RMSE of a number,
+//! by sample size (LeFevre and DeWitt 2007, figures 22, 23, 25 and 26).
 
 use super::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
 use super::{Measured, Scratch};
@@ -25,17 +25,29 @@ const SAMPLES: [(&str, u64); 7] = [
 ];
 
 /// Figure, target, criterion.
-const TARGETS: [(u8, &str, &str); 4] =
-    [(22, "c2", "info-gain"), (23, "c7", "info-gain"), (25, "r7", "regression"), (26, "r10", "regression")];
+const TARGETS: [(u8, &str, &str); 4] = [
+    (22, "c2", "info-gain"),
+    (23, "c7", "info-gain"),
+    (25, "r7", "regression"),
+    (26, "r10", "regression"),
+];
 
-/// The median only takes over where nothing is left to gain. The paper's switch at 0.01 is made for speed, and it hides what
-/// is measured here: the first splits for c2 gain less than that, so that chance decides which samples see more in them.
+/// The median only takes over where nothing is left to gain. The paper's switch at 0.01 is made for
+/// speed, and it hides what is measured here: the first splits for c2 gain less than that, so that
+/// chance decides which samples see more in them.
 const ANY_GAIN: f64 = 1e-6;
 
 const KS: [u64; 4] = [10, 50, 100, 1000];
 
-/// The mean quality over data sets with samples of so many rows, marked where a sample left a partition unsplit.
-fn quality(scratch: &Scratch, rows: u64, data_sets: u32, tuples: u64, asked: &Asked) -> Result<String> {
+/// The mean quality over data sets with samples of so many rows, marked where a sample left a
+/// partition unsplit.
+fn quality(
+    scratch: &Scratch,
+    rows: u64,
+    data_sets: u32,
+    tuples: u64,
+    asked: &Asked,
+) -> Result<String> {
     let (mut sum, mut unsplit) = (0.0, false);
     for seed in 1..=u64::from(data_sets) {
         let memory = (tuples < rows).then_some(NO_FREQUENCY_GROUP);
@@ -64,11 +76,14 @@ pub fn rothko_quality(rows: Option<u64>, data_sets: Option<u32>) -> Result<Measu
             let mut row = vec![json!(figure), json!(target), json!(measure), json!(k)];
             let privacy = format!("k = {k}");
             let other = Some((target, "target"));
-            let asked = Asked { algorithm: "rothko-s", split, least_gain: ANY_GAIN, privacy, other };
+            let asked =
+                Asked { algorithm: "rothko-s", split, least_gain: ANY_GAIN, privacy, other };
             for (_, tuples) in SAMPLES {
                 row.push(match tuples {
                     u64::MAX => json!(quality(&scratch, rows, data_sets, rows, &asked)?),
-                    _ if tuples < rows => json!(quality(&scratch, rows, data_sets, tuples, &asked)?),
+                    _ if tuples < rows => {
+                        json!(quality(&scratch, rows, data_sets, tuples, &asked)?)
+                    }
                     _ => Value::Null,
                 });
             }
@@ -80,7 +95,10 @@ pub fn rothko_quality(rows: Option<u64>, data_sets: Option<u32>) -> Result<Measu
             "Quality by sample size, mean of {data_sets} data sets of {rows} rows; o where a sample left a partition larger than \
              memory unsplit"
         ),
-        columns: ["figure", "target", "measure", "k"].into_iter().chain(SAMPLES.map(|(name, _)| name)).collect(),
+        columns: ["figure", "target", "measure", "k"]
+            .into_iter()
+            .chain(SAMPLES.map(|(name, _)| name))
+            .collect(),
         rows: measured,
     })
 }

@@ -1,5 +1,6 @@
-//! How good are the tests on samples? Nodes that Rothko-S prunes with them and without (LeFevre and DeWitt 2007,
-//! figure 28), by sample size, for k-anonymity, recursive (1, l)-diversity of the zip code and variance of the salary.
+//! How good are the tests on samples? Nodes that Rothko-S prunes with them and without (LeFevre and
+//! DeWitt 2007, figure 28), by sample size, for k-anonymity, recursive (1, l)-diversity of the zip
+//! code and variance of the salary.
 
 use super::agrawal::{Asked, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
 use super::{Measured, Scratch};
@@ -63,7 +64,8 @@ const CASES: [Case; 14] = [
     of_salary("v=9e7, normal", "variance = 9e7", true),
 ];
 
-/// The table with a normal salary instead of the uniform one, and a commission that follows from it as before.
+/// The table with a normal salary instead of the uniform one, and a commission that follows from it
+/// as before.
 fn with_normal_salary(scratch: &Scratch, uniform: &Path) -> Result<PathBuf> {
     let text = std::fs::read_to_string(uniform).map_err(Error::io(uniform, "read"))?;
     let mut lines = text.lines();
@@ -81,9 +83,15 @@ fn with_normal_salary(scratch: &Scratch, uniform: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The nodes that one release pruned, or the paper's x where a sample had no confident split for a partition larger than
-/// memory, so that the regions may not be minimal.
-fn pruned(scratch: &Scratch, table: &Path, case: &Case, tuples: u64, naive: bool) -> Result<String> {
+/// The nodes that one release pruned, or the paper's x where a sample had no confident split for a
+/// partition larger than memory, so that the regions may not be minimal.
+fn pruned(
+    scratch: &Scratch,
+    table: &Path,
+    case: &Case,
+    tuples: u64,
+    naive: bool,
+) -> Result<String> {
     let asked = Asked {
         algorithm: "rothko-s",
         split: "median",

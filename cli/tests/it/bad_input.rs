@@ -32,8 +32,14 @@ fn the_six_people_themselves_are_fine() {
 
 #[test]
 fn a_row_that_is_too_short_or_too_long() {
-    table_with("Bob,36,Bern,gout", "Bob,36,Bern").fails_with(2, "table.csv:3").says("3 fields").says("4");
-    table_with("Bob,36,Bern,gout", "Bob,36,Bern,gout,").fails_with(2, "table.csv:3").says("5 fields").says("4");
+    table_with("Bob,36,Bern,gout", "Bob,36,Bern")
+        .fails_with(2, "table.csv:3")
+        .says("3 fields")
+        .says("4");
+    table_with("Bob,36,Bern,gout", "Bob,36,Bern,gout,")
+        .fails_with(2, "table.csv:3")
+        .says("5 fields")
+        .says("4");
 }
 
 #[test]
@@ -68,7 +74,10 @@ fn no_header() {
 
 #[test]
 fn a_repeated_header() {
-    table_with("name,age,city,ill", "name,age,city,age").fails_with(2, "table.csv:1").says("`age`").says("2 and 4");
+    table_with("name,age,city,ill", "name,age,city,age")
+        .fails_with(2, "table.csv:1")
+        .says("`age`")
+        .says("2 and 4");
 }
 
 #[test]
@@ -101,7 +110,10 @@ fn a_number_that_is_not_one() {
             // An empty field is a missing value.
             outcome.ok();
         } else {
-            outcome.fails_with(2, "table.csv:3: column `age`").says(&format!("`{bad}`")).says("integer");
+            outcome
+                .fails_with(2, "table.csv:3: column `age`")
+                .says(&format!("`{bad}`"))
+                .says("integer");
         }
     }
 }
@@ -109,7 +121,11 @@ fn a_number_that_is_not_one() {
 #[test]
 fn a_real_number_and_a_date_that_are_none() {
     let bed = Bed::people();
-    bed.edit("policy.toml", "type = \"integer\"", "type = \"real\"").edit("table.csv", "Bob,36", "Bob,nan");
+    bed.edit("policy.toml", "type = \"integer\"", "type = \"real\"").edit(
+        "table.csv",
+        "Bob,36",
+        "Bob,nan",
+    );
     bed.anonymize(&[]).fails_with(2, "table.csv:3: column `age`").says("`nan`").says("a number");
     let bed = Bed::people();
     bed.edit("policy.toml", "type = \"integer\"", "type = \"date\"");
@@ -156,7 +172,11 @@ fn a_value_that_is_written_like_the_root() {
 #[test]
 fn a_value_that_is_written_like_a_masked_one() {
     let bed = Bed::people();
-    bed.edit("policy.toml", "\"city.csv\"", "{ mask = \"right\" }").edit("table.csv", "Biel", "Ber*");
+    bed.edit("policy.toml", "\"city.csv\"", "{ mask = \"right\" }").edit(
+        "table.csv",
+        "Biel",
+        "Ber*",
+    );
     bed.anonymize(&[]).fails_with(2, "column `city`").says("`Ber*`");
 }
 
@@ -175,7 +195,8 @@ fn a_strange_column_name_stays_on_its_line() {
 
 #[test]
 fn a_strange_name_in_a_policy_stays_on_its_line() {
-    policy_with("[attributes.ill]\nrole = \"sensitive\"", "[attributes.\"i\\nl\"]\nrole = \"x\"").fails_with(2, "role");
+    policy_with("[attributes.ill]\nrole = \"sensitive\"", "[attributes.\"i\\nl\"]\nrole = \"x\"")
+        .fails_with(2, "role");
 }
 
 #[test]
@@ -187,9 +208,14 @@ fn a_strange_name_of_a_file_stays_on_its_line() {
 #[test]
 fn a_strange_name_in_a_mismatch_stays_on_its_line() {
     let bed = Bed::people();
-    bed.edit("table.csv", "city", "\"ci\nty\"").edit("policy.toml", "attributes.city", "attributes.\"ci\\nty\"");
+    bed.edit("table.csv", "city", "\"ci\nty\"").edit(
+        "policy.toml",
+        "attributes.city",
+        "attributes.\"ci\\nty\"",
+    );
     bed.file("r.json", r#"{"version":1,"model":"full-domain","attributes":[{"name":"age","level":1,"root":false}]}"#);
-    bed.run(&["apply", "r.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"]).fails_with(2, "r.json");
+    bed.run(&["apply", "r.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"])
+        .fails_with(2, "r.json");
     bed.anonymize(&["--levels", "age=1"]).fails_with(2, "--levels");
     bed.anonymize(&["--levels", "age=1,cinty=1"]).fails_with(2, "--levels");
 }
@@ -198,7 +224,9 @@ fn a_strange_name_in_a_mismatch_stays_on_its_line() {
 
 #[test]
 fn files_that_are_not_there() {
-    let run = |input: &str, policy: &str| Bed::people().run(&["anonymize", input, "--policy", policy, "-o", "out.csv"]);
+    let run = |input: &str, policy: &str| {
+        Bed::people().run(&["anonymize", input, "--policy", policy, "-o", "out.csv"])
+    };
     run("tabel.csv", "policy.toml").fails_with(2, "tabel.csv").says("No such file");
     run("table.csv", "policies.toml").fails_with(2, "policies.toml").says("No such file");
     policy_with("city.csv", "cities.csv").fails_with(2, "cities.csv").says("No such file");
@@ -207,7 +235,9 @@ fn files_that_are_not_there() {
 /// As much a slip of the user as a name that is not there.
 #[test]
 fn a_file_taken_for_a_folder() {
-    let run = |input: &str| Bed::people().run(&["anonymize", input, "--policy", "policy.toml", "-o", "out.csv"]);
+    let run = |input: &str| {
+        Bed::people().run(&["anonymize", input, "--policy", "policy.toml", "-o", "out.csv"])
+    };
     run("table.csv/table.csv").fails_with(2, "table.csv/table.csv");
 }
 
@@ -215,7 +245,9 @@ fn a_file_taken_for_a_folder() {
 fn folders_in_place_of_files() {
     let bed = Bed::people();
     bed.file("folder.csv/file", "").file("folder.toml/file", "");
-    let run = |input: &str, policy: &str| bed.run(&["anonymize", input, "--policy", policy, "-o", "out.csv"]);
+    let run = |input: &str, policy: &str| {
+        bed.run(&["anonymize", input, "--policy", policy, "-o", "out.csv"])
+    };
     run("folder.csv", "policy.toml").fails_with(2, "folder.csv");
     run("table.csv", "folder.toml").fails_with(2, "folder.toml");
     let arguments = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "folder.csv"];
@@ -226,7 +258,8 @@ fn folders_in_place_of_files() {
 fn no_recoding_is_saved_of_a_release_that_fails() {
     let bed = Bed::people();
     bed.file("folder.csv/file", "");
-    let arguments = ["anonymize", "table.csv", "--policy", "policy.toml", "--save-recoding", "r.json", "-o"];
+    let arguments =
+        ["anonymize", "table.csv", "--policy", "policy.toml", "--save-recoding", "r.json", "-o"];
     bed.run(&[&arguments[..], &["folder.csv"]].concat()).fails_with(2, "folder.csv");
     bed.run(&[&arguments[..], &["out.csv", "-k", "7"]].concat()).fails_with(1, "cannot be met");
 }
@@ -261,12 +294,22 @@ fn the_output_is_the_input() {
     assert_eq!(bed.read("table.csv"), PEOPLE);
 }
 
-/// The release, the saved recoding and the report must not land on a file that the run needs, nor on each other.
+/// The release, the saved recoding and the report must not land on a file that the run needs, nor
+/// on each other.
 #[test]
 fn an_output_lands_on_another_file_of_the_run() {
     let bed = Bed::people();
     let run = |output: &str, recoding: &str| {
-        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", output, "--save-recoding", recoding])
+        bed.run(&[
+            "anonymize",
+            "table.csv",
+            "--policy",
+            "policy.toml",
+            "-o",
+            output,
+            "--save-recoding",
+            recoding,
+        ])
     };
     let mut accepted = Vec::new();
     for (output, recoding) in [
@@ -297,17 +340,23 @@ fn a_report_that_cannot_be_written_stops_the_release() {
 #[test]
 fn bad_input_says_nothing_on_standard_output() {
     for arguments in [&[] as &[&str], &["--json"]] {
-        let outcome = Bed::people().edit("table.csv", "36", "x").anonymize(arguments).fails_with(2, "table.csv:3");
+        let outcome = Bed::people()
+            .edit("table.csv", "36", "x")
+            .anonymize(arguments)
+            .fails_with(2, "table.csv:3");
         assert_eq!(outcome.stdout, "");
     }
 }
 
-/// Tests run as root, whom no mode stops; but nobody can make a file below a file, or write past a limit.
+/// Tests run as root, whom no mode stops; but nobody can make a file below a file, or write past a
+/// limit.
 #[test]
 fn an_output_that_cannot_be_written() {
     let bed = Bed::people();
     bed.file("plain", "");
-    let run = |output: &str| bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", output]);
+    let run = |output: &str| {
+        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", output])
+    };
     run("plain/out.csv").fails_with(3, "plain/out.csv").says("cannot write");
     // A folder that is not there is a slip of the user.
     run("nowhere/out.csv").fails_with(2, "nowhere/out.csv").says("No such file");
@@ -318,7 +367,8 @@ fn a_full_disk() {
     let bed = Bed::new();
     bed.run(&["generate", "census", "--rows", "20000", "--seed", "1", "-o", "census.csv"]).ok();
     for output in ["out.csv", "out.parquet", "out.arrow"] {
-        // A file may not grow past 1 KiB; the signal that comes with the limit is ignored, the write fails.
+        // A file may not grow past 1 KiB; the signal that comes with the limit is ignored, the
+        // write fails.
         let script = "trap '' XFSZ; ulimit -f 1; exec \"$@\"";
         let mut command = std::process::Command::new("bash");
         command.args(["-c", script, "bash", env!("CARGO_BIN_EXE_scumble")]);
@@ -334,21 +384,48 @@ fn damaged_columnar_files() {
     bed.edit("policy.toml", "\"identifier\"", "\"insensitive\"");
     for ending in ["parquet", "arrow"] {
         let name = format!("good.{ending}");
-        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", &name, "--levels", "age=0,city=0", "-k1"])
-            .ok();
+        bed.run(&[
+            "anonymize",
+            "table.csv",
+            "--policy",
+            "policy.toml",
+            "-o",
+            &name,
+            "--levels",
+            "age=0,city=0",
+            "-k1",
+        ])
+        .ok();
         let good = bed.bytes(&name);
         let bad = format!("bad.{ending}");
         let half = &good[..good.len() / 2];
-        for content in [b"" as &[u8], b"x", PEOPLE.as_bytes(), half, &good[..good.len() - 1], &good[good.len() / 2..]] {
+        for content in [
+            b"" as &[u8],
+            b"x",
+            PEOPLE.as_bytes(),
+            half,
+            &good[..good.len() - 1],
+            &good[good.len() / 2..],
+        ] {
             bed.file(&bad, content);
             let outcome = bed.run(&["anonymize", &bad, "--policy", "policy.toml", "-o", "out.csv"]);
             outcome.fails_with(2, &bad);
         }
         // The other format under this one's name.
         let other = if ending == "arrow" { "parquet" } else { "arrow" };
-        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", &format!("other.{other}"), "-k1"]).ok();
+        bed.run(&[
+            "anonymize",
+            "table.csv",
+            "--policy",
+            "policy.toml",
+            "-o",
+            &format!("other.{other}"),
+            "-k1",
+        ])
+        .ok();
         bed.file(&bad, bed.bytes(&format!("other.{other}")));
-        bed.run(&["anonymize", &bad, "--policy", "policy.toml", "-o", "out.csv"]).fails_with(2, &bad);
+        bed.run(&["anonymize", &bad, "--policy", "policy.toml", "-o", "out.csv"])
+            .fails_with(2, &bad);
     }
 }
 
@@ -359,8 +436,18 @@ fn a_flipped_byte_never_makes_a_panic() {
     bed.edit("policy.toml", "\"identifier\"", "\"insensitive\"");
     for ending in ["parquet", "arrow"] {
         let name = format!("good.{ending}");
-        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", &name, "--levels", "age=0,city=0", "-k1"])
-            .ok();
+        bed.run(&[
+            "anonymize",
+            "table.csv",
+            "--policy",
+            "policy.toml",
+            "-o",
+            &name,
+            "--levels",
+            "age=0,city=0",
+            "-k1",
+        ])
+        .ok();
         let good = bed.bytes(&name);
         let mut failures = Vec::new();
         let step = (good.len() / 80).max(1);
@@ -375,7 +462,12 @@ fn a_flipped_byte_never_makes_a_panic() {
                 failures.push((at, bad[at], outcome.status, outcome.stderr));
             }
         }
-        assert!(failures.is_empty(), "{ending}: {} of them, first {:#?}", failures.len(), &failures[0]);
+        assert!(
+            failures.is_empty(),
+            "{ending}: {} of them, first {:#?}",
+            failures.len(),
+            &failures[0]
+        );
     }
 }
 
@@ -383,11 +475,19 @@ fn a_flipped_byte_never_makes_a_panic() {
 
 #[test]
 fn hierarchies_that_are_no_trees() {
-    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nBern;plain;CH\n").fails_with(2, "city.csv:4").says("`Bern`");
+    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nBern;plain;CH\n")
+        .fails_with(2, "city.csv:4")
+        .says("`Bern`");
     let outcome = hierarchy("Bern;plain;inland;CH\nBiel;plain;shore;CH\nThun;lake;shore;CH\n");
     outcome.fails_with(2, "city.csv:2").says("`plain`").says("`inland`").says("`shore`");
-    hierarchy("Bern;plain;CH\nBiel;CH\nThun;lake;CH\n").fails_with(2, "city.csv:2").says("2 labels").says("3");
-    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;FR\n").fails_with(2, "city.csv:3").says("`CH`").says("`FR`");
+    hierarchy("Bern;plain;CH\nBiel;CH\nThun;lake;CH\n")
+        .fails_with(2, "city.csv:2")
+        .says("2 labels")
+        .says("3");
+    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;FR\n")
+        .fails_with(2, "city.csv:3")
+        .says("`CH`")
+        .says("`FR`");
     hierarchy("").fails_with(2, "city.csv");
     hierarchy("\n\n").fails_with(2, "city.csv");
     hierarchy("Bern\nBiel\nThun\n").fails_with(2, "city.csv");
@@ -397,10 +497,16 @@ fn hierarchies_that_are_no_trees() {
 #[test]
 fn a_label_that_means_two_sets() {
     // `lake` is a leaf and an inner node above others.
-    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nlake;plain;CH\n").fails_with(2, "city.csv").says("`lake`");
+    hierarchy("Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nlake;plain;CH\n")
+        .fails_with(2, "city.csv")
+        .says("`lake`");
     // An empty label would look like a missing value.
     let bed = Bed::people();
-    bed.file("city.csv", "Bern;;CH\nBiel;;CH\nThun;lake;CH\n").edit("table.csv", "Eva,38,Biel", "Eva,38,");
+    bed.file("city.csv", "Bern;;CH\nBiel;;CH\nThun;lake;CH\n").edit(
+        "table.csv",
+        "Eva,38,Biel",
+        "Eva,38,",
+    );
     bed.anonymize(&[]).fails_with(2, "city.csv");
 }
 
@@ -420,20 +526,35 @@ fn intervals_that_do_not_nest() {
         ("to = 100", "too = 100", "`to`"),
         ("to = 100", "char = \"x\"", "intervals"),
         ("intervals = [10, 20], from = 0, to = 100", "", "intervals"),
-        ("intervals = [10, 20], from = 0, to = 100", "dates = [\"year\", \"month\"]", "fine to coarse"),
+        (
+            "intervals = [10, 20], from = 0, to = 100",
+            "dates = [\"year\", \"month\"]",
+            "fine to coarse",
+        ),
         ("intervals = [10, 20], from = 0, to = 100", "dates = [\"week\"]", "month"),
         ("intervals = [10, 20], from = 0, to = 100", "mask = \"up\"", "right"),
-        ("intervals = [10, 20], from = 0, to = 100", "mask = \"left\", char = \"xy\"", "one character"),
-        ("intervals = [10, 20], from = 0, to = 100", "mask = \"left\", intervals = [1]", "just one"),
+        (
+            "intervals = [10, 20], from = 0, to = 100",
+            "mask = \"left\", char = \"xy\"",
+            "one character",
+        ),
+        (
+            "intervals = [10, 20], from = 0, to = 100",
+            "mask = \"left\", intervals = [1]",
+            "just one",
+        ),
     ] {
         policy_with(from, to).fails_with(2, "policy.toml:7").says(says);
     }
 }
 
-/// A domain wider than any count of its numbers is refused, or it works; it does not make the tool fall over.
+/// A domain wider than any count of its numbers is refused, or it works; it does not make the tool
+/// fall over.
 #[test]
 fn intervals_over_a_huge_domain() {
-    for ends in ["from = -1e300, to = 1e300", "from = -1e19, to = 1e19", "to = 1e300", "from = -1e300"] {
+    for ends in
+        ["from = -1e300, to = 1e300", "from = -1e19, to = 1e19", "to = 1e300", "from = -1e300"]
+    {
         let outcome = policy_with("from = 0, to = 100", ends);
         assert!(outcome.status == 0 || outcome.status == 2, "{ends}: {outcome:#?}");
     }
@@ -443,7 +564,10 @@ fn intervals_over_a_huge_domain() {
 #[test]
 fn commas_in_the_labels_of_a_hierarchy() {
     let bed = Bed::people();
-    bed.file("city.csv", "Bern;the plain, flat;CH, EU\nBiel;the plain, flat;CH, EU\nThun;the lake, wet;CH, EU\n");
+    bed.file(
+        "city.csv",
+        "Bern;the plain, flat;CH, EU\nBiel;the plain, flat;CH, EU\nThun;the lake, wet;CH, EU\n",
+    );
     bed.anonymize(&[]).ok();
     assert!(bed.read("out.csv").contains("\"the lake, wet\""), "{}", bed.read("out.csv"));
 }
@@ -454,12 +578,16 @@ fn commas_in_the_labels_of_a_hierarchy() {
 fn a_column_with_no_role() {
     let outcome = policy_with("[attributes.ill]\nrole = \"sensitive\"\n", "");
     outcome.fails_with(2, "table.csv").says("column `ill`").says("policy.toml").says("role");
-    policy_with("[attributes.ill]\nrole = \"sensitive\"\n", "[attributes.ill]\n").fails_with(2, "column `ill`");
+    policy_with("[attributes.ill]\nrole = \"sensitive\"\n", "[attributes.ill]\n")
+        .fails_with(2, "column `ill`");
 }
 
 #[test]
 fn a_column_that_the_table_lacks() {
-    policy_with("[attributes.ill]", "[attributes.illl]").fails_with(2, "table.csv").says("`illl`").says("mean `ill`");
+    policy_with("[attributes.ill]", "[attributes.illl]")
+        .fails_with(2, "table.csv")
+        .says("`illl`")
+        .says("mean `ill`");
 }
 
 #[test]
@@ -470,18 +598,31 @@ fn a_key_that_does_not_exist() {
         .says("mean `hierarchy`");
     policy_with("[privacy]", "[privacee]").fails_with(2, "policy.toml:16").says("mean `privacy`");
     policy_with("k = 2", "K = 2").fails_with(2, "policy.toml:17").says("mean `k`");
-    policy_with("k = 2", "k = 2\nl-diversty = 3").fails_with(2, "policy.toml:18").says("mean `l-diversity`");
-    policy_with("k = 2", "k = 2\n[search]\nlose = \"lm\"").fails_with(2, "policy.toml:19").says("mean `loss`");
+    policy_with("k = 2", "k = 2\nl-diversty = 3")
+        .fails_with(2, "policy.toml:18")
+        .says("mean `l-diversity`");
+    policy_with("k = 2", "k = 2\n[search]\nlose = \"lm\"")
+        .fails_with(2, "policy.toml:19")
+        .says("mean `loss`");
 }
 
 #[test]
 fn a_name_that_is_not_in_its_list() {
-    policy_with("\"sensitive\"", "\"sensitiv\"").fails_with(2, "policy.toml:14").says("mean `sensitive`");
+    policy_with("\"sensitive\"", "\"sensitiv\"")
+        .fails_with(2, "policy.toml:14")
+        .says("mean `sensitive`");
     policy_with("\"integer\"", "\"int\"").fails_with(2, "policy.toml:6").says("integer, real");
-    policy_with("k = 2", "l-diversity = { kind = \"shannon\", l = 2 }").fails_with(2, "policy.toml:17").says("entropy");
-    policy_with("k = 2", "k = 2\n[search]\nloss = \"ml\"").fails_with(2, "policy.toml:19").says("lm, dm");
-    policy_with("k = 2", "k = 2\n[search]\nalgorithm = \"magic\"").fails_with(2, "policy.toml:19").says("incognito");
-    policy_with("k = 2", "k = 2\n[search]\nsuppression = { scheme = \"all\" }").fails_with(2, "policy.toml:19");
+    policy_with("k = 2", "l-diversity = { kind = \"shannon\", l = 2 }")
+        .fails_with(2, "policy.toml:17")
+        .says("entropy");
+    policy_with("k = 2", "k = 2\n[search]\nloss = \"ml\"")
+        .fails_with(2, "policy.toml:19")
+        .says("lm, dm");
+    policy_with("k = 2", "k = 2\n[search]\nalgorithm = \"magic\"")
+        .fails_with(2, "policy.toml:19")
+        .says("incognito");
+    policy_with("k = 2", "k = 2\n[search]\nsuppression = { scheme = \"all\" }")
+        .fails_with(2, "policy.toml:19");
     policy_with("role = \"sensitive\"", "role = 3").fails_with(2, "policy.toml:14").says("`3`");
 }
 
@@ -530,10 +671,16 @@ fn parameters_out_of_range() {
         policy_with("k = 2", line).fails_with(2, "policy.toml").says(says);
     }
     for share in ["2", "-1", "x", "101%", "1/0"] {
-        Bed::people().anonymize(&[&format!("--suppression={share}")]).fails_with(2, "--suppression").says(share);
+        Bed::people()
+            .anonymize(&[&format!("--suppression={share}")])
+            .fails_with(2, "--suppression")
+            .says(share);
     }
     Bed::people().anonymize(&["--loss", "ml"]).fails_with(2, "--loss").says("lm");
-    Bed::people().anonymize(&["--algorithm", "magic"]).fails_with(2, "--algorithm").says("incognito");
+    Bed::people()
+        .anonymize(&["--algorithm", "magic"])
+        .fails_with(2, "--algorithm")
+        .says("incognito");
 }
 
 #[test]
@@ -541,7 +688,11 @@ fn a_policy_that_is_not_toml() {
     policy_with("k = 2", "k == 2").fails_with(2, "policy.toml:17").says("TOML");
     policy_with("k = 2", "k = 2\nk = 3").fails_with(2, "policy.toml:18").says("TOML");
     policy_with("[privacy]", "[privacy").fails_with(2, "policy.toml:16").says("TOML");
-    Bed::people().file("policy.toml", PEOPLE).anonymize(&[]).fails_with(2, "policy.toml:1").says("TOML");
+    Bed::people()
+        .file("policy.toml", PEOPLE)
+        .anonymize(&[])
+        .fails_with(2, "policy.toml:1")
+        .says("TOML");
     Bed::people()
         .file("policy.toml", b"[privacy]\n\xFF = 2")
         .anonymize(&[])
@@ -569,7 +720,10 @@ fn a_role_that_a_requirement_or_a_loss_needs() {
     bed.anonymize(&[]).fails_with(2, "policy.toml").says("l-diversity").says("`sensitive`");
     bed.edit("policy.toml", "l-diversity = { kind = \"distinct\", l = 2 }", "t-closeness = 0.5");
     bed.anonymize(&[]).fails_with(2, "policy.toml").says("t-closeness").says("`sensitive`");
-    policy_with("k = 2", "k = 2\n[search]\nloss = \"cm\"").fails_with(2, "policy.toml").says("`cm`").says("`target`");
+    policy_with("k = 2", "k = 2\n[search]\nloss = \"cm\"")
+        .fails_with(2, "policy.toml")
+        .says("`cm`")
+        .says("`target`");
     Bed::people().anonymize(&["--loss", "cm"]).fails_with(2, "`cm`").says("`target`");
 }
 
@@ -586,7 +740,10 @@ fn levels_that_are_wrong() {
         ("age=4,city=1", "0 to 3"),
         ("age=1,city=3", "0 to 2"),
     ] {
-        Bed::people().anonymize(&[&format!("--levels={levels}")]).fails_with(2, "--levels").says(says);
+        Bed::people()
+            .anonymize(&[&format!("--levels={levels}")])
+            .fails_with(2, "--levels")
+            .says(says);
     }
 }
 
@@ -608,7 +765,10 @@ fn flags_are_refused_in_one_line() {
     refused(&["anonymize", "--policy", "policy.toml", "-o", "out.csv"], "INPUT");
     refused(&["generate", "census", "--rows", "-3", "-o", "x.csv"], "--rows");
     refused(&["generate", "cencus", "--rows", "3", "-o", "x.csv"], "census");
-    refused(&["risk", "table.csv", "--policy", "policy.toml", "--threshold", "high"], "--threshold");
+    refused(
+        &["risk", "table.csv", "--policy", "policy.toml", "--threshold", "high"],
+        "--threshold",
+    );
     refused(&[], "anonymize");
     let full = ["anonymize", "table.csv", "--policy", "policy.toml"];
     for (more, says) in [
@@ -655,8 +815,10 @@ fn other_commands_refuse_the_same_things() {
         };
         run(&Bed::people(), "nothing.csv").fails_with(2, "nothing.csv");
         run(Bed::people().file("table.csv", ""), "table.csv").fails_with(2, "header");
-        run(Bed::people().edit("table.csv", "Bern,gout", "Bern"), "table.csv").fails_with(2, "table.csv:3");
-        run(Bed::people().edit("policy.toml", "k = 2", "k = 0"), "table.csv").fails_with(2, "policy.toml:17");
+        run(Bed::people().edit("table.csv", "Bern,gout", "Bern"), "table.csv")
+            .fails_with(2, "table.csv:3");
+        run(Bed::people().edit("policy.toml", "k = 2", "k = 0"), "table.csv")
+            .fails_with(2, "policy.toml:17");
         run(Bed::people().edit("table.csv", ",ill", ",sick"), "table.csv").fails_with(2, "`ill`");
     }
     Bed::people().file("table.csv", "").run(&["init", "table.csv"]).fails_with(2, "header");
@@ -680,12 +842,14 @@ fn a_recoding_that_is_none() {
     run(&good.replace("\"level\":1", "\"level\":-1")).fails_with(2, "r.json");
     run(&good.replace("city", "village")).fails_with(2, "`city`");
     run(&good.replace("city", "age")).fails_with(2, "r.json");
-    bed.run(&["apply", "s.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"]).fails_with(2, "s.json");
+    bed.run(&["apply", "s.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"])
+        .fails_with(2, "s.json");
 }
 
 #[test]
 fn a_recoding_that_is_not_even_text() {
     let bed = Bed::people();
     bed.file("r.json", b"\xFF\xFE{}");
-    bed.run(&["apply", "r.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"]).fails_with(2, "r.json");
+    bed.run(&["apply", "r.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"])
+        .fails_with(2, "r.json");
 }

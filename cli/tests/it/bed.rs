@@ -1,4 +1,5 @@
-//! The test language: a folder that is gone afterwards, a command that runs in it, and what came of it.
+//! The test language: a folder that is gone afterwards, a command that runs in it, and what came of
+//! it.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -62,7 +63,8 @@ impl Bed {
     pub fn new() -> Bed {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("scumble-it-{}-{number}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("scumble-it-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         Bed { folder }
@@ -121,11 +123,15 @@ impl Bed {
             // A file may vanish while another process of the test works here.
             for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                 let Ok(metadata) = entry.metadata() else { continue };
-                let name = entry.path().strip_prefix(&self.folder).unwrap().to_string_lossy().into_owned();
+                let name =
+                    entry.path().strip_prefix(&self.folder).unwrap().to_string_lossy().into_owned();
                 if metadata.is_dir() {
                     folders.push(entry.path());
                 } else {
-                    seen.insert(name, (metadata.ino(), metadata.len(), metadata.modified().unwrap()));
+                    seen.insert(
+                        name,
+                        (metadata.ino(), metadata.len(), metadata.modified().unwrap()),
+                    );
                 }
             }
         }
@@ -149,7 +155,8 @@ impl Bed {
         let output = command.output().unwrap();
         let after = self.seen();
         let names = before.keys().chain(after.keys());
-        let mut touched: Vec<String> = names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect();
+        let mut touched: Vec<String> =
+            names.filter(|name| before.get(*name) != after.get(*name)).cloned().collect();
         touched.sort();
         touched.dedup();
         Outcome {
@@ -162,7 +169,10 @@ impl Bed {
 
     /// `anonymize table.csv --policy policy.toml -o out.csv` and more arguments.
     pub fn anonymize(&self, more: &[&str]) -> Outcome {
-        self.run(&[&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out.csv"], more].concat())
+        self.run(
+            &[&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out.csv"], more]
+                .concat(),
+        )
     }
 
     /// The records of a CSV file of this folder.
@@ -185,7 +195,8 @@ impl Outcome {
         self
     }
 
-    /// Refused with this status and one line that contains a text; nothing was written, changed or removed.
+    /// Refused with this status and one line that contains a text; nothing was written, changed or
+    /// removed.
     #[track_caller]
     pub fn fails_with(self, status: i32, part: &str) -> Outcome {
         assert_eq!(self.status, status, "{self:#?}");
@@ -212,7 +223,8 @@ impl Outcome {
     /// Standard output as the one JSON object it must be.
     #[track_caller]
     pub fn json(&self) -> Value {
-        let value: Value = serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
+        let value: Value =
+            serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"));
         assert!(value.is_object(), "{self:#?}");
         value
     }
@@ -237,7 +249,10 @@ pub fn records(text: &str, delimiter: char) -> Vec<Vec<String>> {
             _ => field.push(character),
         }
     }
-    assert!(!quoted && record.is_empty() && field.is_empty(), "the last line does not end:\n{text}");
+    assert!(
+        !quoted && record.is_empty() && field.is_empty(),
+        "the last line does not end:\n{text}"
+    );
     records
 }
 
@@ -245,7 +260,8 @@ pub fn records(text: &str, delimiter: char) -> Vec<Vec<String>> {
 pub fn delimited(records: &[Vec<String>], delimiter: char) -> String {
     let mut text = String::new();
     for record in records {
-        let fields: Vec<String> = record.iter().map(|field| format!("\"{}\"", field.replace('"', "\"\""))).collect();
+        let fields: Vec<String> =
+            record.iter().map(|field| format!("\"{}\"", field.replace('"', "\"\""))).collect();
         text += &(fields.join(&delimiter.to_string()) + "\n");
     }
     text

@@ -1,4 +1,5 @@
-//! Published experiments at a tiny size: the figures are not the paper's, but every row is there and makes sense.
+//! Published experiments at a tiny size: the figures are not the paper's, but every row is there
+//! and makes sense.
 
 use crate::bed::Bed;
 use serde_json::Value;
@@ -13,38 +14,55 @@ fn rows(name: &str, more: &[&str]) -> Vec<Value> {
 }
 
 fn number(value: &Value) -> f64 {
-    value.as_f64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{value} is not a number"))
+    value
+        .as_f64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 #[test]
 fn rothko_reads_and_writes_about_as_predicted() {
     let rows = rows("rothko", &[]);
     // The figures of every row, and each of the paper's at least once.
-    let figures: Vec<&str> = rows.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
+    let figures: Vec<&str> =
+        rows.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
     assert!((10..=21).all(|figure| figures.contains(&figure.to_string().as_str())), "{figures:?}");
     let of = |figure: &str, column: &str| -> Vec<f64> {
-        let in_figure = |row: &&Value| row["figures"].as_str().unwrap().split(", ").any(|name| name == figure);
+        let in_figure =
+            |row: &&Value| row["figures"].as_str().unwrap().split(", ").any(|name| name == figure);
         rows.iter().filter(in_figure).map(|row| number(&row[column])).collect()
     };
     // More frequency groups, fewer tables written; the encoded table itself is one of them.
     let (written, predicted) = (of("10", "tables written"), of("10", "predicted written"));
     assert_eq!(predicted, [5.0, 3.0, 2.0, 2.0, 1.0]);
     assert!(written.is_sorted_by(|a, b| a >= b) && written[0] > written[4], "{written:?}");
-    assert!(written.iter().zip(&predicted).all(|(happened, predicted)| *happened >= *predicted), "{written:?}");
+    assert!(
+        written.iter().zip(&predicted).all(|(happened, predicted)| *happened >= *predicted),
+        "{written:?}"
+    );
     // The largest sample: read three times, written once.
-    assert_eq!((of("11", "tables read").last(), of("11", "tables written").last()), (Some(&3.0), Some(&1.0)));
+    assert_eq!(
+        (of("11", "tables read").last(), of("11", "tables written").last()),
+        (Some(&3.0), Some(&1.0))
+    );
 }
 
 #[test]
 fn tests_on_samples_prune_less_than_belief() {
     let rows = rows("rothko-tests", &[]);
-    assert_eq!(rows.iter().map(|row| number(&row["sample"])).collect::<Vec<_>>(), [100.0, 250.0, 500.0, 1000.0]);
+    assert_eq!(
+        rows.iter().map(|row| number(&row["sample"])).collect::<Vec<_>>(),
+        [100.0, 250.0, 500.0, 1000.0]
+    );
     // Regions of 1000 rows do not fit into a sample of 100.
     assert_eq!(rows[0]["k=1000"], "x (x)");
     assert!(rows.iter().all(|row| row["k=10000"].is_null()));
     let (mut tested, mut naive) = (0.0, 0.0);
-    for cell in rows.iter().flat_map(|row| row.as_object().unwrap().values()).filter_map(Value::as_str) {
-        let (with, without) = cell.strip_suffix(')').and_then(|cell| cell.split_once(" (")).expect(cell);
+    for cell in
+        rows.iter().flat_map(|row| row.as_object().unwrap().values()).filter_map(Value::as_str)
+    {
+        let (with, without) =
+            cell.strip_suffix(')').and_then(|cell| cell.split_once(" (")).expect(cell);
         if let (Ok(with), Ok(without)) = (with.parse::<f64>(), without.parse::<f64>()) {
             (tested, naive) = (tested + with, naive + without);
         }
@@ -70,22 +88,31 @@ fn presence_prints_figures_4_to_7_and_table_5() {
     let titled = |begin: &str| -> Vec<&Value> {
         tables.iter().filter(|table| table["title"].as_str().unwrap().starts_with(begin)).collect()
     };
-    for (title, many) in [("Figure 4", 2), ("Figure 5", 2), ("Figure 6", 2), ("Figure 7", 2), ("Table 5", 1)] {
+    for (title, many) in
+        [("Figure 4", 2), ("Figure 5", 2), ("Figure 6", 2), ("Figure 7", 2), ("Table 5", 1)]
+    {
         assert_eq!(titled(title).len(), many, "{title}");
-        assert!(titled(title).iter().all(|table| table["rows"].as_array().unwrap().len() >= 4), "{title}");
+        assert!(
+            titled(title).iter().all(|table| table["rows"].as_array().unwrap().len() >= 4),
+            "{title}"
+        );
     }
     // What cuts and buckets leave out may cost detail with the paper's rules, never with ours.
     let mut compared = 0;
     for row in titled("Figure 5").iter().flat_map(|table| table["rows"].as_array().unwrap()) {
         let lm = |column: &str| row[column].as_str().unwrap().parse::<f64>().ok();
-        if let (Some(exact), Some(own), Some(all)) = (lm("~DM~DC LM"), lm("scumble LM"), lm("all LM")) {
+        if let (Some(exact), Some(own), Some(all)) =
+            (lm("~DM~DC LM"), lm("scumble LM"), lm("all LM"))
+        {
             assert!(own <= exact + 1e-4 && own <= all + 1e-4, "{row}");
             compared += 1;
         }
     }
     assert!(compared > 3, "{compared}");
     // Knowing the population is worth something, and so are regions.
-    for row in titled("Population or marginals").iter().flat_map(|table| table["rows"].as_array().unwrap()) {
+    for row in
+        titled("Population or marginals").iter().flat_map(|table| table["rows"].as_array().unwrap())
+    {
         let lm = |column: &str| row[column].as_str().unwrap().parse::<f64>().ok();
         if let (Some(spalm), Some(mpalm)) = (lm("SPALM LM"), lm("MPALM LM")) {
             assert!(mpalm <= spalm + 1e-4, "{row}");
@@ -96,7 +123,8 @@ fn presence_prints_figures_4_to_7_and_table_5() {
     }
 }
 
-/// Every figure and table is there, releases are never better than the optimum, and most are as good.
+/// Every figure and table is there, releases are never better than the optimum, and most are as
+/// good.
 #[test]
 fn instant_has_all_figures() {
     let bed = Bed::new();
@@ -104,15 +132,18 @@ fn instant_has_all_figures() {
     assert!(outcome.touched.is_empty(), "{outcome:?}");
     let tables = outcome.json()["tables"].as_array().unwrap().clone();
     let rows = |part: &str| -> Vec<Value> {
-        let of = tables.iter().find(|table| table["title"].as_str().unwrap().contains(part)).unwrap();
+        let of =
+            tables.iter().find(|table| table["title"].as_str().unwrap().contains(part)).unwrap();
         of["rows"].as_array().unwrap().clone()
     };
     let compared = rows("Figures 5 to 9");
-    let figures: Vec<&str> = compared.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
+    let figures: Vec<&str> =
+        compared.iter().flat_map(|row| row["figures"].as_str().unwrap().split(", ")).collect();
     for figure in ["5a", "5c", "6a", "7", "8a", "8c", "8e", "9", "11"] {
         assert!(figures.contains(&figure), "{figure}");
     }
-    let over: Vec<f64> = compared.iter().filter_map(|row| row["LM over optimum"].as_f64()).collect();
+    let over: Vec<f64> =
+        compared.iter().filter_map(|row| row["LM over optimum"].as_f64()).collect();
     assert!(over.len() > 50 && over.iter().all(|over| *over >= -1e-9), "{over:?}");
     assert!(over.iter().filter(|over| **over < 1e-9).count() * 2 > over.len(), "{over:?}");
     assert_eq!(rows("Figure 10").len(), 2 * (6 + 5 + 5));

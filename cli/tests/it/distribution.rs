@@ -1,10 +1,12 @@
-//! Distribution releases from the command line: the paper's figures, what is refused, what tampering shows.
+//! Distribution releases from the command line: the paper's figures, what is refused, what
+//! tampering shows.
 
 use crate::bed::{Bed, Outcome};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The employees of figure 1 and the policy of the example, with something else in the place of its last line.
+/// The employees of figure 1 and the policy of the example, with something else in the place of its
+/// last line.
 fn employees(groups: &str) -> Bed {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/salaries");
     let bed = Bed::new();
@@ -66,22 +68,38 @@ fn figure_2() {
     );
     // Quasi-identifiers as they were, no name, no salary.
     let records = lines(&bed, "out/records.csv");
-    assert_eq!((records[0].as_str(), records[1].as_str()), ("zipcode,gender,group", "91110,F,911**"));
+    assert_eq!(
+        (records[0].as_str(), records[1].as_str()),
+        ("zipcode,gender,group", "91110,F,911**")
+    );
     assert_eq!(records.len(), 12);
     assert_eq!(report["distribution"]["sum-of-ranges"], json!(130_000.0));
-    assert_eq!((&report["distribution"]["fakes"], &report["distribution"]["groups"]), (&json!(0), &json!(3)));
+    assert_eq!(
+        (&report["distribution"]["fakes"], &report["distribution"]["groups"]),
+        (&json!(0), &json!(3))
+    );
     assert_eq!(report["privacy"][0]["satisfied"], json!(true));
-    assert_eq!(serde_json::from_str::<Value>(&bed.read("out/report.json")).unwrap()["released"], json!(11));
-    assert_eq!((bed.mode("out"), bed.mode("out/records.csv"), bed.mode("out/report.json")), (0o700, 0o600, 0o600));
+    assert_eq!(
+        serde_json::from_str::<Value>(&bed.read("out/report.json")).unwrap()["released"],
+        json!(11)
+    );
+    assert_eq!(
+        (bed.mode("out"), bed.mode("out/records.csv"), bed.mode("out/report.json")),
+        (0o700, 0o600, 0o600)
+    );
     // The queries of section 2.
     let female = ask(&bed, "SELECT AVG(salary) FROM employees WHERE gender = 'F'");
     assert_eq!(female, json!({"rows": 6, "lower": 35000, "upper": 55000}));
     let area = ask(&bed, "SELECT AVG(salary) FROM employees WHERE zipcode LIKE '913%'");
     assert_eq!(area, json!({"rows": 4, "lower": 35000, "upper": 55000}));
-    let area = ask(&bed, "select sum(SALARY) from employees where zipcode between '91200' and '91299'");
+    let area =
+        ask(&bed, "select sum(SALARY) from employees where zipcode between '91200' and '91299'");
     assert_eq!(area, json!({"rows": 3, "lower": 110_000, "upper": 160_000}));
     let rounded = ask(&bed, "SELECT AVG(salary) FROM e WHERE \"group\" = '912**'");
-    assert_eq!((&rounded["lower"], &rounded["upper"]), (&json!(36666.6666666666), &json!(53333.3333333334)));
+    assert_eq!(
+        (&rounded["lower"], &rounded["upper"]),
+        (&json!(36666.6666666666), &json!(53333.3333333334))
+    );
 }
 
 #[test]
@@ -111,7 +129,8 @@ fn figure_4() {
     let mut bounds = lines(&bed, "out/bounds.csv")[0].clone() + "\n";
     for (group, values) in groups {
         let values: Vec<&str> = values.into_iter().filter(|value| !value.is_empty()).collect();
-        let ends = |end: usize| values.iter().map(move |value| value.split('-').cycle().nth(end).unwrap());
+        let ends =
+            |end: usize| values.iter().map(move |value| value.split('-').cycle().nth(end).unwrap());
         let mut lower: Vec<i64> = ends(0).map(|end| end.parse().unwrap()).collect();
         let mut upper: Vec<i64> = ends(1).map(|end| end.parse().unwrap()).collect();
         lower.sort();
@@ -140,7 +159,12 @@ fn every_aggregate_and_group_by() {
         ("SELECT COUNT(*) FROM e", 11, 11, 11),
         ("SELECT COUNT(salary) FROM e WHERE gender <> 'F'", 5, 5, 5),
         ("SELECT MIN(salary) FROM e WHERE zipcode IN ('91110', '91130')", 4, 30000, 30000),
-        ("SELECT MAX(salary) FROM e WHERE NOT (gender = 'F' OR zipcode < '91300')", 3, 30000, 60000),
+        (
+            "SELECT MAX(salary) FROM e WHERE NOT (gender = 'F' OR zipcode < '91300')",
+            3,
+            30000,
+            60000,
+        ),
         ("SELECT MEDIAN(salary) FROM e WHERE \"group\" = '911**'", 4, 45000, 45000),
         ("SELECT SUM(salary) FROM e WHERE gender IS NOT NULL AND 1 = 1", 11, 430_000, 560_000),
     ] {
@@ -151,7 +175,10 @@ fn every_aggregate_and_group_by() {
         json!({"rows": 0, "lower": null, "upper": null})
     );
     let by = ask(&bed, "SELECT gender, AVG(salary) FROM e GROUP BY gender");
-    assert_eq!(by["answers"][0], json!({"by": {"gender": "F"}, "rows": 6, "lower": 35000, "upper": 55000}));
+    assert_eq!(
+        by["answers"][0],
+        json!({"by": {"gender": "F"}, "rows": 6, "lower": 35000, "upper": 55000})
+    );
     assert_eq!(by["answers"].as_array().unwrap().len(), 2);
 }
 
@@ -191,7 +218,8 @@ fn what_cannot_be_answered_is_refused_with_what_can() {
     let chain = vec!["gender = 'F'"; 5000].join(" OR ");
     assert_eq!(ask(&bed, &format!("SELECT COUNT(*) FROM e WHERE {chain}"))["rows"], json!(6));
     let nested = format!("{}1 = 1{}", "(".repeat(3000), ")".repeat(3000));
-    bed.run(&["query", "out", &format!("SELECT COUNT(*) FROM e WHERE {nested}")]).fails_with(2, "recursion");
+    bed.run(&["query", "out", &format!("SELECT COUNT(*) FROM e WHERE {nested}")])
+        .fails_with(2, "recursion");
     bed.run(&["query", "table.csv", "SELECT COUNT(*) FROM e"]).fails_with(2, "table.csv");
 }
 
@@ -201,7 +229,10 @@ fn tampering_is_seen() {
         let bed = released("groups = { zipcode = 2 }");
         bed.edit(name, from, to);
         verify(&bed).fails_with(1, says);
-        let json = bed.run(&["verify", "out", "--policy", "policy.toml", "--json"]).fails_with(1, says).json();
+        let json = bed
+            .run(&["verify", "out", "--policy", "policy.toml", "--json"])
+            .fails_with(1, says)
+            .json();
         assert_eq!(json["satisfied"], json!(false));
     };
     caught("out/sensitive.csv", "911**,30000\n", "911**,40000\n", "definition 3.2");
@@ -220,7 +251,12 @@ fn tampering_is_seen() {
         "1,30000-40000,30000-60000,99999999999999999999",
         "weight",
     );
-    caught("out/hierarchy.csv", "1,30000-40000,30000-60000,1", "1,30000-40000,30000-60000,2", "weights");
+    caught(
+        "out/hierarchy.csv",
+        "1,30000-40000,30000-60000,1",
+        "1,30000-40000,30000-60000,2",
+        "weights",
+    );
     caught("out/hierarchy.csv", "1,30000-60000,,1,30000", "1,30000-60000,,1,20000", "ends");
 }
 
@@ -251,15 +287,20 @@ fn targets_of_every_kind() {
         "target = \"uniform\"\narity = 3\nfakes = \"50%\"\nalgorithm = \"qi-sa\"",
     ] {
         let bed = employees("groups = { zipcode = 2 }");
-        bed.file("weights.csv", "value,weight\n30000,1/4\n40000,0.25\n50000.0,1\n60000,2\n70000,0\n80000,1\n");
+        bed.file(
+            "weights.csv",
+            "value,weight\n30000,1/4\n40000,0.25\n50000.0,1\n60000,2\n70000,0\n80000,1\n",
+        );
         bed.edit("policy.toml", "target = \"uniform\"", target);
         anonymize(&bed).ok();
         verify(&bed).ok();
         verify_with_original(&bed).ok();
         // The true sums of each area lie inside.
         for (area, truth) in [("911%", 180_000.0), ("912%", 120_000.0), ("913%", 220_000.0)] {
-            let answer = ask(&bed, &format!("SELECT SUM(salary) FROM e WHERE zipcode LIKE '{area}'"));
-            let (lower, upper) = (answer["lower"].as_f64().unwrap(), answer["upper"].as_f64().unwrap());
+            let answer =
+                ask(&bed, &format!("SELECT SUM(salary) FROM e WHERE zipcode LIKE '{area}'"));
+            let (lower, upper) =
+                (answer["lower"].as_f64().unwrap(), answer["upper"].as_f64().unwrap());
             assert!(lower <= truth && truth <= upper, "{target} {area}: {answer}");
         }
     }
@@ -275,8 +316,12 @@ fn categories_with_a_hierarchy() {
     verify_with_original(&bed).ok();
     // 2, 3, 2 and 4 of eleven: two of each value, and what is left over in "high" and at the top.
     let sensitive = lines(&bed, "out/sensitive.csv");
-    let count = |value: &str| sensitive.iter().filter(|line| line.ends_with(&format!(",{value}"))).count();
-    assert_eq!((count("30000"), count("60000"), count("low"), count("high"), count("any")), (2, 2, 1, 1, 1));
+    let count =
+        |value: &str| sensitive.iter().filter(|line| line.ends_with(&format!(",{value}"))).count();
+    assert_eq!(
+        (count("30000"), count("60000"), count("low"), count("high"), count("any")),
+        (2, 2, 1, 1, 1)
+    );
     // The range of a subdomain is the number of its values (footnote 3).
     assert_eq!(report["distribution"]["sum-of-ranges"], json!(8.0 + 2.0 + 2.0 + 4.0));
     assert_eq!(ask(&bed, "SELECT COUNT(salary) FROM e")["rows"], json!(11));
@@ -288,9 +333,17 @@ fn categories_with_a_hierarchy() {
 fn quasi_identifiers_may_be_generalized_first() {
     for algorithm in ["auto", "incognito", "mondrian"] {
         let bed = employees("");
-        bed.edit("policy.toml", "[privacy.distribution]", "[privacy]\nk = 3\n\n[privacy.distribution]");
+        bed.edit(
+            "policy.toml",
+            "[privacy.distribution]",
+            "[privacy]\nk = 3\n\n[privacy.distribution]",
+        );
         let search = format!("\n[search]\nalgorithm = \"{algorithm}\"\nregions = \"cover\"\n");
-        let search = if algorithm == "mondrian" { search } else { search.replace("regions = \"cover\"\n", "") };
+        let search = if algorithm == "mondrian" {
+            search
+        } else {
+            search.replace("regions = \"cover\"\n", "")
+        };
         bed.file("policy.toml", bed.read("policy.toml") + &search);
         let report = anonymize(&bed).ok().json();
         assert!(report["smallest-class"].as_u64().unwrap() >= 3, "{report}");
@@ -300,7 +353,8 @@ fn quasi_identifiers_may_be_generalized_first() {
         verify_with_original(&bed).ok();
         assert_eq!(ask(&bed, "SELECT COUNT(*) FROM e")["rows"], report["released"]);
         // The records do not keep k = 6 as well.
-        bed.run(&["verify", "out", "--policy", "policy.toml", "-k", "12"]).fails_with(1, "k-anonymity");
+        bed.run(&["verify", "out", "--policy", "policy.toml", "-k", "12"])
+            .fails_with(1, "k-anonymity");
     }
 }
 
@@ -308,13 +362,18 @@ fn quasi_identifiers_may_be_generalized_first() {
 fn bad_policies_are_refused() {
     let refused = |from: &str, to: &str, says: &str| {
         let bed = employees("groups = { zipcode = 2 }");
-        bed.file("weights.csv", "30000,1\n40000,0\n50000,1\n60000,1\n").file("words.csv", "30000,1\nforty,2\n");
+        bed.file("weights.csv", "30000,1\n40000,0\n50000,1\n60000,1\n")
+            .file("words.csv", "30000,1\nforty,2\n");
         bed.edit("policy.toml", from, to);
         anonymize(&bed).fails_with(2, says);
         assert!(!bed.exists("out"));
     };
     let target = "target = \"uniform\"";
-    refused(target, "target = \"weights.csv\"", "table.csv:3: column `salary`: `40000` occurs in group");
+    refused(
+        target,
+        "target = \"weights.csv\"",
+        "table.csv:3: column `salary`: `40000` occurs in group",
+    );
     refused(target, "target = \"words.csv\"", "words.csv:2: `forty` is not an integer");
     refused(target, "target = \"unifrom\"", "uniform, source, normal, zipf");
     refused(target, "target = { kind = \"zipf\", mean = 3 }", "does not go with `zipf`");
@@ -326,11 +385,23 @@ fn bad_policies_are_refused() {
     refused(target, "target = \"uniform\"\ndomain = [5, 3]", "domain");
     refused(target, "target = \"uniform\"\nfake = 3", "did you mean `fakes`?");
     refused("groups = { zipcode = 2 }", "groups = { zipcode = 9 }", "a level from 0 to 5");
-    refused("groups = { zipcode = 2 }", "groups = [\"name\"]", "columns of the table that are released");
-    refused("groups = { zipcode = 2 }", "groups = [\"salary\"]", "columns of the table that are released");
+    refused(
+        "groups = { zipcode = 2 }",
+        "groups = [\"name\"]",
+        "columns of the table that are released",
+    );
+    refused(
+        "groups = { zipcode = 2 }",
+        "groups = [\"salary\"]",
+        "columns of the table that are released",
+    );
     refused("attribute = \"salary\"", "attribute = \"salry\"", "did you mean `salary`?");
     refused("attribute = \"salary\"", "attribute = \"gender\"", "not `sensitive`");
-    refused("role = \"quasi-identifier\"\n\n", "role = \"sensitive\"\n\n", "gender` is sensitive too");
+    refused(
+        "role = \"quasi-identifier\"\n\n",
+        "role = \"sensitive\"\n\n",
+        "gender` is sensitive too",
+    );
     let bed = employees("groups = { zipcode = 2 }");
     bed.edit("table.csv", "Bob,91110,M,40000", "Bob,91110,M,");
     anonymize(&bed).fails_with(2, "table.csv:3: column `salary`: `` missing");
@@ -360,14 +431,22 @@ fn a_column_of_group_names_may_be_called_group() {
 #[test]
 fn the_same_bytes_for_any_number_of_threads_and_order_of_rows() {
     let bed = released("groups = { zipcode = 2 }\nfakes = 2\nalgorithm = \"qi-sa\"");
-    let files = ["records.csv", "sensitive.csv", "bounds.csv", "groups.csv", "hierarchy.csv", "queries.sql"];
+    let files = [
+        "records.csv",
+        "sensitive.csv",
+        "bounds.csv",
+        "groups.csv",
+        "hierarchy.csv",
+        "queries.sql",
+    ];
     let first: Vec<String> = files.iter().map(|name| bed.read(&format!("out/{name}"))).collect();
     let table = bed.read("table.csv");
     let (header, rows) = table.split_once('\n').unwrap();
     let mut rows: Vec<&str> = rows.lines().collect();
     rows.reverse();
     bed.file("table.csv", format!("{header}\n{}\n", rows.join("\n")));
-    bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out/", "--threads", "1"]).ok();
+    bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out/", "--threads", "1"])
+        .ok();
     for (name, first) in files.iter().zip(first) {
         assert_eq!(bed.read(&format!("out/{name}")), first, "{name}");
     }
@@ -380,13 +459,23 @@ fn nothing_of_suppressed_rows_is_left() {
     let bed = employees("fakes = 2");
     bed.file("table.csv", bed.read("table.csv") + "Zed,77077,Quux,77777\n");
     bed.edit("policy.toml", "[privacy.distribution]", "[privacy]\nk = 3\n\n[privacy.distribution]");
-    bed.file("policy.toml", bed.read("policy.toml") + "\n[search]\nsuppression = { limit = 0.1 }\n");
+    bed.file(
+        "policy.toml",
+        bed.read("policy.toml") + "\n[search]\nsuppression = { limit = 0.1 }\n",
+    );
     let report = anonymize(&bed).ok().json();
     assert_eq!((&report["released"], &report["suppressed"]), (&json!(11), &json!(1)));
     for name in bed.names().iter().filter(|name| name.starts_with("out/")) {
         // The report has times too, in which any digits may stand.
-        let text = if name == "out/report.json" { report["distribution"].to_string() } else { bed.read(name) };
-        assert!(!["77777", "77077", "Quux"].iter().any(|own| text.contains(own)), "{name}:\n{text}");
+        let text = if name == "out/report.json" {
+            report["distribution"].to_string()
+        } else {
+            bed.read(name)
+        };
+        assert!(
+            !["77777", "77077", "Quux"].iter().any(|own| text.contains(own)),
+            "{name}:\n{text}"
+        );
     }
     verify(&bed).ok();
     verify_with_original(&bed).ok();
@@ -400,7 +489,8 @@ fn rows_that_exceed_the_memory_are_refused() {
     let (header, rows) = table.split_once('\n').unwrap();
     let many = rows.repeat(16 * 1024 * 1024 / rows.len() / 5);
     bed.file("table.csv", format!("{header}\n{many}"));
-    let asked = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--memory", "16MiB"];
+    let asked =
+        ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--memory", "16MiB"];
     bed.run(&asked).fails_with(3, "more memory than --memory allows");
     assert!(!bed.path("out").exists());
     bed.run(&[&asked[..7], &["64MiB"]].concat()).ok();

@@ -17,7 +17,8 @@ fn strings<const N: usize>(rows: &[[&str; N]]) -> Vec<Vec<String>> {
     rows.iter().map(|row| row.map(str::to_string).to_vec()).collect()
 }
 
-/// Anonymizes a table of the six people in some dialect; the release is that of the plain table, in the same dialect.
+/// Anonymizes a table of the six people in some dialect; the release is that of the plain table, in
+/// the same dialect.
 #[track_caller]
 fn check(table: impl AsRef<[u8]>, delimiter: char, more: &[&str]) {
     let bed = Bed::people();
@@ -48,11 +49,15 @@ fn any_delimiter_can_be_given() {
 fn the_delimiter_is_found_among_decoys() {
     // Decimal commas and lists in the fields of a semicolon table.
     let bed = Bed::people();
-    bed.file("table.csv", "name;age;city;ill\nA,B;34;Bern;a,b\nC,D;36;Bern;a,c\nE,F;38;Biel;b,c\n").anonymize(&[]).ok();
+    bed.file("table.csv", "name;age;city;ill\nA,B;34;Bern;a,b\nC,D;36;Bern;a,c\nE,F;38;Biel;b,c\n")
+        .anonymize(&[])
+        .ok();
     assert_eq!(bed.records("out.csv", ';')[1], ["30-39", "plain", "a,b"]);
     // One row, and a quoted header full of commas.
     let bed = Bed::people();
-    bed.file("table.csv", "name;age;city;\"ill\"\n\"a,b,c,d,e,f\";34;Bern;flu\n").anonymize(&["-k", "1"]).ok();
+    bed.file("table.csv", "name;age;city;\"ill\"\n\"a,b,c,d,e,f\";34;Bern;flu\n")
+        .anonymize(&["-k", "1"])
+        .ok();
     assert_eq!(bed.records("out.csv", ';').len(), 2);
 }
 
@@ -92,10 +97,17 @@ fn missing_values_are_values_of_their_own() {
         "role = \"quasi-identifier\"\ntype",
         "missing = [\"?\", \"n/a\"]\nrole = \"quasi-identifier\"\ntype",
     );
-    bed.edit("table.csv", "Ann,34", "Ann,?").edit("table.csv", "Bob,36", "Bob,").edit("table.csv", "Eva,38", "Eva,n/a");
+    bed.edit("table.csv", "Ann,34", "Ann,?").edit("table.csv", "Bob,36", "Bob,").edit(
+        "table.csv",
+        "Eva,38",
+        "Eva,n/a",
+    );
     bed.anonymize(&[]).ok();
     let rows = sorted(bed.records("out.csv", ',')[1..].to_vec());
-    assert_eq!(rows[..3], strings(&[["", "plain", "flu"], ["", "plain", "gout"], ["", "plain", "gout"]]));
+    assert_eq!(
+        rows[..3],
+        strings(&[["", "plain", "flu"], ["", "plain", "gout"], ["", "plain", "gout"]])
+    );
     assert_eq!(rows[3..], strings(&RELEASED)[3..]);
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
     // For all columns at once; a file that lists a token keeps it as a value.
@@ -165,11 +177,12 @@ fn every_format_gives_the_same_release() {
     }
 }
 
-/// Words that break readers: quotes, delimiters, line breaks, marks, spaces, emptiness, letters of many bytes.
+/// Words that break readers: quotes, delimiters, line breaks, marks, spaces, emptiness, letters of
+/// many bytes.
 fn nasty(random: &mut Random) -> String {
     const PIECES: [&str; 24] = [
-        "", "\"", "\"\"", ",", ";", "\t", "|", "\n", "\r\n", "\r", " ", "  ", "a", "Z", "0", "-1", "1e5", "é", "漢",
-        "😀", "\u{feff}", "'", "\\", "NULL",
+        "", "\"", "\"\"", ",", ";", "\t", "|", "\n", "\r\n", "\r", " ", "  ", "a", "Z", "0", "-1",
+        "1e5", "é", "漢", "😀", "\u{feff}", "'", "\\", "NULL",
     ];
     (0..random.below(5)).map(|_| PIECES[random.below(PIECES.len() as u64) as usize]).collect()
 }
@@ -200,8 +213,8 @@ fn key(name: &str) -> String {
     format!("\"{}\"", name.chars().map(escape).collect::<String>())
 }
 
-/// Random tables of nasty words go from CSV to Parquet to Arrow and back, in columns of every role that passes on, and
-/// come back with the same rows.
+/// Random tables of nasty words go from CSV to Parquet to Arrow and back, in columns of every role
+/// that passes on, and come back with the same rows.
 #[test]
 fn what_is_written_is_read_back() {
     let mut random = Random::new(20);
@@ -209,7 +222,8 @@ fn what_is_written_is_read_back() {
         let rows = [1, 2, 7, 300][round % 4];
         let table = nasty_table(&mut random, rows);
         let roles = ["insensitive", "sensitive", "target"];
-        let mut policy = String::from("[attributes.key]\nrole = \"quasi-identifier\"\n[privacy]\nk = 1\n");
+        let mut policy =
+            String::from("[attributes.key]\nrole = \"quasi-identifier\"\n[privacy]\nk = 1\n");
         for name in &table[0][1..] {
             let role = roles[random.below(3) as usize];
             policy += &format!("[attributes.{}]\nrole = \"{role}\"\n", key(name));
@@ -229,13 +243,22 @@ fn what_is_written_is_read_back() {
             ("h.parquet", "i.csv"),
         ];
         for (from, to) in steps {
-            let arguments = ["anonymize", from, "--policy", "policy.toml", "-o", to, "--levels", "key=0"];
+            let arguments =
+                ["anonymize", from, "--policy", "policy.toml", "-o", to, "--levels", "key=0"];
             let outcome = bed.run(&[&arguments[..], &["--delimiter", &given]].concat());
-            assert!(outcome.status == 0, "round {round}, {from} to {to}: {outcome:#?}\n{}", bed.read("a.csv"));
+            assert!(
+                outcome.status == 0,
+                "round {round}, {from} to {to}: {outcome:#?}\n{}",
+                bed.read("a.csv")
+            );
         }
         let expected = sorted(table);
         for name in ["b.csv", "e.csv", "f.csv", "i.csv"] {
-            assert_eq!(sorted(records(&bed.read(name), delimiter)), expected, "round {round}, {name}");
+            assert_eq!(
+                sorted(records(&bed.read(name), delimiter)),
+                expected,
+                "round {round}, {name}"
+            );
         }
     }
 }
@@ -254,7 +277,9 @@ fn large_fields_many_columns_and_many_rows() {
         wide[1].push(nasty(&mut random));
     }
     let mut deep = strings(&[["key", "text"]]);
-    deep.extend((0..60_000).map(|row| vec!["same".to_string(), format!("{row}{}", nasty(&mut random))]));
+    deep.extend(
+        (0..60_000).map(|row| vec!["same".to_string(), format!("{row}{}", nasty(&mut random))]),
+    );
     for table in [long, wide, deep] {
         let bed = Bed::new();
         bed.file(
@@ -263,8 +288,18 @@ fn large_fields_many_columns_and_many_rows() {
         );
         bed.file("a.csv", delimited(&table, ','));
         for (from, to) in [("a.csv", "b.parquet"), ("b.parquet", "c.arrow"), ("c.arrow", "d.csv")] {
-            let arguments =
-                ["anonymize", from, "--policy", "policy.toml", "-o", to, "--levels", "key=0", "--delimiter", ","];
+            let arguments = [
+                "anonymize",
+                from,
+                "--policy",
+                "policy.toml",
+                "-o",
+                to,
+                "--levels",
+                "key=0",
+                "--delimiter",
+                ",",
+            ];
             bed.run(&arguments).ok();
         }
         assert!(sorted(bed.records("d.csv", ',')) == sorted(table));

@@ -48,7 +48,8 @@ fn the_policy_works_at_once() {
             bed.run(&["anonymize", &table, "--policy", "people.policy.toml", "-o", &out]).ok();
             bed.run(&["verify", &out, "--policy", "people.policy.toml"]).ok();
             bed.run(&["risk", &table, "--policy", "people.policy.toml"]).ok();
-            let risk = bed.run(&["risk", &out, "--policy", "people.policy.toml", "--json"]).ok().json();
+            let risk =
+                bed.run(&["risk", &out, "--policy", "people.policy.toml", "--json"]).ok().json();
             let k = if kind == "census" { 5.0 } else { 100.0 };
             assert!(risk["prosecutor"]["highest"].as_f64().unwrap() <= 1.0 / k, "{risk}");
         }
@@ -58,11 +59,15 @@ fn the_policy_works_at_once() {
 #[test]
 fn generate_says_what_it_wrote() {
     let bed = Bed::new();
-    let outcome =
-        bed.run(&["generate", "census", "--rows", "10", "-o", "t.csv", "--policy", "sub.toml", "--json"]).ok();
+    let outcome = bed
+        .run(&[
+            "generate", "census", "--rows", "10", "-o", "t.csv", "--policy", "sub.toml", "--json",
+        ])
+        .ok();
     let report = outcome.json();
     assert_eq!((&report["rows"], &report["seed"]), (&json!(10), &json!(0)));
-    let mut files: Vec<&str> = report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
+    let mut files: Vec<&str> =
+        report["files"].as_array().unwrap().iter().map(|file| file.as_str().unwrap()).collect();
     assert_eq!(files[..2], ["t.csv", "sub.toml"]);
     files.sort();
     assert_eq!(files, outcome.touched);
@@ -80,7 +85,8 @@ fn generate_refuses_what_it_cannot_write() {
 
 #[test]
 fn generate_writes_all_or_nothing() {
-    let arguments = ["generate", "census", "--rows", "10", "-o", "t.csv", "--policy", "nowhere/p.toml"];
+    let arguments =
+        ["generate", "census", "--rows", "10", "-o", "t.csv", "--policy", "nowhere/p.toml"];
     Bed::new().run(&arguments).fails_with(2, "nowhere/p.toml");
 }
 
@@ -90,7 +96,8 @@ fn a_table_of_no_rows_is_refused_when_it_is_used() {
     for ending in ENDINGS {
         let table = format!("t.{ending}");
         generate(&bed, "census", "0", "1", &table);
-        bed.run(&["anonymize", &table, "--policy", "t.policy.toml", "-o", "out.csv"]).fails_with(2, "no rows");
+        bed.run(&["anonymize", &table, "--policy", "t.policy.toml", "-o", "out.csv"])
+            .fails_with(2, "no rows");
     }
 }
 
@@ -115,7 +122,10 @@ fn init_guesses_roles_and_types() {
     bed.run(&["init", "table.csv", "-o", "guess.toml"]).ok();
     let guess: Vec<String> = bed.read("guess.toml").lines().map(str::to_string).collect();
     let after = |line: &str| {
-        let at = guess.iter().position(|text| text.starts_with(line)).unwrap_or_else(|| panic!("{line} in {guess:#?}"));
+        let at = guess
+            .iter()
+            .position(|text| text.starts_with(line))
+            .unwrap_or_else(|| panic!("{line} in {guess:#?}"));
         guess[at + 1].clone() + "\n" + &guess[at + 2]
     };
     assert_eq!(after("[attributes.name]"), "role = \"identifier\"\ntype = \"text\"");
@@ -126,11 +136,15 @@ fn init_guesses_roles_and_types() {
 #[test]
 fn init_does_not_overwrite() {
     let bed = Bed::people();
-    bed.run(&["init", "table.csv"]).fails_with(2, "policy.toml").says("exists").says("exists already");
+    bed.run(&["init", "table.csv"])
+        .fails_with(2, "policy.toml")
+        .says("exists")
+        .says("exists already");
     bed.run(&["init", "table.csv", "-o", "table.csv"]).fails_with(2, "table.csv").says("exists");
 }
 
-/// Columns of every kind, with names that need quotes and values that need care: the policy is accepted.
+/// Columns of every kind, with names that need quotes and values that need care: the policy is
+/// accepted.
 #[test]
 fn init_copes_with_strange_columns() {
     let mut refused = Vec::new();
@@ -156,12 +170,15 @@ fn init_copes_with_strange_columns() {
         ("half", ["", "3"]),
     ] {
         let bed = Bed::new();
-        let rows = [name, values[0], values[1]].map(|value| vec!["a".to_string(), value.to_string()]);
+        let rows =
+            [name, values[0], values[1]].map(|value| vec!["a".to_string(), value.to_string()]);
         bed.file("t.csv", crate::bed::delimited(&rows, ',').replacen("\"a\"", "\"first\"", 1));
         let outcome = bed.run(&["init", "t.csv"]);
         assert_eq!(outcome.status, 0, "{name}: {outcome:#?}");
-        let policy =
-            bed.read("policy.toml").replace("k = 5", "k = 2").replace("\"identifier\"", "\"quasi-identifier\"");
+        let policy = bed
+            .read("policy.toml")
+            .replace("k = 5", "k = 2")
+            .replace("\"identifier\"", "\"quasi-identifier\"");
         bed.file("policy.toml", &policy);
         let outcome = bed.run(&["anonymize", "t.csv", "--policy", "policy.toml", "-o", "out.csv"]);
         if outcome.status != 0 {
@@ -196,10 +213,19 @@ fn risks_by_hand() {
         })
     );
     // Above 1/4: all but the class of four, whose risk is equal to it. Above 1/2: the unique two.
-    assert_eq!(risk(&bed, "table.csv", &["--threshold", "0.25"])["prosecutor"]["above-threshold"], json!(0.5));
-    assert_eq!(risk(&bed, "table.csv", &["--threshold", "0.5"])["prosecutor"]["above-threshold"], json!(0.25));
+    assert_eq!(
+        risk(&bed, "table.csv", &["--threshold", "0.25"])["prosecutor"]["above-threshold"],
+        json!(0.5)
+    );
+    assert_eq!(
+        risk(&bed, "table.csv", &["--threshold", "0.5"])["prosecutor"]["above-threshold"],
+        json!(0.25)
+    );
     let text = bed.run(&["risk", "table.csv", "--policy", "policy.toml"]).ok().stdout;
-    assert!(text.contains("2 rows are alone") && text.contains("100.00%") && text.contains("50.00%"), "{text}");
+    assert!(
+        text.contains("2 rows are alone") && text.contains("100.00%") && text.contains("50.00%"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -232,7 +258,8 @@ fn risks_against_a_population() {
 fn a_threshold_is_a_share() {
     let bed = Bed::people();
     for threshold in ["1.5", "nan", "inf"] {
-        bed.run(&["risk", "table.csv", "--policy", "policy.toml", "--threshold", threshold]).fails_with(2, "threshold");
+        bed.run(&["risk", "table.csv", "--policy", "policy.toml", "--threshold", threshold])
+            .fails_with(2, "threshold");
     }
     assert_eq!(bed.read("table.csv"), PEOPLE);
 }

@@ -1,14 +1,26 @@
-//! Runs that die, and runs that meet: no output, no personal data left that a next run does not remove.
+//! Runs that die, and runs that meet: no output, no personal data left that a next run does not
+//! remove.
 
 use crate::bed::Bed;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-const ARGUMENTS: [&str; 6] = ["anonymize", "census.csv", "--policy", "census.policy.toml", "-o", "out.csv"];
+const ARGUMENTS: [&str; 6] =
+    ["anonymize", "census.csv", "--policy", "census.policy.toml", "-o", "out.csv"];
 
 fn census(rows: u32) -> Bed {
     let bed = Bed::new();
-    bed.run(&["generate", "census", "--rows", &rows.to_string(), "--seed", "5", "-o", "census.csv"]).ok();
+    bed.run(&[
+        "generate",
+        "census",
+        "--rows",
+        &rows.to_string(),
+        "--seed",
+        "5",
+        "-o",
+        "census.csv",
+    ])
+    .ok();
     bed
 }
 
@@ -17,7 +29,10 @@ fn start(bed: &Bed) -> Child {
 }
 
 fn drafts(bed: &Bed) -> Vec<String> {
-    bed.names().into_iter().filter(|name| name.starts_with(".out.csv.") && name.ends_with(".scumble-draft")).collect()
+    bed.names()
+        .into_iter()
+        .filter(|name| name.starts_with(".out.csv.") && name.ends_with(".scumble-draft"))
+        .collect()
 }
 
 /// Kills a run that has begun to write; `false` if it was too fast.
@@ -46,8 +61,13 @@ fn a_killed_run_leaves_no_output_and_the_next_one_tidies_up() {
     for draft in drafts(&bed) {
         assert_eq!(bed.mode(&draft), 0o600, "{draft}");
     }
-    // Another output in the same folder leaves it alone, and so does a run that fails before it writes.
-    assert_eq!(bed.run(&["anonymize", "nothing.csv", "--policy", "census.policy.toml", "-o", "out.csv"]).status, 2);
+    // Another output in the same folder leaves it alone, and so does a run that fails before it
+    // writes.
+    assert_eq!(
+        bed.run(&["anonymize", "nothing.csv", "--policy", "census.policy.toml", "-o", "out.csv"])
+            .status,
+        2
+    );
     bed.run(&ARGUMENTS).ok();
     assert_eq!(drafts(&bed), Vec::<String>::new());
     assert!(bed.names().iter().all(|name| !name.contains("draft")), "{:?}", bed.names());
@@ -56,20 +76,27 @@ fn a_killed_run_leaves_no_output_and_the_next_one_tidies_up() {
 
 /// Sends a signal to a run that has begun to write; its status, or `None` if it was too fast.
 fn interrupt_while_writing(bed: &Bed, signal: &str) -> Option<i32> {
-    let mut child = bed.command(&ARGUMENTS).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child =
+        bed.command(&ARGUMENTS).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
     while drafts(bed).is_empty() && child.try_wait().unwrap().is_none() {
         assert!(began.elapsed() < Duration::from_secs(60), "the run neither writes nor ends");
         std::thread::sleep(Duration::from_micros(200));
     }
-    let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    let sent = std::process::Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status()
+        .unwrap();
     let output = child.wait_with_output().unwrap();
     let status = output.status.code().expect("a status, not a death by signal");
     if status == 0 {
         return None;
     }
     assert!(sent.success());
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "scumble: interrupted; what was not finished is removed\n");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "scumble: interrupted; what was not finished is removed\n"
+    );
     Some(status)
 }
 
@@ -136,7 +163,9 @@ fn many_runs_at_once_do_not_destroy_each_other() {
     let bed = census(50);
     let mut failed = Vec::new();
     for _ in 0..25 {
-        let command = || bed.command(&ARGUMENTS).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let command = || {
+            bed.command(&ARGUMENTS).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+        };
         let runs: Vec<Child> = (0..8).map(|_| command()).collect();
         for run in runs {
             let output = run.wait_with_output().unwrap();
@@ -155,7 +184,8 @@ fn many_runs_at_once_do_not_destroy_each_other() {
 fn a_link_that_looks_like_a_draft_is_not_followed() {
     let bed = census(50);
     bed.file("precious", "mine");
-    std::os::unix::fs::symlink(bed.path("precious"), bed.path(".out.csv.1-0.scumble-draft")).unwrap();
+    std::os::unix::fs::symlink(bed.path("precious"), bed.path(".out.csv.1-0.scumble-draft"))
+        .unwrap();
     bed.run(&ARGUMENTS).ok();
     assert_eq!(bed.read("precious"), "mine");
 }

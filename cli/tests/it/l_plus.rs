@@ -1,12 +1,13 @@
-//! The best cut from policy to release: what is written meets its caps and costs what the report says, counted here again
-//! from the files alone.
+//! The best cut from policy to release: what is written meets its caps and costs what the report
+//! says, counted here again from the files alone.
 
 use crate::bed::{Bed, Outcome};
 use std::collections::BTreeMap;
 
 const ILLS: [&str; 4] = ["flu", "gout", "asthma", "HIV"];
 
-/// A town of 90 people, the same every time; ills depend on ages, so that some classes have one ill only.
+/// A town of 90 people, the same every time; ills depend on ages, so that some classes have one ill
+/// only.
 fn town() -> Bed {
     let bed = Bed::new();
     let mut text = String::from("age,city,ill,vote\n");
@@ -23,7 +24,10 @@ fn town() -> Bed {
     }
     bed.file("table.csv", text);
     bed.file("city.csv", "Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nSpiez;lake;CH\n");
-    bed.file("policy.toml", policy("thresholds = { default = \"1/2\", HIV = \"1/3\" }", "violating-values"));
+    bed.file(
+        "policy.toml",
+        policy("thresholds = { default = \"1/2\", HIV = \"1/3\" }", "violating-values"),
+    );
     bed
 }
 
@@ -66,7 +70,8 @@ fn cost(bed: &Bed, loss: &str, scheme: &str) -> f64 {
     let mut cost = 0.0;
     for ((age, city), rows) in &classes {
         for ill in ILLS {
-            let (count, (above, below)) = (rows.iter().filter(|row| row[2] == ill).count(), cap(ill));
+            let (count, (above, below)) =
+                (rows.iter().filter(|row| row[2] == ill).count(), cap(ill));
             assert!(
                 count * below <= rows.len() * above,
                 "{scheme}: {ill} is {count} of {} in {age}, {city}",
@@ -75,7 +80,10 @@ fn cost(bed: &Bed, loss: &str, scheme: &str) -> f64 {
         }
         let hidden = rows.iter().filter(|row| row[2] == "*").count();
         assert!(hidden == 0 || scheme.ends_with("values"), "{scheme}");
-        assert!(scheme != "all-values" || hidden == 0 || hidden == rows.len(), "all values of a class go, or none");
+        assert!(
+            scheme != "all-values" || hidden == 0 || hidden == rows.len(),
+            "all values of a class go, or none"
+        );
         let minority = ["yes", "no"].map(|vote| rows.iter().filter(|row| row[3] == vote).count());
         cost += match loss {
             "lm" => lm(age, city) * rows.len() as f64 + 2.0 * hidden as f64,
@@ -99,19 +107,29 @@ fn every_scheme_and_loss_is_released_as_it_was_counted() {
     let bed = town();
     let mut costs = BTreeMap::new();
     for loss in ["lm", "dm", "cm"] {
-        for scheme in ["none", "all-records", "violating-records", "all-values", "violating-values"] {
+        for scheme in ["none", "all-records", "violating-records", "all-values", "violating-values"]
+        {
             let arguments = ["--loss", loss, "--scheme", scheme, "--seed", "5", "--json"];
             if loss != "lm" && scheme.ends_with("values") {
-                bed.anonymize(&arguments).fails_with(2, "suppressed values have a cost in the loss `lm` only");
+                bed.anonymize(&arguments)
+                    .fails_with(2, "suppressed values have a cost in the loss `lm` only");
                 continue;
             }
             let report = bed.anonymize(&arguments).ok().json();
             let search = &report["search"];
-            assert_eq!((search["optimal"].as_bool(), search.get("lower-bound")), (Some(true), None), "{report}");
-            // 8 intervals of 5, two each, four of 10, two of 20: ((2^2 + 1)^2 + 1)^2 + 1; cities 2^2 + 1.
+            assert_eq!(
+                (search["optimal"].as_bool(), search.get("lower-bound")),
+                (Some(true), None),
+                "{report}"
+            );
+            // 8 intervals of 5, two each, four of 10, two of 20: ((2^2 + 1)^2 + 1)^2 + 1; cities
+            // 2^2 + 1.
             assert_eq!(search["space"], 677 * 5);
             let (told, counted) = (search["cost"].as_f64().unwrap(), cost(&bed, loss, scheme));
-            assert!((told - counted).abs() < 1e-6, "{loss} {scheme}: {told} told, {counted} counted");
+            assert!(
+                (told - counted).abs() < 1e-6,
+                "{loss} {scheme}: {told} told, {counted} counted"
+            );
             assert_eq!(report["recoding"]["model"], "cuts");
             let written = bed.records("out.csv", ',');
             assert_eq!(report["suppressed"], 90 - (written.len() - 1));
@@ -143,7 +161,11 @@ fn a_suppressed_value_put_back_is_found() {
 #[test]
 fn the_token_is_no_value() {
     let bed = town();
-    bed.edit("policy.toml", "scheme = \"violating-values\"", "scheme = \"violating-values\", token = \"gout\"");
+    bed.edit(
+        "policy.toml",
+        "scheme = \"violating-values\"",
+        "scheme = \"violating-values\", token = \"gout\"",
+    );
     bed.anonymize(&[]).fails_with(2, "a text that no sensitive value is written as");
     bed.edit("policy.toml", "token = \"gout\"", "token = \"withheld\"");
     bed.anonymize(&[]).ok();
@@ -172,8 +194,10 @@ fn what_cannot_be_searched_is_refused() {
         bed.anonymize(&[]).fails_with(2, part);
     }
     bed.file("policy.toml", policy("k = 2", "all-records"));
-    bed.anonymize(&["--algorithm", "incognito"]).fails_with(2, "needs the algorithm l-plus-optimize or annealing");
-    bed.anonymize(&["--algorithm", "incognito", "--scheme", "none", "--top", "3"]).fails_with(2, "--top");
+    bed.anonymize(&["--algorithm", "incognito"])
+        .fails_with(2, "needs the algorithm l-plus-optimize or annealing");
+    bed.anonymize(&["--algorithm", "incognito", "--scheme", "none", "--top", "3"])
+        .fails_with(2, "--top");
     bed.anonymize(&["--time-limit", "soon"]).fails_with(2, "10s, 500ms or 2m");
     // Nothing that can be released: exit status 1, and a report of how far it falls short.
     bed.file("policy.toml", policy("k = 91", "none"));
@@ -190,10 +214,15 @@ fn k_alone_is_k_optimize_over_hierarchies() {
     bed.file("policy.toml", policy("k = 7", "all-records"));
     let report = bed.anonymize(&["--loss", "dm", "--json"]).ok().json();
     assert!(report["smallest-class"].as_u64().unwrap() >= 7, "{report}");
-    let full_domain = bed.anonymize(&["--loss", "dm", "--algorithm", "incognito", "--scheme", "none", "--json"]).ok();
+    let full_domain = bed
+        .anonymize(&["--loss", "dm", "--algorithm", "incognito", "--scheme", "none", "--json"])
+        .ok();
     assert!(report["search"]["cost"].as_f64() <= full_domain.json()["search"]["cost"].as_f64());
     // The same k by frequencies of nothing: l-diversity of frequencies goes with cuts too.
-    bed.file("policy.toml", policy("k = 3\nl-diversity = { kind = \"frequency\", l = 2 }", "violating-records"));
+    bed.file(
+        "policy.toml",
+        policy("k = 3\nl-diversity = { kind = \"frequency\", l = 2 }", "violating-records"),
+    );
     bed.anonymize(&[]).ok();
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
 }
@@ -201,7 +230,10 @@ fn k_alone_is_k_optimize_over_hierarchies() {
 #[test]
 fn caps_by_frequency_are_those_of_the_input() {
     let bed = town();
-    bed.file("policy.toml", policy("thresholds = { from-frequency = \"1/3\" }", "violating-records"));
+    bed.file(
+        "policy.toml",
+        policy("thresholds = { from-frequency = \"1/3\" }", "violating-records"),
+    );
     let report = bed.anonymize(&["--json"]).ok().json();
     assert!(report["suppressed"].as_u64().unwrap() > 0, "{report}");
     // 1/3 for what is rarer than 90 / 4, in proportion for the others.
@@ -228,8 +260,12 @@ fn an_early_end_still_releases() {
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
     let optimum = bed.anonymize(&["--time-limit", "1h", "--json"]).ok().json();
     assert!(optimum["search"]["cost"].as_f64() <= search["cost"].as_f64());
-    let annealed = bed.anonymize(&["--algorithm", "annealing", "--seed", "1", "--json"]).ok().json();
-    assert_eq!((&annealed["algorithm"], &annealed["search"]["optimal"]), (&"annealing".into(), &false.into()));
+    let annealed =
+        bed.anonymize(&["--algorithm", "annealing", "--seed", "1", "--json"]).ok().json();
+    assert_eq!(
+        (&annealed["algorithm"], &annealed["search"]["optimal"]),
+        (&"annealing".into(), &false.into())
+    );
     assert!(annealed["search"]["cost"].as_f64() >= optimum["search"]["cost"].as_f64());
 }
 
@@ -242,9 +278,14 @@ fn draws_against_minimality_follow_the_seed() {
         report["search"]["cost"].as_f64().unwrap()
     };
     let best = cost(&[]);
-    let drawn: Vec<f64> =
-        ["1", "2", "3", "4", "5", "6"].iter().map(|seed| cost(&["--top", "5", "--seed", seed])).collect();
-    assert!(drawn.iter().all(|cost| *cost >= best) && drawn.iter().any(|cost| *cost > best), "{best} {drawn:?}");
+    let drawn: Vec<f64> = ["1", "2", "3", "4", "5", "6"]
+        .iter()
+        .map(|seed| cost(&["--top", "5", "--seed", seed]))
+        .collect();
+    assert!(
+        drawn.iter().all(|cost| *cost >= best) && drawn.iter().any(|cost| *cost > best),
+        "{best} {drawn:?}"
+    );
     assert_eq!(cost(&["--top", "5", "--seed", "3"]), drawn[2]);
     assert!(cost(&["--extra-generalization", "--seed", "1"]) > best);
 }
@@ -254,7 +295,8 @@ fn saved_cuts_are_applied_to_other_rows() {
     let bed = town();
     bed.anonymize(&["--save-recoding", "cuts.json"]).ok();
     let first = bed.bytes("out.csv");
-    bed.run(&["apply", "cuts.json", "table.csv", "--policy", "policy.toml", "-o", "again.csv"]).ok();
+    bed.run(&["apply", "cuts.json", "table.csv", "--policy", "policy.toml", "-o", "again.csv"])
+        .ok();
     assert_eq!(bed.bytes("again.csv"), first);
     bed.edit("cuts.json", "\"city\"", "\"town\"");
     bed.run(&["apply", "cuts.json", "table.csv", "--policy", "policy.toml", "-o", "third.csv"])
@@ -265,8 +307,10 @@ fn saved_cuts_are_applied_to_other_rows() {
 #[test]
 fn a_numeric_sensitive_column_becomes_text() {
     let bed = town();
-    let text =
-        ILLS.iter().enumerate().fold(bed.read("table.csv"), |text, (code, ill)| text.replace(ill, &format!("{code}")));
+    let text = ILLS
+        .iter()
+        .enumerate()
+        .fold(bed.read("table.csv"), |text, (code, ill)| text.replace(ill, &format!("{code}")));
     bed.file("table.csv", text);
     bed.file("policy.toml", policy("thresholds = { default = \"1/2\" }", "violating-values"));
     bed.edit("policy.toml", "role = \"sensitive\"", "role = \"sensitive\"\ntype = \"integer\"");
@@ -274,7 +318,17 @@ fn a_numeric_sensitive_column_becomes_text() {
     assert!(bed.read("out.csv").contains(",*,"));
     bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out.parquet"]).ok();
     bed.run(&["verify", "out.parquet", "--policy", "policy.toml"]).ok();
-    bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", "all.arrow", "--scheme", "all-values"]).ok();
+    bed.run(&[
+        "anonymize",
+        "table.csv",
+        "--policy",
+        "policy.toml",
+        "-o",
+        "all.arrow",
+        "--scheme",
+        "all-values",
+    ])
+    .ok();
     bed.run(&["verify", "all.arrow", "--policy", "policy.toml", "--scheme", "all-values"]).ok();
 }
 
@@ -300,7 +354,8 @@ fn an_interrupt_takes_the_best_so_far() {
     let from = policy.find("[privacy]").unwrap();
     let search = "[search]\nalgorithm = \"l-plus-optimize\"\nsuppression = { scheme = \"violating-records\" }\n";
     bed.file("census.policy.toml", format!("{}[privacy]\nk = 5\n{search}", &policy[..from]));
-    let arguments = ["anonymize", "census.csv", "--policy", "census.policy.toml", "-o", "out.csv", "--json"];
+    let arguments =
+        ["anonymize", "census.csv", "--policy", "census.policy.toml", "-o", "out.csv", "--json"];
     let interrupted = |after: u64| -> Outcome {
         let mut command = std::process::Command::new("timeout");
         // `timeout` sends the signal; the command's own status comes through.
@@ -320,7 +375,10 @@ fn an_interrupt_takes_the_best_so_far() {
     };
     let report = outcome.ok().json();
     if report["search"]["optimal"] == false {
-        assert!(report["search"]["lower-bound"].as_f64().unwrap() <= report["search"]["cost"].as_f64().unwrap());
+        assert!(
+            report["search"]["lower-bound"].as_f64().unwrap()
+                <= report["search"]["cost"].as_f64().unwrap()
+        );
     }
     bed.run(&["verify", "out.csv", "--policy", "census.policy.toml"]).ok();
 }

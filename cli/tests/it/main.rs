@@ -1,4 +1,5 @@
-//! The command line as a script, a clumsy user and an attacker see it: what is typed, what is written, what is said.
+//! The command line as a script, a clumsy user and an attacker see it: what is typed, what is
+//! written, what is said.
 
 mod bad_input;
 mod bed;

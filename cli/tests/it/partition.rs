@@ -1,4 +1,5 @@
-//! Releases by partitioning: what regions are called, what is refused, and what a saved partition does to other rows.
+//! Releases by partitioning: what regions are called, what is refused, and what a saved partition
+//! does to other rows.
 
 use crate::bed::{Bed, CITIES, Outcome, PEOPLE, sorted};
 use serde_json::{Value, json};
@@ -36,20 +37,27 @@ fn ages(ages: &[&str]) -> Bed {
     let rows: String = ages.iter().map(|age| format!("{age},x\n")).collect();
     bed.file("table.csv", format!("age,other\n{rows}"));
     let policy = "[attributes.age]\nrole = \"quasi-identifier\"\n[attributes.other]\nrole = \"insensitive\"\n";
-    bed.file("policy.toml", format!("{policy}[privacy]\nk = 2\n[search]\nalgorithm = \"mondrian\"\n"));
+    bed.file(
+        "policy.toml",
+        format!("{policy}[privacy]\nk = 2\n[search]\nalgorithm = \"mondrian\"\n"),
+    );
     bed
 }
 
 impl Bed {
     /// The values of the first column of a release, in order of their text.
     fn first_column(&self, name: &str) -> Vec<String> {
-        let mut values: Vec<String> = self.records(name, ',').into_iter().skip(1).map(|row| row[0].clone()).collect();
+        let mut values: Vec<String> =
+            self.records(name, ',').into_iter().skip(1).map(|row| row[0].clone()).collect();
         values.sort();
         values
     }
 
     fn apply(&self, recoding: &str, table: &str, more: &[&str]) -> Outcome {
-        self.run(&[&["apply", recoding, table, "--policy", "policy.toml", "-o", "applied.csv"], more].concat())
+        self.run(
+            &[&["apply", recoding, table, "--policy", "policy.toml", "-o", "applied.csv"], more]
+                .concat(),
+        )
     }
 }
 
@@ -57,7 +65,8 @@ impl Bed {
 fn six_people_are_halved_at_the_median_age() {
     let bed = people();
     let report = bed.anonymize(&["--json"]).ok().json();
-    // Both attributes have their whole range; the first is split. Three and three people allow nothing more.
+    // Both attributes have their whole range; the first is split. Three and three people allow
+    // nothing more.
     let out = "age,city,ill\n34-38,plain,flu\n34-38,plain,gout\n34-38,plain,gout\n\
                51-57,Thun,asthma\n51-57,Thun,flu\n51-57,Thun,flu\n";
     assert_eq!(bed.read("out.csv"), out);
@@ -81,7 +90,11 @@ fn boxes_cover_the_domain_under_the_roots_own_name() {
     let report = bed.anonymize(&["--json"]).ok().json();
     assert_eq!(report["recoding"]["labels"], json!("cover"));
     assert_eq!(bed.first_column("out.csv")[2..4], ["above 38", "up to 38"].map(String::from));
-    assert!(bed.records("out.csv", ',').iter().skip(1).all(|row| row[1] == "CH"), "{}", bed.read("out.csv"));
+    assert!(
+        bed.records("out.csv", ',').iter().skip(1).all(|row| row[1] == "CH"),
+        "{}",
+        bed.read("out.csv")
+    );
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
 }
 
@@ -121,12 +134,27 @@ fn threads_do_not_change_the_bytes() {
     bed.run(&[&generate[..], &["--policy", "policy.toml"]].concat()).ok();
     for split in ["median", "info-gain"] {
         let policy = bed.read("policy.toml");
-        let searched = policy.find("[search]").map_or(policy.as_str(), |at| &policy[..at]).to_string();
-        bed.file("p.toml", searched + &format!("[search]\nalgorithm = \"mondrian\"\nsplit = \"{split}\"\n"));
+        let searched =
+            policy.find("[search]").map_or(policy.as_str(), |at| &policy[..at]).to_string();
+        bed.file(
+            "p.toml",
+            searched + &format!("[search]\nalgorithm = \"mondrian\"\nsplit = \"{split}\"\n"),
+        );
         for threads in ["1", "2"] {
             let out = format!("{threads}.csv");
-            bed.run(&["anonymize", "table.csv", "--policy", "p.toml", "-k", "20", "-o", &out, "--threads", threads])
-                .ok();
+            bed.run(&[
+                "anonymize",
+                "table.csv",
+                "--policy",
+                "p.toml",
+                "-k",
+                "20",
+                "-o",
+                &out,
+                "--threads",
+                threads,
+            ])
+            .ok();
         }
         assert!(bed.bytes("1.csv") == bed.bytes("2.csv"), "{split}");
         assert!(bed.first_column("1.csv").len() == 30000);
@@ -152,7 +180,8 @@ fn a_saved_partition_makes_the_same_classes_again() {
     assert_eq!(bed.first_column("applied.csv"), ["up to 38", "up to 38"]);
 }
 
-/// A partition that has seen no missing number has no label for one: it gets a branch of its own, never a range.
+/// A partition that has seen no missing number has no label for one: it gets a branch of its own,
+/// never a range.
 #[test]
 fn a_saved_partition_does_not_take_a_missing_number_for_a_number() {
     let bed = ages(&["20", "24", "30", "34"]);
@@ -160,7 +189,10 @@ fn a_saved_partition_does_not_take_a_missing_number_for_a_number() {
     bed.anonymize(&["--save-recoding", "saved.json"]).ok();
     bed.file("others.csv", "age,other\n20,x\n21,x\n,x\n,x\n99,x\n98,x\n");
     bed.apply("saved.json", "others.csv", &[]).ok();
-    assert_eq!(bed.first_column("applied.csv"), ["", "", "above 24", "above 24", "up to 24", "up to 24"]);
+    assert_eq!(
+        bed.first_column("applied.csv"),
+        ["", "", "above 24", "above 24", "up to 24", "up to 24"]
+    );
     bed.file("one.csv", "age,other\n20,x\n21,x\n,x\n99,x\n98,x\n");
     bed.apply("saved.json", "one.csv", &[]).fails_with(1, "1 of 5 rows");
 }
@@ -182,8 +214,10 @@ fn a_broken_partition_is_refused() {
     with(json!([])).status_is(2, "ends early");
     with(json!([at_38, "region"])).status_is(2, "ends early");
     with(json!([at_38, "region", "region", "region"])).status_is(2, "more nodes");
-    with(json!([{"threshold": {"attribute": "city", "up-to": 38}}, "region", "region"])).status_is(2, "no numbers");
-    with(json!([{"threshold": {"attribute": "agee", "up-to": 38}}, "region", "region"])).status_is(2, "agee");
+    with(json!([{"threshold": {"attribute": "city", "up-to": 38}}, "region", "region"]))
+        .status_is(2, "no numbers");
+    with(json!([{"threshold": {"attribute": "agee", "up-to": 38}}, "region", "region"]))
+        .status_is(2, "agee");
     // As deep as one likes, on one side.
     let mut deep: Vec<Value> = (0..5000).map(|_| at_38.clone()).collect();
     deep.extend((0..5001).map(|_| json!("region")));
@@ -202,13 +236,20 @@ impl Outcome {
 #[test]
 fn fewer_rows_than_k_are_refused_with_a_report() {
     let bed = people();
-    let report = bed.anonymize(&["-k", "7", "--json"]).fails_with(1, "the whole table of 6 rows").json();
+    let report =
+        bed.anonymize(&["-k", "7", "--json"]).fails_with(1, "the whole table of 6 rows").json();
     assert_eq!((&report["released"], &report["smallest-class"]), (&json!(0), &json!(6)));
     let k = &report["privacy"][0];
-    assert_eq!((&k["required"], &k["achieved"], &k["satisfied"]), (&json!(7), &json!(6), &json!(false)));
+    assert_eq!(
+        (&k["required"], &k["achieved"], &k["satisfied"]),
+        (&json!(7), &json!(6), &json!(false))
+    );
     for algorithm in ["rothko-s", "rothko-t"] {
         let on_disk = bed.anonymize(&["-k", "7", "--json", "--algorithm", algorithm]);
-        assert_eq!(on_disk.fails_with(1, "the whole table of 6 rows").json()["privacy"], report["privacy"]);
+        assert_eq!(
+            on_disk.fails_with(1, "the whole table of 6 rows").json()["privacy"],
+            report["privacy"]
+        );
     }
     // The diversity of the whole table is as good as it gets: four kinds of illness there are not.
     bed.edit("policy.toml", "k = 2", "k = 2\nl-diversity = { kind = \"distinct\", l = 4 }");
@@ -236,14 +277,20 @@ fn the_report_measures_the_target() {
                   [attributes.pay]\nrole = \"target\"\n[privacy]\nk = 2\n[search]\n";
     bed.file("policy.toml", policy.replace("HIERARCHY", "") + "algorithm = \"mondrian\"\n");
     let loss = bed.anonymize(&["--json"]).ok().json()["loss"].clone();
-    // 1, 3 | 10, 10, 6: a bit each for two rows, then 2 log2(3/2) + log2 3 bits; errors 1, 1, then 16/9, 16/9, 64/9.
-    let near = |value: &Value, expected: f64| assert!((value.as_f64().unwrap() - expected).abs() < 1e-12, "{loss}");
+    // 1, 3 | 10, 10, 6: a bit each for two rows, then 2 log2(3/2) + log2 3 bits; errors 1, 1, then
+    // 16/9, 16/9, 64/9.
+    let near = |value: &Value, expected: f64| {
+        assert!((value.as_f64().unwrap() - expected).abs() < 1e-12, "{loss}")
+    };
     near(&loss["conditional-entropy"], (2.0 + 2.0 * 1.5f64.log2() + 3f64.log2()) / 5.0);
     near(&loss["rmse"], ((2.0 + 96.0 / 9.0) / 5.0f64).sqrt());
-    // At fixed levels the row of 90 is alone and suppressed: it costs what the whole table does, whose labels are 1, 3,
-    // 10, 10 and 6 with mean 6.
+    // At fixed levels the row of 90 is alone and suppressed: it costs what the whole table does,
+    // whose labels are 1, 3, 10, 10 and 6 with mean 6.
     let intervals = "hierarchy = { intervals = [10], from = 0, to = 100 }";
-    bed.file("policy.toml", policy.replace("HIERARCHY", intervals) + "suppression = { limit = 0.2 }\n");
+    bed.file(
+        "policy.toml",
+        policy.replace("HIERARCHY", intervals) + "suppression = { limit = 0.2 }\n",
+    );
     let loss = bed.anonymize(&["--json", "--levels", "age=1"]).ok().json()["loss"].clone();
     let whole = (3.0 * 5f64.log2() + 2.0 * 2.5f64.log2()) / 5.0;
     near(&loss["conditional-entropy"], (2.0 + 0.0 + whole) / 5.0);
@@ -255,16 +302,21 @@ fn the_report_measures_the_target() {
     assert!(loss.get("rmse").is_none() && loss.get("conditional-entropy").is_some(), "{loss}");
 }
 
-/// Rothko-T makes Mondrian's regions, so it knows as much of the target, whether a region was in memory or not.
+/// Rothko-T makes Mondrian's regions, so it knows as much of the target, whether a region was in
+/// memory or not.
 #[test]
 fn on_disk_the_target_is_measured_alike() {
     let bed = Bed::new();
     bed.run(&["generate", "agrawal", "--rows", "3000", "--seed", "3", "-o", "table.csv"]).ok();
     let policy = |target: &str, split: &str| {
         let keys = ["salary", "age", "loan", "hyears", "commission", "elevel"];
-        let keys: String =
-            keys.iter().map(|key| format!("[attributes.{key}]\nrole = \"quasi-identifier\"\n")).collect();
-        let target = format!("[attributes.{target}]\nrole = \"target\"\n[defaults]\nrole = \"identifier\"\n");
+        let keys: String = keys
+            .iter()
+            .map(|key| format!("[attributes.{key}]\nrole = \"quasi-identifier\"\n"))
+            .collect();
+        let target = format!(
+            "[attributes.{target}]\nrole = \"target\"\n[defaults]\nrole = \"identifier\"\n"
+        );
         format!("{keys}{target}[privacy]\nk = 100\n[search]\nsplit = \"{split}\"\n")
     };
     for (target, split) in [("c2", "info-gain"), ("r7", "regression"), ("elevel2", "info-gain")] {
@@ -273,7 +325,9 @@ fn on_disk_the_target_is_measured_alike() {
             bed.edit("table.csv", "r10", "elevel2");
         }
         bed.file("policy.toml", policy(target, split));
-        let loss = |algorithm: &[&str]| bed.anonymize(&[&["--json", "--algorithm"], algorithm].concat()).ok().json();
+        let loss = |algorithm: &[&str]| {
+            bed.anonymize(&[&["--json", "--algorithm"], algorithm].concat()).ok().json()
+        };
         let memory = loss(&["mondrian"])["loss"].clone();
         for tuples in ["1000", "20"] {
             let report = loss(&["rothko-t", "--sample-tuples", tuples]);
@@ -281,19 +335,34 @@ fn on_disk_the_target_is_measured_alike() {
                 let (expected, found) = (&memory[key], &report["loss"][key]);
                 let both = expected.as_f64().zip(found.as_f64());
                 let near = both.is_some_and(|(a, b)| (a - b).abs() <= 1e-9 * a.abs().max(1.0));
-                assert!(near || (expected.is_null() && found.is_null()), "{target} {tuples} {key}: {memory} {report}");
+                assert!(
+                    near || (expected.is_null() && found.is_null()),
+                    "{target} {tuples} {key}: {memory} {report}"
+                );
             }
             assert_eq!(report["loss"]["rmse"].is_null(), target == "c2", "{report}");
         }
     }
 }
 
-/// What a sample of rows larger than memory could not split is counted, though exact counts finished it.
+/// What a sample of rows larger than memory could not split is counted, though exact counts
+/// finished it.
 #[test]
 fn partitions_that_no_sample_splits_are_counted() {
     let bed = Bed::new();
-    bed.run(&["generate", "agrawal", "--rows", "2000", "--seed", "3", "-o", "table.csv", "--policy", "policy.toml"])
-        .ok();
+    bed.run(&[
+        "generate",
+        "agrawal",
+        "--rows",
+        "2000",
+        "--seed",
+        "3",
+        "-o",
+        "table.csv",
+        "--policy",
+        "policy.toml",
+    ])
+    .ok();
     let sampled = |tuples: &str, k: &str| {
         let more = ["--json", "--algorithm", "rothko-s", "--sample-tuples", tuples, "-k", k];
         let report = bed.anonymize(&more).ok().json();

@@ -1,4 +1,5 @@
-//! Tables whose membership is sensitive, from the command line: generated, released, verified, tampered with, refused.
+//! Tables whose membership is sensitive, from the command line: generated, released, verified,
+//! tampered with, refused.
 
 use crate::bed::{Bed, Outcome};
 use serde_json::{Value, json};
@@ -6,8 +7,18 @@ use serde_json::{Value, json};
 /// A generated subset with its population, marginals and policy.
 fn patients(selection: &str) -> Bed {
     let bed = Bed::new();
-    let arguments =
-        ["generate", "subset", "--rows", "6000", "--seed", "5", "--selection", selection, "-o", "patients.csv"];
+    let arguments = [
+        "generate",
+        "subset",
+        "--rows",
+        "6000",
+        "--seed",
+        "5",
+        "--selection",
+        selection,
+        "-o",
+        "patients.csv",
+    ];
     bed.run(&arguments).ok();
     bed
 }
@@ -24,7 +35,10 @@ fn with_marginals(bed: &Bed, presence: &str) {
 }
 
 fn anonymize(bed: &Bed, more: &[&str]) -> Outcome {
-    bed.run(&[&["anonymize", "patients.csv", "--policy", POLICY, "-o", "release.csv", "--json"], more].concat())
+    bed.run(
+        &[&["anonymize", "patients.csv", "--policy", POLICY, "-o", "release.csv", "--json"], more]
+            .concat(),
+    )
 }
 
 fn verify(bed: &Bed) -> Outcome {
@@ -63,17 +77,24 @@ fn a_subset_comes_with_its_world() {
         assert_eq!(sums.len(), 8);
         assert!(sums.values().all(|sum| *sum == 6000), "{sums:?}");
         let old = |text: &str| {
-            let ages: Vec<u32> =
-                text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap().parse().unwrap()).collect();
+            let ages: Vec<u32> = text
+                .lines()
+                .skip(1)
+                .map(|line| line.split(',').nth(2).unwrap().parse().unwrap())
+                .collect();
             ages.iter().filter(|age| **age >= 50).count() as f64 / ages.len() as f64
         };
         let bias = old(&private) / old(&world);
-        assert!(if selection == "biased" { bias > 1.3 } else { (0.8..1.25).contains(&bias) }, "{selection} {bias}");
+        assert!(
+            if selection == "biased" { bias > 1.3 } else { (0.8..1.25).contains(&bias) },
+            "{selection} {bias}"
+        );
     }
     // The same seed, the same bytes.
     assert_eq!(patients("biased").read("patients.csv"), patients("biased").read("patients.csv"));
     let bed = Bed::new();
-    let refused = bed.run(&["generate", "census", "--rows", "5", "--selection", "biased", "-o", "x.csv"]);
+    let refused =
+        bed.run(&["generate", "census", "--rows", "5", "--selection", "biased", "-o", "x.csv"]);
     assert_eq!(refused.status, 2);
 }
 
@@ -81,7 +102,10 @@ fn a_subset_comes_with_its_world() {
 fn a_population_is_held_against_the_release() {
     let bed = patients("biased");
     let levels = released(&bed, &[]);
-    assert_eq!((levels["algorithm"].as_str(), &levels["search"]["optimal"]), (Some("spalm"), &json!(true)));
+    assert_eq!(
+        (levels["algorithm"].as_str(), &levels["search"]["optimal"]),
+        (Some("spalm"), &json!(true))
+    );
     let presence = &levels["privacy"][0];
     assert_eq!(
         (presence["requirement"].as_str(), presence["satisfied"].as_bool()),
@@ -96,7 +120,10 @@ fn a_population_is_held_against_the_release() {
         bed.read("release.csv")
     };
     assert_eq!(bytes(&["--strategy", "top-down"]), bytes(&["--threads", "1"]));
-    assert_eq!(bytes(&["--algorithm", "mpalm", "--threads", "2"]), bytes(&["--algorithm", "mpalm", "--threads", "1"]));
+    assert_eq!(
+        bytes(&["--algorithm", "mpalm", "--threads", "2"]),
+        bytes(&["--algorithm", "mpalm", "--threads", "1"])
+    );
     // A release with a class twice as full is refused, with or without its report.
     let release = bytes(&[]);
     let class = release.lines().nth(1).unwrap();
@@ -114,7 +141,10 @@ fn likely_worlds_are_judged_and_verified() {
     let levels = released(&bed, &[]);
     assert_eq!(levels["algorithm"], "sfalm");
     let presence = &levels["privacy"][0];
-    assert_eq!((presence["kind"].as_str(), presence["required"].as_f64()), (Some("confident"), Some(0.9)));
+    assert_eq!(
+        (presence["kind"].as_str(), presence["required"].as_f64()),
+        (Some("confident"), Some(0.9))
+    );
     let achieved = presence["achieved"].as_f64().unwrap();
     assert!((0.9..=1.0).contains(&achieved));
     // What a search leaves out changes neither the truth of its release nor what is reported of it.
@@ -129,7 +159,10 @@ fn likely_worlds_are_judged_and_verified() {
         }
     }
     let proven = released(&bed, &["--without", "pa"]);
-    assert_eq!((&proven["search"]["optimal"], &levels["search"]["optimal"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&proven["search"]["optimal"], &levels["search"]["optimal"]),
+        (&json!(true), &json!(false))
+    );
     assert!(lm(&proven) <= lm(&levels));
     released(&bed, &["--sigmas", "4", "--bucket", "2"]);
     // The same bytes for any number of threads.
@@ -147,7 +180,11 @@ fn likely_worlds_are_judged_and_verified() {
     let refused = anonymize(&bed, &[]);
     assert_eq!(refused.status, 1);
     let told: Value = serde_json::from_str(&refused.stdout).unwrap();
-    assert_eq!((told["released"].as_u64(), told["privacy"][0]["achieved"].as_f64()), (Some(0), Some(0.0)), "{told}");
+    assert_eq!(
+        (told["released"].as_u64(), told["privacy"][0]["achieved"].as_f64()),
+        (Some(0), Some(0.0)),
+        "{told}"
+    );
     with_marginals(&bed, asked);
     // By hand: checked as strictly.
     let by_hand = "sex=0,age=0,race=0,marital-status=0,education=0,birthplace=0,workclass=0,zip=0";
@@ -169,8 +206,10 @@ fn covering_all_and_single_confidences() {
     // A release that leaves somebody uncovered fails.
     let release = bed.read("release.csv");
     let class = release.lines().nth(1).unwrap();
-    let rest: Vec<&str> =
-        release.lines().filter(|line| line.rsplitn(3, ',').nth(2) != class.rsplitn(3, ',').nth(2)).collect();
+    let rest: Vec<&str> = release
+        .lines()
+        .filter(|line| line.rsplitn(3, ',').nth(2) != class.rsplitn(3, ',').nth(2))
+        .collect();
     bed.file("release.csv", rest.join("\n") + "\n");
     assert!(verify(&bed).stderr.contains("covered by no class"));
     // One person needs more than all others: no class of hers is present with less.
@@ -218,7 +257,10 @@ fn impossible_worlds_are_refused() {
     says(&likely(""), &["m.csv:", "leaf `Male` stands on line"]);
     changed("sex,Female", "sex,Female,many");
     says(&likely(""), &["m.csv:", "`many`", "whole number"]);
-    bed.file("m.csv", marginals.lines().filter(|line| !line.starts_with("zip")).collect::<Vec<_>>().join("\n"));
+    bed.file(
+        "m.csv",
+        marginals.lines().filter(|line| !line.starts_with("zip")).collect::<Vec<_>>().join("\n"),
+    );
     says(&likely(""), &["no counts for the quasi-identifier `zip`"]);
     bed.file("m.csv", &marginals);
     says(&likely(", population = \"patients.population.csv\""), &["policy.toml:", "population"]);
@@ -227,12 +269,18 @@ fn impossible_worlds_are_refused() {
     says("min = 0.2, max = 0.1, population = \"patients.population.csv\"", &["min", "1/10"]);
     says("max = 1.5, population = \"patients.population.csv\"", &["max", "from 0 to 1"]);
     says("max = 0.1, population = \"nobody.csv\"", &["nobody.csv"]);
-    says("max = 0.1, confidence = 0.9, population = \"patients.population.csv\"", &["goes with `marginals`"]);
+    says(
+        "max = 0.1, confidence = 0.9, population = \"patients.population.csv\"",
+        &["goes with `marginals`"],
+    );
     // The table itself is no population of a larger one.
     says("max = 0.5, population = \"few.csv\"", &["few.csv"]);
     let few: Vec<String> = bed.read("patients.csv").lines().take(20).map(str::to_string).collect();
     bed.file("few.csv", few.join("\n") + "\n");
-    says("max = 0.5, population = \"few.csv\"", &["few.csv", "rows of the table have no counterpart"]);
+    says(
+        "max = 0.5, population = \"few.csv\"",
+        &["few.csv", "rows of the table have no counterpart"],
+    );
     with_marginals(&bed, "max = 0.1, population = \"patients.population.csv\"");
     for (arguments, word) in [
         (vec!["--suppression", "0.05"], "suppression"),
@@ -246,23 +294,42 @@ fn impossible_worlds_are_refused() {
     }
     with_marginals(&bed, &likely(""));
     let refused = anonymize(&bed, &["--without", "magic"]);
-    assert!(refused.status == 2 && refused.stderr.contains("one of pa, sd, dm, dc"), "{}", refused.stderr);
+    assert!(
+        refused.status == 2 && refused.stderr.contains("one of pa, sd, dm, dc"),
+        "{}",
+        refused.stderr
+    );
 }
 
 /// The worked example of section 6: about 0.05 and 0.02.
 #[test]
 fn advice_on_diabetes() {
     let bed = Bed::new();
-    let stakes = ["--prior", "0.07", "--population", "45222", "--table", "1808.88", "--cost", "10000"];
+    let stakes =
+        ["--prior", "0.07", "--population", "45222", "--table", "1808.88", "--cost", "10000"];
     let more = ["--misuse", "100", "--misuse-below", "200", "--confidence", "0.98"];
     let json = bed.run(&[&["advise"], &stakes[..], &more, &["--json"]].concat()).ok().json();
-    assert_eq!((json["delta-max"].as_f64(), json["delta-min"].as_f64()), (Some(0.050322), Some(0.019355)));
+    assert_eq!(
+        (json["delta-max"].as_f64(), json["delta-min"].as_f64()),
+        (Some(0.050322), Some(0.019355))
+    );
     assert!((json["liability"]["person"].as_f64().unwrap() - 186.0).abs() < 1e-9);
     let text = bed.run(&[&["advise"], &stakes[..], &more].concat()).ok().stdout;
     assert!(text.contains("delta-max = (a P + (1 - a - b) T) / ((1 - b) P) = 0.050322"), "{text}");
     assert!(text.contains("presence = { min = 0.019355, max = 0.050322, population ="), "{text}");
-    let wrong =
-        bed.run(&["advise", "--prior", "2", "--population", "10", "--table", "1", "--cost", "1", "--misuse", "0"]);
+    let wrong = bed.run(&[
+        "advise",
+        "--prior",
+        "2",
+        "--population",
+        "10",
+        "--table",
+        "1",
+        "--cost",
+        "1",
+        "--misuse",
+        "0",
+    ]);
     assert!(wrong.status == 2 && wrong.stderr.contains("--prior"), "{}", wrong.stderr);
 }
 
@@ -270,7 +337,11 @@ fn advice_on_diabetes() {
 #[test]
 fn a_range_that_cannot_be_kept() {
     let bed = patients("uniform");
-    bed.edit(POLICY, "presence = { min = 0.0, max = 0.1, pop", "presence = { min = 0.0, max = 0.001, pop");
+    bed.edit(
+        POLICY,
+        "presence = { min = 0.0, max = 0.1, pop",
+        "presence = { min = 0.0, max = 0.001, pop",
+    );
     let report = anonymize(&bed, &[]).fails_with(1, "widen the range of the presence").json();
     let presence = &report["privacy"][0];
     assert_eq!((&report["released"], &presence["satisfied"]), (&json!(0), &json!(false)));

@@ -18,7 +18,9 @@ fn the_six_rows_of_the_readme_are_released_as_shown() {
     let (before, after) = (cells(&bed.read("people.csv")), cells(&bed.read("six.csv")));
     assert_eq!((before.len(), after.len()), (7, 7));
     for (before, after) in before.iter().zip(&after) {
-        let shown = |line: &&str| line.starts_with(&format!("| {before} |")) && line.ends_with(&format!("| {after} |"));
+        let shown = |line: &&str| {
+            line.starts_with(&format!("| {before} |")) && line.ends_with(&format!("| {after} |"))
+        };
         assert_eq!(readme.lines().filter(shown).count(), 1, "{before} / {after}");
     }
 }
@@ -27,9 +29,25 @@ fn the_six_rows_of_the_readme_are_released_as_shown() {
 fn the_census_example_is_what_generate_makes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/census");
     let bed = Bed::new();
-    bed.run(&["generate", "census", "--rows", "5000", "--seed", "1", "-o", "census.csv", "--policy", "policy.toml"])
-        .ok();
-    for name in ["census.csv", "policy.toml", "hierarchies/education.csv", "hierarchies/birthplace.csv"] {
-        assert!(bed.read(name) == std::fs::read_to_string(root.join(name)).unwrap(), "{name} differs");
+    bed.run(&[
+        "generate",
+        "census",
+        "--rows",
+        "5000",
+        "--seed",
+        "1",
+        "-o",
+        "census.csv",
+        "--policy",
+        "policy.toml",
+    ])
+    .ok();
+    for name in
+        ["census.csv", "policy.toml", "hierarchies/education.csv", "hierarchies/birthplace.csv"]
+    {
+        assert!(
+            bed.read(name) == std::fs::read_to_string(root.join(name)).unwrap(),
+            "{name} differs"
+        );
     }
 }

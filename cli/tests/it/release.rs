@@ -1,4 +1,5 @@
-//! What a release looks like: its files, its report, the order of its rows, and recodings that are used again.
+//! What a release looks like: its files, its report, the order of its rows, and recodings that are
+//! used again.
 
 use crate::bed::{Bed, CITIES, PEOPLE, PEOPLE_POLICY, sorted};
 use scumble::random::Random;
@@ -8,8 +9,18 @@ use serde_json::{Value, json};
 fn census(rows: u32) -> Bed {
     let bed = Bed::new();
     let rows = rows.to_string();
-    let arguments =
-        ["generate", "census", "--rows", &rows, "--seed", "3", "-o", "table.csv", "--policy", "policy.toml"];
+    let arguments = [
+        "generate",
+        "census",
+        "--rows",
+        &rows,
+        "--seed",
+        "3",
+        "-o",
+        "table.csv",
+        "--policy",
+        "policy.toml",
+    ];
     bed.run(&arguments).ok();
     bed
 }
@@ -28,7 +39,8 @@ fn timeless(mut report: Value) -> Value {
 /// The six people with what they earn instead of what they have, and a least variance of it.
 fn earning(salaries: [&str; 6], variance: &str) -> Bed {
     let bed = Bed::new();
-    let people = ["Ann,34,Bern", "Bob,36,Bern", "Cid,51,Thun", "Dee,55,Thun", "Eva,38,Biel", "Fay,57,Thun"];
+    let people =
+        ["Ann,34,Bern", "Bob,36,Bern", "Cid,51,Thun", "Dee,55,Thun", "Eva,38,Biel", "Fay,57,Thun"];
     let rows = people.iter().zip(salaries).map(|(person, salary)| format!("{person},{salary}\n"));
     bed.file("table.csv", format!("name,age,city,salary\n{}", rows.collect::<String>()));
     bed.file("policy.toml", PEOPLE_POLICY).file("city.csv", CITIES);
@@ -39,20 +51,28 @@ fn earning(salaries: [&str; 6], variance: &str) -> Bed {
 
 #[test]
 fn salaries_keep_their_variance() {
-    // Thirties of the plain earn 20, 40 and 60: variance 800/3. Fifties of Thun earn 30, 40 and 80: 1400/3.
+    // Thirties of the plain earn 20, 40 and 60: variance 800/3. Fifties of Thun earn 30, 40 and 80:
+    // 1400/3.
     let salaries = ["20", "40", "30", "40", "60", "80"];
     let bed = earning(salaries, "\"800/3\"");
     let report = bed.anonymize(&["--json"]).ok().json();
     let found = &report["privacy"][1];
-    assert_eq!((&found["requirement"], &found["sensitive"]), (&json!("variance-diversity"), &json!("salary")));
-    assert!((found["achieved"].as_f64().unwrap() - 800.0 / 3.0).abs() < 1e-9 && found["satisfied"] == json!(true));
+    assert_eq!(
+        (&found["requirement"], &found["sensitive"]),
+        (&json!("variance-diversity"), &json!("salary"))
+    );
+    assert!(
+        (found["achieved"].as_f64().unwrap() - 800.0 / 3.0).abs() < 1e-9
+            && found["satisfied"] == json!(true)
+    );
     let levels = report["recoding"]["levels"].clone();
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
     // A little more, and these two classes are too narrow.
     let asked = "{ at-least = 266.66666666666667, sensitive = \"salary\" }";
     let stricter = earning(salaries, asked).anonymize(&["--json"]).ok().json();
     assert!(
-        stricter["recoding"]["levels"] != levels && stricter["loss"]["lm"].as_f64() > report["loss"]["lm"].as_f64()
+        stricter["recoding"]["levels"] != levels
+            && stricter["loss"]["lm"].as_f64() > report["loss"]["lm"].as_f64()
     );
     bed.edit("policy.toml", "\"800/3\"", asked);
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).fails_with(1, "variance-diversity");
@@ -62,9 +82,15 @@ fn salaries_keep_their_variance() {
     earning(salaries, "391.66667").anonymize(&[]).fails_with(1, "cannot be met");
     // Whoever's salary is missing counts for k, not for the variance.
     let missing = ["20", "", "30", "40", "60", "80"];
-    assert_eq!(earning(missing, "400").anonymize(&["--json"]).ok().json()["privacy"][1]["achieved"], json!(400));
+    assert_eq!(
+        earning(missing, "400").anonymize(&["--json"]).ok().json()["privacy"][1]["achieved"],
+        json!(400)
+    );
     // One value that is no number must not take the attribute out of protection.
-    earning(["20", "n/a", "30", "40", "60", "80"], "1").anonymize(&[]).fails_with(2, "`salary`").says("`missing`");
+    earning(["20", "n/a", "30", "40", "60", "80"], "1")
+        .anonymize(&[])
+        .fails_with(2, "`salary`")
+        .says("`missing`");
 }
 
 /// The table's rows in another order, the header first.
@@ -82,7 +108,16 @@ fn all_that_is_written_is_private() {
     let bed = Bed::people();
     for ending in ["csv", "parquet", "arrow"] {
         let out = format!("out.{ending}");
-        let arguments = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", &out, "--save-recoding", "r.json"];
+        let arguments = [
+            "anonymize",
+            "table.csv",
+            "--policy",
+            "policy.toml",
+            "-o",
+            &out,
+            "--save-recoding",
+            "r.json",
+        ];
         let outcome = bed.run(&arguments).ok();
         let report = format!("{out}.report.json");
         assert_eq!(outcome.touched, [out.as_str(), &report, "r.json"]);
@@ -92,7 +127,11 @@ fn all_that_is_written_is_private() {
     }
     // Whatever was there before, and however open it was.
     bed.file("out.csv", "old");
-    std::fs::set_permissions(bed.path("out.csv"), std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    std::fs::set_permissions(
+        bed.path("out.csv"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o666),
+    )
+    .unwrap();
     bed.anonymize(&[]).ok();
     assert_eq!(bed.mode("out.csv"), 0o600);
 }
@@ -115,7 +154,10 @@ fn the_report_is_beside_the_release_and_on_standard_output() {
     let beside: Value = serde_json::from_str(&bed.read("out.csv.report.json")).unwrap();
     assert_eq!(timeless(outcome.json()), timeless(beside));
     let outcome = bed.anonymize(&[]).ok();
-    assert!(outcome.stdout.contains("out.csv.report.json") && !outcome.stdout.starts_with('{'), "{outcome:#?}");
+    assert!(
+        outcome.stdout.contains("out.csv.report.json") && !outcome.stdout.starts_with('{'),
+        "{outcome:#?}"
+    );
 }
 
 #[test]
@@ -140,24 +182,40 @@ fn the_report_has_the_keys_of_the_contract() {
     ];
     assert_eq!(keys, expected);
     assert_eq!((&report["algorithm"], &report["rows"]), (&json!("incognito"), &json!(2000)));
-    let whole = |pointer: &str| report.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}"));
-    let real = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}"));
+    let whole = |pointer: &str| {
+        report.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}"))
+    };
+    let real = |pointer: &str| {
+        report.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}"))
+    };
     assert_eq!(whole("/released") + whole("/suppressed"), 2000);
     assert!(whole("/suppressed") <= 100 && whole("/smallest-class") >= 5);
-    assert!((real("/average-class") - whole("/released") as f64 / whole("/classes") as f64).abs() < 1e-9);
+    assert!(
+        (real("/average-class") - whole("/released") as f64 / whole("/classes") as f64).abs()
+            < 1e-9
+    );
     let privacy = report["privacy"].as_array().unwrap();
     assert_eq!(privacy.len(), 2);
     assert_eq!(privacy[0]["requirement"], "k-anonymity");
     assert_eq!(privacy[0]["achieved"], report["smallest-class"]);
-    assert_eq!((&privacy[1]["requirement"], &privacy[1]["kind"]), (&json!("l-diversity"), &json!("distinct")));
-    assert_eq!((&privacy[1]["sensitive"], &privacy[1]["required"]), (&json!("occupation"), &json!(3)));
-    assert!(privacy.iter().all(|one| one["satisfied"] == json!(true) && one["achieved"].is_number()));
+    assert_eq!(
+        (&privacy[1]["requirement"], &privacy[1]["kind"]),
+        (&json!("l-diversity"), &json!("distinct"))
+    );
+    assert_eq!(
+        (&privacy[1]["sensitive"], &privacy[1]["required"]),
+        (&json!("occupation"), &json!(3))
+    );
+    assert!(
+        privacy.iter().all(|one| one["satisfied"] == json!(true) && one["achieved"].is_number())
+    );
     for pointer in ["/loss/lm", "/loss/cm"] {
         assert!((0.0..=1.0).contains(&real(pointer)), "{pointer}");
     }
     assert!(whole("/loss/dm") >= 2000);
     assert_eq!(report["recoding"]["model"], "full-domain");
-    let names = ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
+    let names =
+        ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
     let levels = report["recoding"]["levels"].as_object().unwrap();
     assert_eq!(levels.keys().collect::<Vec<_>>(), names);
     assert!(levels.values().all(Value::is_u64));
@@ -170,10 +228,14 @@ fn the_report_has_the_keys_of_the_contract() {
     }
     assert_eq!(whole("/io/bytes-written"), bed.bytes("out.csv").len() as u64);
     let phases = report["phases"].as_array().unwrap();
-    assert!(phases.len() > 2 && phases.iter().all(|phase| phase["name"].is_string() && phase["seconds"].is_f64()));
+    assert!(
+        phases.len() > 2
+            && phases.iter().all(|phase| phase["name"].is_string() && phase["seconds"].is_f64())
+    );
 }
 
-/// LM, DM and class sizes of the six people, by hand: every age costs 9 of 100, three cities 1 of 2, three nothing.
+/// LM, DM and class sizes of the six people, by hand: every age costs 9 of 100, three cities 1 of
+/// 2, three nothing.
 #[test]
 fn the_figures_of_the_six_people() {
     let report = Bed::people().anonymize(&["--json"]).ok().json();
@@ -205,7 +267,11 @@ fn a_requirement_that_cannot_be_met_releases_nothing() {
 #[test]
 fn what_fell_short_is_named_for_each_requirement() {
     let bed = Bed::people();
-    bed.edit("policy.toml", "k = 2", "k = 2\nl-diversity = { kind = \"distinct\", l = 4 }\nt-closeness = 0");
+    bed.edit(
+        "policy.toml",
+        "k = 2",
+        "k = 2\nl-diversity = { kind = \"distinct\", l = 4 }\nt-closeness = 0",
+    );
     let report = bed.anonymize(&["--json"]).fails_with(1, "cannot be met").json();
     let privacy = report["privacy"].as_array().unwrap();
     let satisfied: Vec<&Value> = privacy.iter().map(|one| &one["satisfied"]).collect();
@@ -247,11 +313,16 @@ fn suppression_leaves_out_whole_classes_up_to_the_limit() {
 #[test]
 fn a_tie_goes_to_the_finer_release() {
     let bed = Bed::people();
-    bed.edit("table.csv", "Biel", "Bern").file("table.csv", bed.read("table.csv").replace("Thun", "Bern"));
+    bed.edit("table.csv", "Biel", "Bern")
+        .file("table.csv", bed.read("table.csv").replace("Thun", "Bern"));
     bed.edit("policy.toml", "hierarchy = \"city.csv\"", "");
     for strategy in ["best-first", "top-down", "bottom-up"] {
         let report = bed.anonymize(&["--json", "--strategy", strategy]).ok().json();
-        assert_eq!(report["recoding"]["levels"]["city"], json!(0), "{strategy}: everybody lives in Bern");
+        assert_eq!(
+            report["recoding"]["levels"]["city"],
+            json!(0),
+            "{strategy}: everybody lives in Bern"
+        );
     }
 }
 
@@ -260,7 +331,8 @@ fn strategies_and_losses_agree_on_the_cost() {
     let bed = census(400);
     for loss in ["lm", "dm", "cm"] {
         let costs = ["best-first", "top-down", "bottom-up"].map(|strategy| {
-            let report = bed.anonymize(&["--json", "--loss", loss, "--strategy", strategy]).ok().json();
+            let report =
+                bed.anonymize(&["--json", "--loss", loss, "--strategy", strategy]).ok().json();
             report["search"]["cost"].as_f64().unwrap()
         });
         assert!(costs.iter().all(|cost| *cost == costs[0]), "{loss}: {costs:?}");
@@ -275,7 +347,9 @@ fn the_order_of_the_input_leaves_no_trace() {
         let table = bed.read("table.csv");
         let out = format!("out.{ending}");
         let run = |text: String| {
-            bed.file("table.csv", text).run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", &out]).ok();
+            bed.file("table.csv", text)
+                .run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", &out])
+                .ok();
             bed.bytes(&out)
         };
         let first = run(table.clone());
@@ -318,8 +392,12 @@ fn the_order_of_small_tables_with_ties_leaves_no_trace() {
 fn keep_order_keeps_it() {
     let bed = Bed::people();
     bed.anonymize(&["--keep-order"]).ok();
-    let ills =
-        |name: &str| bed.records(name, ',')[1..].iter().map(|row| row.last().unwrap().clone()).collect::<Vec<_>>();
+    let ills = |name: &str| {
+        bed.records(name, ',')[1..]
+            .iter()
+            .map(|row| row.last().unwrap().clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(ills("out.csv"), ills("table.csv"));
     bed.anonymize(&[]).ok();
     assert_ne!(ills("out.csv"), ills("table.csv"));
@@ -329,7 +407,10 @@ fn keep_order_keeps_it() {
 fn the_same_bytes_for_any_number_of_threads() {
     let bed = census(40_000);
     let run = |threads: &str| {
-        let report = bed.anonymize(&["--threads", threads, "--json", "--save-recoding", "r.json"]).ok().json();
+        let report = bed
+            .anonymize(&["--threads", threads, "--json", "--save-recoding", "r.json"])
+            .ok()
+            .json();
         (bed.bytes("out.csv"), bed.bytes("r.json"), timeless(report))
     };
     let first = run("1");
@@ -368,15 +449,28 @@ fn a_saved_recoding_gives_the_same_release_again() {
     let bed = census(3000);
     bed.anonymize(&["--save-recoding", "r.json"]).ok();
     let first = bed.bytes("out.csv");
-    let apply =
-        |input: &str, out: &str| bed.run(&["apply", "r.json", input, "--policy", "policy.toml", "-o", out, "--json"]);
+    let apply = |input: &str, out: &str| {
+        bed.run(&["apply", "r.json", input, "--policy", "policy.toml", "-o", out, "--json"])
+    };
     let report = apply("table.csv", "again.csv").ok().json();
     assert_eq!(bed.bytes("again.csv"), first);
     assert_eq!(bed.mode("again.csv"), 0o600);
     let beside: Value = serde_json::from_str(&bed.read("again.csv.report.json")).unwrap();
     assert_eq!(timeless(report), timeless(beside));
     // Other people of the same kind: the same levels, another release that holds.
-    bed.run(&["generate", "census", "--rows", "3000", "--seed", "4", "-o", "more.csv", "--policy", "more.toml"]).ok();
+    bed.run(&[
+        "generate",
+        "census",
+        "--rows",
+        "3000",
+        "--seed",
+        "4",
+        "-o",
+        "more.csv",
+        "--policy",
+        "more.toml",
+    ])
+    .ok();
     let outcome = apply("more.csv", "more-out.csv");
     if outcome.status == 0 {
         bed.run(&["verify", "more-out.csv", "--policy", "policy.toml"]).ok();
@@ -392,7 +486,13 @@ fn an_applied_recoding_is_held_to_the_policy() {
     // Fay moved and is alone now.
     bed.file("more.csv", PEOPLE.replace("Fay,57,Thun,flu", "Fay,57,Bern,flu"));
     let apply = |more: &[&str]| {
-        bed.run(&[&["apply", "r.json", "more.csv", "--policy", "policy.toml", "-o", "more-out.csv"], more].concat())
+        bed.run(
+            &[
+                &["apply", "r.json", "more.csv", "--policy", "policy.toml", "-o", "more-out.csv"],
+                more,
+            ]
+            .concat(),
+        )
     };
     let report = apply(&["--json"]).fails_with(1, "cannot be met").json();
     assert_eq!((&report["released"], &report["smallest-class"]), (&json!(0), &json!(1)));
@@ -405,11 +505,15 @@ fn an_applied_recoding_is_held_to_the_policy() {
 fn an_applied_recoding_must_fit_the_policy() {
     let bed = Bed::people();
     bed.anonymize(&["--save-recoding", "r.json"]).ok();
-    let apply = || bed.run(&["apply", "r.json", "table.csv", "--policy", "other.toml", "-o", "other.csv"]);
+    let apply =
+        || bed.run(&["apply", "r.json", "table.csv", "--policy", "other.toml", "-o", "other.csv"]);
     let policy = bed.read("policy.toml");
     bed.file("other.toml", policy.replace("\"sensitive\"", "\"quasi-identifier\""));
     apply().fails_with(2, "r.json").says("`ill`");
-    bed.file("other.toml", policy.replace("\"quasi-identifier\"\nhierarchy = \"city.csv\"", "\"insensitive\""));
+    bed.file(
+        "other.toml",
+        policy.replace("\"quasi-identifier\"\nhierarchy = \"city.csv\"", "\"insensitive\""),
+    );
     apply().fails_with(2, "r.json");
     // The root stays the root where a tree has become lower.
     bed.anonymize(&["--levels", "age=3,city=0", "--save-recoding", "r.json", "-k", "1"]).ok();
@@ -423,12 +527,19 @@ fn an_applied_recoding_must_fit_the_policy() {
 fn an_applied_recoding_finds_columns_by_name() {
     let bed = Bed::people();
     bed.anonymize(&["--save-recoding", "r.json"]).ok();
-    let turned: Vec<Vec<String>> =
-        bed.records("table.csv", ',').into_iter().map(|row| row.into_iter().rev().collect()).collect();
+    let turned: Vec<Vec<String>> = bed
+        .records("table.csv", ',')
+        .into_iter()
+        .map(|row| row.into_iter().rev().collect())
+        .collect();
     bed.file("turned.csv", crate::bed::delimited(&turned, ','));
-    bed.run(&["apply", "r.json", "turned.csv", "--policy", "policy.toml", "-o", "turned-out.csv"]).ok();
-    let back: Vec<Vec<String>> =
-        bed.records("turned-out.csv", ',').into_iter().map(|row| row.into_iter().rev().collect()).collect();
+    bed.run(&["apply", "r.json", "turned.csv", "--policy", "policy.toml", "-o", "turned-out.csv"])
+        .ok();
+    let back: Vec<Vec<String>> = bed
+        .records("turned-out.csv", ',')
+        .into_iter()
+        .map(|row| row.into_iter().rev().collect())
+        .collect();
     assert_eq!(sorted(back), sorted(bed.records("out.csv", ',')));
 }
 
@@ -440,7 +551,8 @@ fn help_and_version_are_no_failure() {
     }
 }
 
-/// What is left of a sensitive column may look like another type; the release is judged as the input was.
+/// What is left of a sensitive column may look like another type; the release is judged as the
+/// input was.
 #[test]
 fn a_release_is_judged_as_its_input_was() {
     let policy = |kind: &str, privacy: &str| {
@@ -456,13 +568,16 @@ fn a_release_is_judged_as_its_input_was() {
     let outcome = bed.anonymize(&["--json", "--levels", "q=0"]).ok();
     assert_eq!(outcome.json()["privacy"][1]["kind"], "ordered");
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
-    // Text that looks like numbers once the one that does not is gone: 1 and 01 are one value from the beginning, unless
-    // the policy says that this is text.
+    // Text that looks like numbers once the one that does not is gone: 1 and 01 are one value from
+    // the beginning, unless the policy says that this is text.
     let bed = Bed::new();
     bed.file("policy.toml", policy("", "l-diversity = { kind = \"distinct\", l = 2 }"));
     bed.file("table.csv", format!("q,s\n{}1,1\n2,x\n", "1,1\n1,01\n".repeat(4)));
     assert_eq!(bed.anonymize(&["--levels", "q=0"]).status, 1);
-    bed.file("policy.toml", policy("type = \"text\"", "l-diversity = { kind = \"distinct\", l = 2 }"));
+    bed.file(
+        "policy.toml",
+        policy("type = \"text\"", "l-diversity = { kind = \"distinct\", l = 2 }"),
+    );
     let outcome = bed.anonymize(&["--json", "--levels", "q=0"]).ok();
     assert_eq!(outcome.json()["privacy"][0]["achieved"], 2);
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();

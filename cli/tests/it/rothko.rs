@@ -1,5 +1,5 @@
-//! Tables larger than the memory that is allowed: what a person types, how much memory that takes, and what is left when
-//! it goes wrong.
+//! Tables larger than the memory that is allowed: what a person types, how much memory that takes,
+//! and what is left when it goes wrong.
 
 use crate::bed::{Bed, Outcome, sorted};
 use std::io::Write;
@@ -37,7 +37,8 @@ fn agrawal(table: &str, rows: u32) -> Bed {
 }
 
 fn arguments<'a>(table: &'a str, output: &'a str, more: &[&'a str]) -> Vec<&'a str> {
-    let fixed = ["anonymize", table, "--policy", "policy.toml", "-o", output, "--spill-dir", "spill"];
+    let fixed =
+        ["anonymize", table, "--policy", "policy.toml", "-o", output, "--spill-dir", "spill"];
     [&fixed, more].concat()
 }
 
@@ -45,14 +46,15 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().next().is_none()
 }
 
-/// Mondrian's release, and its saved recoding, are what Rothko-T's are; Rothko-S saves one that gives the same classes
-/// again.
+/// Mondrian's release, and its saved recoding, are what Rothko-T's are; Rothko-S saves one that
+/// gives the same classes again.
 #[test]
 fn all_ways_of_partitioning_agree_on_one_table() {
     let bed = agrawal("table.parquet", 20_000);
     let run = |algorithm: &str, output: &str, saved: &str, more: &[&str]| {
         let fixed = ["--algorithm", algorithm, "-k", "50", "--save-recoding", saved, "--json"];
-        let report = bed.run(&arguments("table.parquet", output, &[&fixed, more].concat())).ok().json();
+        let report =
+            bed.run(&arguments("table.parquet", output, &[&fixed, more].concat())).ok().json();
         assert!(is_empty(&bed.path("spill")), "{algorithm} left something");
         (report, sorted(bed.records(output, ',')))
     };
@@ -65,7 +67,18 @@ fn all_ways_of_partitioning_agree_on_one_table() {
     for (algorithm, saved) in [("rothko-t", "rothko-t.json"), ("rothko-s", "rothko-s.json")] {
         let (report, rows) = run(algorithm, "out.csv", saved, &tiny);
         assert_eq!(report["search"]["minimal"], true, "{report}");
-        bed.run(&["apply", saved, "table.parquet", "--policy", "policy.toml", "-k", "50", "-o", "again.csv"]).ok();
+        bed.run(&[
+            "apply",
+            saved,
+            "table.parquet",
+            "--policy",
+            "policy.toml",
+            "-k",
+            "50",
+            "-o",
+            "again.csv",
+        ])
+        .ok();
         assert_eq!(sorted(bed.records("again.csv", ',')), rows, "{algorithm}");
     }
     let seed = |seed: &str| {
@@ -78,7 +91,8 @@ fn all_ways_of_partitioning_agree_on_one_table() {
 #[test]
 fn an_order_that_is_not_known_cannot_be_kept() {
     let bed = agrawal("table.csv", 2000);
-    let outcome = bed.run(&arguments("table.csv", "out.csv", &["--algorithm", "rothko-s", "--keep-order"]));
+    let outcome =
+        bed.run(&arguments("table.csv", "out.csv", &["--algorithm", "rothko-s", "--keep-order"]));
     outcome.fails_with(2, "--keep-order");
 }
 
@@ -117,7 +131,8 @@ fn memory_stays_within_its_limit() {
     let bed = agrawal("table.csv", 1_000_000);
     assert_memory(&bed, "table.csv", "out.parquet", &["--algorithm", "rothko-s"]);
     assert_memory(&bed, "table.csv", "out.csv", &["--algorithm", "rothko-t"]);
-    bed.run(&["generate", "agrawal", "--rows", "1500000", "--seed", "3", "-o", "table.parquet"]).ok();
+    bed.run(&["generate", "agrawal", "--rows", "1500000", "--seed", "3", "-o", "table.parquet"])
+        .ok();
     assert_memory(&bed, "table.parquet", "out.parquet", &["--algorithm", "rothko-s"]);
     assert_memory(&bed, "table.parquet", "out.parquet", &["--algorithm", "rothko-s", "-k", "5"]);
 }
@@ -151,12 +166,20 @@ fn long_texts_travel_within_the_limit() {
 
 /// Starts a run that spills, and waits until it does.
 fn start_spilling(bed: &Bed) -> Child {
-    let all = arguments("table.csv", "out.csv", &["--algorithm", "rothko-t", "--sample-tuples", "2000", "-k", "100"]);
+    let all = arguments(
+        "table.csv",
+        "out.csv",
+        &["--algorithm", "rothko-t", "--sample-tuples", "2000", "-k", "100"],
+    );
     let mut child = bed.command(&all).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let began = Instant::now();
-    let spills = || bed.names().iter().any(|name| name.starts_with("spill/") && name.ends_with(".rows"));
+    let spills =
+        || bed.names().iter().any(|name| name.starts_with("spill/") && name.ends_with(".rows"));
     while !spills() {
-        assert!(began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(), "it does not spill");
+        assert!(
+            began.elapsed() < Duration::from_secs(60) && child.try_wait().unwrap().is_none(),
+            "it does not spill"
+        );
         std::thread::sleep(Duration::from_micros(500));
     }
     child
@@ -174,11 +197,20 @@ fn a_killed_run_leaves_no_output_and_the_next_one_removes_what_it_spilled() {
     // What looks alike but is no run's stays.
     bed.file("spill/scumble-spill-mine/0.rows", "mine").file("spill/0.rows", "mine");
     bed.file("spill/scumble-spill-0123456789abcdef/letter.txt", "mine");
-    bed.run(&arguments("table.csv", "out.csv", &["--algorithm", "rothko-t", "--sample-tuples", "2000"])).ok();
+    bed.run(&arguments(
+        "table.csv",
+        "out.csv",
+        &["--algorithm", "rothko-t", "--sample-tuples", "2000"],
+    ))
+    .ok();
     assert_eq!(left(&bed), 3, "{:?}", bed.names());
-    let mine: Vec<String> = bed.names().into_iter().filter(|name| name.starts_with("spill/")).collect();
-    let expected =
-        ["spill/0.rows", "spill/scumble-spill-0123456789abcdef/letter.txt", "spill/scumble-spill-mine/0.rows"];
+    let mine: Vec<String> =
+        bed.names().into_iter().filter(|name| name.starts_with("spill/")).collect();
+    let expected = [
+        "spill/0.rows",
+        "spill/scumble-spill-0123456789abcdef/letter.txt",
+        "spill/scumble-spill-mine/0.rows",
+    ];
     assert_eq!(mine, expected);
 }
 
@@ -187,16 +219,31 @@ fn an_interrupted_run_leaves_nothing_behind() {
     let bed = agrawal("table.csv", 150_000);
     for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
         let child = start_spilling(&bed);
-        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        assert!(
+            Command::new("kill")
+                .args([signal, &child.id().to_string()])
+                .status()
+                .unwrap()
+                .success()
+        );
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(status), "{signal}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(status),
+            "{signal}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert!(is_empty(&bed.path("spill")), "{signal}: {:?}", bed.names());
-        assert!(!bed.names().iter().any(|name| name.contains("out.csv")), "{signal}: {:?}", bed.names());
+        assert!(
+            !bed.names().iter().any(|name| name.contains("out.csv")),
+            "{signal}: {:?}",
+            bed.names()
+        );
     }
 }
 
-/// Runs something where the folder `small` is a file system of its own with so many bytes; what is in it afterwards is
-/// printed on standard output.
+/// Runs something where the folder `small` is a file system of its own with so many bytes; what is
+/// in it afterwards is printed on standard output.
 fn on_a_small_disk(bed: &Bed, kilobytes: u32, program: &str, arguments: &[&str]) -> Outcome {
     let script = format!(
         "mount -t tmpfs -o size={kilobytes}k none small || exit 99; \"$0\" \"$@\"; status=$?; \
@@ -220,7 +267,16 @@ fn a_full_disk_leaves_neither_a_release_nor_rows() {
     for algorithm in ["rothko-t", "rothko-s"] {
         let more = ["--algorithm", algorithm, "--sample-tuples", "1000", "-k", "50"];
         let spill = [
-            &["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out.csv", "--spill-dir", "small"],
+            &[
+                "anonymize",
+                "table.csv",
+                "--policy",
+                "policy.toml",
+                "-o",
+                "out.csv",
+                "--spill-dir",
+                "small",
+            ],
             &more[..],
         ];
         let outcome = on_a_small_disk(&bed, 500, scumble, &spill.concat());

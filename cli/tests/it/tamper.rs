@@ -3,12 +3,14 @@
 use crate::bed::{Bed, Outcome};
 use serde_json::json;
 
-/// Sixteen people in four classes of four, each class with the ills a, b, c, d once: what the tests below require is met
-/// with little to spare.
+/// Sixteen people in four classes of four, each class with the ills a, b, c, d once: what the tests
+/// below require is met with little to spare.
 fn released(requirement: &str) -> Bed {
     let bed = Bed::new();
     let mut table = String::from("name,age,city,ill\n");
-    for (person, (age, city)) in [(31, "Bern"), (51, "Bern"), (31, "Thun"), (51, "Thun")].iter().enumerate() {
+    for (person, (age, city)) in
+        [(31, "Bern"), (51, "Bern"), (31, "Thun"), (51, "Thun")].iter().enumerate()
+    {
         for ill in ["a", "b", "c", "d"] {
             table += &format!("{person}{ill},{age},{city},{ill}\n");
         }
@@ -29,7 +31,8 @@ fn verify(bed: &Bed) -> Outcome {
 #[track_caller]
 fn caught(bed: &Bed, says: &str) {
     verify(bed).fails_with(1, "out.csv").says(says);
-    let outcome = bed.run(&["verify", "out.csv", "--policy", "policy.toml", "--json"]).fails_with(1, says);
+    let outcome =
+        bed.run(&["verify", "out.csv", "--policy", "policy.toml", "--json"]).fails_with(1, says);
     assert_eq!(outcome.json()["satisfied"], json!(false));
 }
 
@@ -38,9 +41,11 @@ fn caught(bed: &Bed, says: &str) {
 fn blank_lines_are_no_rows() {
     let bed = released("k = 4");
     let release = bed.read("out.csv");
-    for text in
-        [release.replace('\n', "\r\n"), release.clone() + &"\n".repeat(300_000), "\n".repeat(300_000) + &release]
-    {
+    for text in [
+        release.replace('\n', "\r\n"),
+        release.clone() + &"\n".repeat(300_000),
+        "\n".repeat(300_000) + &release,
+    ] {
         bed.file("out.csv", text);
         verify(&bed).ok();
     }
@@ -61,7 +66,8 @@ fn an_untouched_release_holds() {
     );
     assert_eq!(report["privacy"][0]["achieved"], json!(4));
     // Another k than the policy's.
-    bed.run(&["verify", "out.csv", "--policy", "policy.toml", "-k", "5"]).fails_with(1, "k-anonymity");
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml", "-k", "5"])
+        .fails_with(1, "k-anonymity");
 }
 
 #[test]
@@ -145,10 +151,16 @@ fn one_of_several_requirements() {
         "k = 4\nt-closeness = 0.5\nl-diversity = [{ kind = \"distinct\", l = 3 }, { kind = \"entropy\", l = 4 }]",
     );
     bed.edit("out.csv", "50-59,lake,a", "50-59,lake,b");
-    let report =
-        bed.run(&["verify", "out.csv", "--policy", "policy.toml", "--json"]).fails_with(1, "l-diversity").json();
-    let satisfied: Vec<bool> =
-        report["privacy"].as_array().unwrap().iter().map(|one| one["satisfied"].as_bool().unwrap()).collect();
+    let report = bed
+        .run(&["verify", "out.csv", "--policy", "policy.toml", "--json"])
+        .fails_with(1, "l-diversity")
+        .json();
+    let satisfied: Vec<bool> = report["privacy"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["satisfied"].as_bool().unwrap())
+        .collect();
     assert_eq!(satisfied, [true, true, false, true]);
 }
 
@@ -219,7 +231,8 @@ fn a_quasi_identifier_outside_its_calendar_or_mask() {
     let bed = Bed::new();
     let policy = "[attributes.born]\nrole = \"quasi-identifier\"\nhierarchy = { dates = [\"month\", \"year\"] }\n\
         [attributes.zip]\nrole = \"quasi-identifier\"\ntype = \"text\"\nhierarchy = { mask = \"right\" }\n[privacy]\nk = 2\n";
-    bed.file("policy.toml", policy).file("table.csv", "born,zip\n2001-05-04,3012\n2001-05-09,3013\n");
+    bed.file("policy.toml", policy)
+        .file("table.csv", "born,zip\n2001-05-04,3012\n2001-05-09,3013\n");
     bed.anonymize(&["--levels", "born=1,zip=1"]).ok();
     assert_eq!(bed.read("out.csv"), "born,zip\n2001-05,301*\n2001-05,301*\n");
     verify(&bed).ok();
@@ -266,7 +279,17 @@ fn parquet_and_arrow_releases_are_judged_the_same() {
         );
         bed.edit("loose.toml", "[attributes.name]\nrole = \"identifier\"\n", "");
         let out = format!("out.{ending}");
-        bed.run(&["anonymize", "out.csv", "--policy", "loose.toml", "-o", &out, "--levels", "age=0,city=0"]).ok();
+        bed.run(&[
+            "anonymize",
+            "out.csv",
+            "--policy",
+            "loose.toml",
+            "-o",
+            &out,
+            "--levels",
+            "age=0,city=0",
+        ])
+        .ok();
         bed.run(&["verify", &out, "--policy", "policy.toml"])
             .fails_with(1, "l-diversity of `ill`: 4 required, 3 reached");
     }

@@ -1,9 +1,10 @@
 //! Binomial numbers, and what is known of one when it is at least, or at most, so large.
 //!
-//! The moments of a truncated binomial have no closed form. Three ways lead to them: the sum over its terms, which is exact
-//! and takes as many steps as there are terms that count; the normal distribution where the binomial is not skewed
-//! ([Nergiz, Tamersoy and Saygin 2011], section 6.1.1: HYBRID); and an exponential one far out in a tail, where
-//! neighbouring terms have nearly one ratio (section 6.1.2: EXPO).
+//! The moments of a truncated binomial have no closed form. Three ways lead to them: the sum over
+//! its terms, which is exact and takes as many steps as there are terms that count; the normal
+//! distribution where the binomial is not skewed ([Nergiz, Tamersoy and Saygin 2011], section
+//! 6.1.1: HYBRID); and an exponential one far out in a tail, where neighbouring terms have nearly
+//! one ratio (section 6.1.2: EXPO).
 //!
 //! | here | paper |
 //! |---|---|
@@ -11,15 +12,18 @@
 //! | [`Part`] | X given X >= k: its chance, its mean mu^(t) and its variance sigma^2^(t) |
 //! | ratio | exp(-lambda) = (n-x)/(x+1) p/(1-p); the paper prints x-1 and exp(lambda) |
 //!
-//! Departures: EXPO is the geometric distribution, of which the exponential one is the limit: binomials are whole numbers.
-//! It takes over from three standard deviations on, where figure 2(b) begins; nearer to the mean the ratio is not constant at
-//! all, and terms are summed. The normal distribution is asked at Peizer and Pratt's argument instead of (k - 1/2 - mu)/sigma:
-//! far out in a tail, where a thousand buckets look for their smallest, the plain one is off by a factor of ten.
+//! Departures: EXPO is the geometric distribution, of which the exponential one is the limit:
+//! binomials are whole numbers. It takes over from three standard deviations on, where figure 2(b)
+//! begins; nearer to the mean the ratio is not constant at all, and terms are summed. The normal
+//! distribution is asked at Peizer and Pratt's argument instead of (k - 1/2 - mu)/sigma: far out in
+//! a tail, where a thousand buckets look for their smallest, the plain one is off by a factor of
+//! ten.
 
 use super::multinomial::Shortcuts;
 use super::normal_tail;
 
-/// How far from the mean, in standard deviations, a binomial is not skewed, and an exponential tail begins.
+/// How far from the mean, in standard deviations, a binomial is not skewed, and an exponential tail
+/// begins.
 const DEVIATIONS: f64 = 3.0;
 
 /// Terms below this share of the sum so far do not change it.
@@ -59,8 +63,11 @@ impl Part {
         if ln_zero == f64::NEG_INFINITY {
             return self;
         }
-        let (more, less) =
-            if self.ln_chance >= ln_zero { (self.ln_chance, ln_zero) } else { (ln_zero, self.ln_chance) };
+        let (more, less) = if self.ln_chance >= ln_zero {
+            (self.ln_chance, ln_zero)
+        } else {
+            (ln_zero, self.ln_chance)
+        };
         let ln_chance = more + (less - more).exp().ln_1p();
         let share = (self.ln_chance - ln_chance).exp();
         let mean = share * self.mean;
@@ -84,7 +91,8 @@ impl Sum {
         self.second += weight * distance * distance;
     }
 
-    /// The part that these terms are, if they lie about `centre` and are to be multiplied by exp(ln_scale).
+    /// The part that these terms are, if they lie about `centre` and are to be multiplied by
+    /// exp(ln_scale).
     fn part(self, ln_scale: f64, centre: f64) -> Part {
         if self.weight <= 0.0 {
             return Part::NEVER;
@@ -111,8 +119,8 @@ impl Binomial {
         if self.n == 0 { 0.0 } else { self.n as f64 * (-self.p).ln_1p() }
     }
 
-    /// The logarithm of the chance to be `x`, by Loader's method: differences of large logarithms are taken where they
-    /// cancel, not afterwards.
+    /// The logarithm of the chance to be `x`, by Loader's method: differences of large logarithms
+    /// are taken where they cancel, not afterwards.
     pub fn ln_probability(&self, x: u64) -> f64 {
         let (n, p) = (self.n as f64, self.p);
         match x {
@@ -155,7 +163,8 @@ impl Binomial {
             return Part { ln_chance: 0.0, mean, variance: 0.0 };
         }
         let deviation = variance.sqrt();
-        let symmetric = mean - DEVIATIONS * deviation >= 0.0 && mean + DEVIATIONS * deviation <= self.n as f64;
+        let symmetric =
+            mean - DEVIATIONS * deviation >= 0.0 && mean + DEVIATIONS * deviation <= self.n as f64;
         if shortcuts.hybrid && symmetric {
             return normal_above(mean, deviation, k as f64 - 0.5, self.normal_argument(k - 1));
         }
@@ -165,7 +174,8 @@ impl Binomial {
         // Few terms lie below k: what they leave keeps its precision.
         let (below, last) = (k - 1, (k - 1) as f64);
         let mirrored = Binomial { n: self.n, p: 1.0 - self.p };
-        let lower = mirrored.upper(self.n - below, shortcuts.expo && last <= mean - DEVIATIONS * deviation);
+        let lower =
+            mirrored.upper(self.n - below, shortcuts.expo && last <= mean - DEVIATIONS * deviation);
         let (weight, distance) = (lower.chance(), self.n as f64 - lower.mean - mean);
         let left = 1.0 - weight;
         if left <= 0.0 {
@@ -173,7 +183,11 @@ impl Binomial {
         }
         let first = -weight * distance / left;
         let second = (variance - weight * (lower.variance + distance * distance)) / left;
-        Part { ln_chance: (-weight).ln_1p(), mean: mean + first, variance: (second - first * first).max(0.0) }
+        Part {
+            ln_chance: (-weight).ln_1p(),
+            mean: mean + first,
+            variance: (second - first * first).max(0.0),
+        }
     }
 
     /// How it is if it is at most `t`.
@@ -195,7 +209,8 @@ impl Binomial {
         if k == 0 { above } else { above.or_zero(self.ln_zero()) }
     }
 
-    /// Where a standard normal number has the chance to be below that this one has to be at most `x` (Peizer and Pratt 1968).
+    /// Where a standard normal number has the chance to be below that this one has to be at most
+    /// `x` (Peizer and Pratt 1968).
     fn normal_argument(&self, x: u64) -> f64 {
         let (n, p, q, x) = (self.n as f64, self.p, 1.0 - self.p, x as f64);
         let bend = |t: f64| match (t - 1.0).abs() < 1e-3 {
@@ -243,7 +258,8 @@ impl Binomial {
     }
 }
 
-/// A normal number, given that it is at least `from`; the chance of that is what lies above `argument`.
+/// A normal number, given that it is at least `from`; the chance of that is what lies above
+/// `argument`.
 fn normal_above(mean: f64, deviation: f64, from: f64, argument: f64) -> Part {
     let z = (from - mean) / deviation;
     let (tail, above) = (normal_tail(argument), normal_tail(z));
@@ -301,7 +317,13 @@ mod tests {
     }
 
     fn moments(terms: &[f64], keep: impl Fn(u64) -> bool) -> (f64, f64, f64) {
-        let kept = || terms.iter().enumerate().filter(|(x, _)| keep(*x as u64)).map(|(x, term)| (x as f64, *term));
+        let kept = || {
+            terms
+                .iter()
+                .enumerate()
+                .filter(|(x, _)| keep(*x as u64))
+                .map(|(x, term)| (x as f64, *term))
+        };
         let weight: f64 = kept().map(|(_, term)| term).sum();
         let mean = kept().map(|(x, term)| x * term).sum::<f64>() / weight;
         (weight, mean, kept().map(|(x, term)| (x - mean) * (x - mean) * term).sum::<f64>() / weight)
@@ -312,12 +334,18 @@ mod tests {
         for (n, p) in [(1, 0.3), (7, 0.5), (40, 0.01), (200, 0.25), (300, 0.97)] {
             for (x, term) in all(n, p).into_iter().enumerate() {
                 let found = Binomial { n, p }.ln_probability(x as u64);
-                assert!((found - term.ln()).abs() < 1e-10 || term < 1e-280, "{n} {p} {x}: {found} {}", term.ln());
+                assert!(
+                    (found - term.ln()).abs() < 1e-10 || term < 1e-280,
+                    "{n} {p} {x}: {found} {}",
+                    term.ln()
+                );
             }
         }
-        // A known value of a large one: at its mean, 1 / sqrt(2 pi n p q) (1 - (1 - p q) / (12 n p q)).
+        // A known value of a large one: at its mean, 1 / sqrt(2 pi n p q) (1 - (1 - p q) / (12 n p
+        // q)).
         let large = Binomial { n: 10_000_000, p: 0.1 };
-        let expected = -0.5 * (std::f64::consts::TAU * 900_000.0).ln() + (-(0.91 / 12.0 / 900_000.0_f64)).ln_1p();
+        let expected = -0.5 * (std::f64::consts::TAU * 900_000.0).ln()
+            + (-(0.91 / 12.0 / 900_000.0_f64)).ln_1p();
         assert!(close(large.ln_probability(1_000_000), expected, 1e-12));
     }
 
@@ -327,20 +355,29 @@ mod tests {
             let terms = all(n, p);
             for k in [1, 2, n / 5, n / 3, n / 2, n] {
                 let binomial = Binomial { n, p };
-                let kept: [&dyn Fn(u64) -> bool; 3] = [&|x| x >= k, &|x| x <= k, &|x| x == 0 || x >= k];
+                let kept: [&dyn Fn(u64) -> bool; 3] =
+                    [&|x| x >= k, &|x| x <= k, &|x| x == 0 || x >= k];
                 let parts = [Binomial::at_least, Binomial::at_most, Binomial::zero_or_at_least];
                 for (which, (part, keep)) in parts.iter().zip(kept).enumerate() {
                     let part = part(&binomial, k, Shortcuts::NONE);
                     let (weight, mean, variance) = moments(&terms, keep);
                     assert!((part.ln_chance - weight.ln()).abs() < 1e-9, "{n} {p} {k} {which}");
-                    assert!(close(part.mean, mean, 1e-7) || mean < 1e-9, "{n} {p} {k} {which}: {} {mean}", part.mean);
-                    assert!((part.variance - variance).abs() < 1e-6 * (1.0 + variance), "{n} {p} {k} {which}");
+                    assert!(
+                        close(part.mean, mean, 1e-7) || mean < 1e-9,
+                        "{n} {p} {k} {which}: {} {mean}",
+                        part.mean
+                    );
+                    assert!(
+                        (part.variance - variance).abs() < 1e-6 * (1.0 + variance),
+                        "{n} {p} {k} {which}"
+                    );
                 }
             }
         }
     }
 
-    /// Figure 2 of the paper: B(1000, 0.25) as a normal number, and beyond three deviations as an exponential one.
+    /// Figure 2 of the paper: B(1000, 0.25) as a normal number, and beyond three deviations as an
+    /// exponential one.
     #[test]
     fn shortcuts_are_near_the_truth() {
         // Tails far out, as many buckets have them.
@@ -350,13 +387,21 @@ mod tests {
                 true => rare.at_most(k - 1, Shortcuts { hybrid, ..Shortcuts::NONE }).chance(),
                 false => rare.at_least(k, Shortcuts { hybrid, ..Shortcuts::NONE }).chance(),
             };
-            assert!(close(chance(true), chance(false), 0.05), "{mean} {k}: {} {}", chance(true), chance(false));
+            assert!(
+                close(chance(true), chance(false), 0.05),
+                "{mean} {k}: {} {}",
+                chance(true),
+                chance(false)
+            );
         }
         let binomial = Binomial { n: 1000, p: 0.25 };
-        let (hybrid, expo) =
-            (Shortcuts { hybrid: true, ..Shortcuts::NONE }, Shortcuts { expo: true, ..Shortcuts::NONE });
+        let (hybrid, expo) = (
+            Shortcuts { hybrid: true, ..Shortcuts::NONE },
+            Shortcuts { expo: true, ..Shortcuts::NONE },
+        );
         for k in [200, 230, 250, 270, 300] {
-            let (exact, normal) = (binomial.at_least(k, Shortcuts::NONE), binomial.at_least(k, hybrid));
+            let (exact, normal) =
+                (binomial.at_least(k, Shortcuts::NONE), binomial.at_least(k, hybrid));
             assert!((exact.chance() - normal.chance()).abs() < 0.0005, "{k}");
             assert!((exact.mean - normal.mean).abs() < 0.35, "{k}: {} {}", exact.mean, normal.mean);
         }

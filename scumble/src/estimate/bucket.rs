@@ -1,21 +1,24 @@
-//! What is believed of a bucket: its size is a binomial number, and a condition says which sizes and values are fine.
+//! What is believed of a bucket: its size is a binomial number, and a condition says which sizes
+//! and values are fine.
 //!
 //! [Nergiz, Tamersoy and Saygin 2011]: equation 4 and algorithms 3 to 6. P(I) = sum over x of P(I | X = x) P(X = x), and
 //! x = 0 counts, since an empty bucket is fine; the paper's loops begin at 1 and leave it out.
 //!
-//! Departure: SD_CUT is six standard deviations wide, not four. Four leave out one bucket in some ten thousand, and there
-//! may be a million of them. Within it large buckets are summed in strides.
+//! Departure: SD_CUT is six standard deviations wide, not four. Four leave out one bucket in some
+//! ten thousand, and there may be a million of them. Within it large buckets are summed in strides.
 
 use super::binomial::{Binomial, Part};
 use super::diverse::Diversity;
 use super::multinomial::{Bucket, Shortcuts};
 use crate::ratio::Ratio;
 
-/// How far from the mean, in standard deviations, sizes still count with SD_CUT; and some more above, for small means.
+/// How far from the mean, in standard deviations, sizes still count with SD_CUT; and some more
+/// above, for small means.
 const CUT: (f64, f64) = (6.0, 12.0);
 
-/// Sizes that are looked at one by one; of more, with SD_CUT, about so many are that stand for their neighbours. They are
-/// then so large that neither their chances nor what is diverse changes from one to the next.
+/// Sizes that are looked at one by one; of more, with SD_CUT, about so many are that stand for
+/// their neighbours. They are then so large that neither their chances nor what is diverse changes
+/// from one to the next.
 const SIZES: u64 = 384;
 
 /// Terms that change nothing.
@@ -45,8 +48,8 @@ pub fn of_rows(size: Binomial, least: u64, shortcuts: Shortcuts) -> Bucket {
     Bucket { fine, outliers: too_few(size, least, shortcuts) }
 }
 
-/// The expected rows of a bucket that has some, but fewer than `least`. No normal or exponential numbers here: the paper's
-/// expectation is exact.
+/// The expected rows of a bucket that has some, but fewer than `least`. No normal or exponential
+/// numbers here: the paper's expectation is exact.
 fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     let (mean, deviation) = (size.mean(), size.variance().sqrt());
     if shortcuts.sd_cut && (least as f64) <= mean - CUT.0 * deviation {
@@ -55,7 +58,8 @@ fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     if least > size.n {
         return mean;
     }
-    // From the larger end: x P(X = x) is n p times the term of x - 1 in n - 1 trials, and those are few on one side.
+    // From the larger end: x P(X = x) is n p times the term of x - 1 in n - 1 trials, and those are
+    // few on one side.
     let fewer = Binomial { n: size.n.saturating_sub(1), p: size.p };
     match least {
         0 | 1 => 0.0,
@@ -63,8 +67,14 @@ fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     }
 }
 
-/// A bucket whose values count too: `diverse[i]` says how the values of the i-th capped column are shared out.
-pub fn of_values(size: Binomial, least: u64, diverse: &[Diversity], shortcuts: Shortcuts) -> Bucket {
+/// A bucket whose values count too: `diverse[i]` says how the values of the i-th capped column are
+/// shared out.
+pub fn of_values(
+    size: Binomial,
+    least: u64,
+    diverse: &[Diversity],
+    shortcuts: Shortcuts,
+) -> Bucket {
     let mut growing: Vec<_> = diverse.iter().map(Diversity::growing).collect();
     let chance = |x: u64| {
         let chances = growing.iter_mut().map(|one| one.chance(x));
@@ -74,8 +84,8 @@ pub fn of_values(size: Binomial, least: u64, diverse: &[Diversity], shortcuts: S
     of_chances(size, least, chance, shortcuts)
 }
 
-/// A bucket that is fine with some chance if it has x rows. `chance` is asked for ascending sizes; its second value is the
-/// chance of all larger ones, where that is known.
+/// A bucket that is fine with some chance if it has x rows. `chance` is asked for ascending sizes;
+/// its second value is the chance of all larger ones, where that is known.
 pub fn of_chances(
     size: Binomial,
     least: u64,
@@ -98,8 +108,10 @@ pub fn of_chances(
         from = from.max((mean - CUT.0 * deviation).floor().max(0.0) as u64);
         to = to.min((mean + CUT.0 * deviation + CUT.1).ceil() as u64);
     }
-    // Weight and moments about the mean of sizes at which the bucket is fine, and rows of those at which it is not.
-    let (mut weight, mut first, mut second, mut outliers) = (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
+    // Weight and moments about the mean of sizes at which the bucket is fine, and rows of those at
+    // which it is not.
+    let (mut weight, mut first, mut second, mut outliers) =
+        (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
     let stride = if shortcuts.sd_cut { (to.saturating_sub(from) / SIZES).max(1) } else { 1 };
     let (mut term, odds) = (stride as f64 * size.ln_probability(from).exp(), size.odds());
     let (mut x, mut limit) = (from, None);

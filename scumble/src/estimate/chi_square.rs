@@ -3,29 +3,33 @@
 use super::normal::z_above;
 use super::{gamma, where_tail_is};
 
-/// The area under the chi-square curve to the right of `x`; NaN for no degrees of freedom or x below 0.
+/// The area under the chi-square curve to the right of `x`; NaN for no degrees of freedom or x
+/// below 0.
 pub fn chi_square_tail(x: f64, degrees: u64) -> f64 {
     if degrees == 0 { f64::NAN } else { gamma::upper(degrees as f64 / 2.0, x / 2.0) }
 }
 
-/// The number with the area `alpha` under the chi-square curve to its right; NaN unless 0 < alpha < 1 and there is a
-/// degree of freedom.
+/// The number with the area `alpha` under the chi-square curve to its right; NaN unless 0 < alpha <
+/// 1 and there is a degree of freedom.
 pub fn chi_square_above(alpha: f64, degrees: u64) -> f64 {
     if degrees == 0 || !(alpha > 0.0 && alpha < 1.0) {
         return f64::NAN;
     }
     if degrees == 1 {
-        // One square: both sides of the normal curve. (Its tail is not log-concave, the others are.)
+        // One square: both sides of the normal curve. (Its tail is not log-concave, the others
+        // are.)
         let z = z_above(alpha / 2.0);
         return z * z;
     }
     let count = degrees as f64;
-    // Wilson and Hilferty 1931: the cube root of a chi-square number is nearly normal. Far to the left, where that fails,
-    // any start will do.
+    // Wilson and Hilferty 1931: the cube root of a chi-square number is nearly normal. Far to the
+    // left, where that fails, any start will do.
     let spread = 2.0 / (9.0 * count);
     let start = count * (1.0 - spread + z_above(alpha) * spread.sqrt()).max(0.05).powi(3);
     let shape = count / 2.0;
-    where_tail_is(alpha, start, |x| (gamma::upper(shape, x / 2.0), gamma::density(shape, x / 2.0) / 2.0))
+    where_tail_is(alpha, start, |x| {
+        (gamma::upper(shape, x / 2.0), gamma::density(shape, x / 2.0) / 2.0)
+    })
 }
 
 #[cfg(test)]
@@ -70,13 +74,19 @@ mod tests {
         }
     }
 
-    /// The tail in closed form: a sum of Poisson terms for even degrees, of the like and a normal tail for odd ones.
+    /// The tail in closed form: a sum of Poisson terms for even degrees, of the like and a normal
+    /// tail for odd ones.
     fn closed_form(x: f64, degrees: u64) -> f64 {
         let half = x / 2.0;
         let odd = degrees % 2 == 1;
-        let (mut sum, mut shape) = if odd { (2.0 * normal_tail(x.sqrt()), 0.5) } else { (0.0, 0.0) };
+        let (mut sum, mut shape) =
+            if odd { (2.0 * normal_tail(x.sqrt()), 0.5) } else { (0.0, 0.0) };
         // Each term is h^s e^-h / gamma(s + 1); the first at s = 1/2 has gamma(3/2) = sqrt(pi) / 2.
-        let mut term = if odd { (half / std::f64::consts::PI).sqrt() * 2.0 * (-half).exp() } else { (-half).exp() };
+        let mut term = if odd {
+            (half / std::f64::consts::PI).sqrt() * 2.0 * (-half).exp()
+        } else {
+            (-half).exp()
+        };
         while 2.0 * shape < degrees as f64 - 0.5 {
             sum += term;
             shape += 1.0;
@@ -100,14 +110,16 @@ mod tests {
 
     #[test]
     fn the_curve_has_the_area() {
-        // The density relative to its height at the found number, so that no gamma function is needed: the ratio of the
-        // area right of it to the whole is alpha.
+        // The density relative to its height at the found number, so that no gamma function is
+        // needed: the ratio of the area right of it to the whole is alpha.
         for degrees in [3u64, 10, 101, 5000, 1_000_000] {
             for alpha in [0.5, 0.05, 1e-6] {
                 let count = degrees as f64;
                 let x = chi_square_above(alpha, degrees);
                 let power = count / 2.0 - 1.0;
-                let curve = |t: f64| if t <= 0.0 { 0.0 } else { (power * (t / x).ln() - (t - x) / 2.0).exp() };
+                let curve = |t: f64| {
+                    if t <= 0.0 { 0.0 } else { (power * (t / x).ln() - (t - x) / 2.0).exp() }
+                };
                 let reach = 14.0 * (2.0 * count).sqrt() + 100.0;
                 let right = integral(curve, x, x + reach, 200_000);
                 let left = integral(curve, (x - reach).max(0.0), x, 200_000);
@@ -118,7 +130,8 @@ mod tests {
 
     #[test]
     fn many_degrees_are_nearly_normal() {
-        // Cornish and Fisher's expansion about the normal number, whose next term is of the order 1 / degrees.
+        // Cornish and Fisher's expansion about the normal number, whose next term is of the order 1
+        // / degrees.
         for degrees in [1_000_000u64, 10_000_000, 100_000_000] {
             for alpha in [0.5, 0.05, 1e-6, 1e-12] {
                 let (n, z) = (degrees as f64, z_above(alpha));
@@ -126,7 +139,10 @@ mod tests {
                     + z * (2.0 * n).sqrt()
                     + 2.0 / 3.0 * (z * z - 1.0)
                     + (z.powi(3) - 7.0 * z) / (9.0 * (2.0 * n).sqrt());
-                assert!(close(chi_square_above(alpha, degrees), expanded, 1e-10), "{degrees}, {alpha}");
+                assert!(
+                    close(chi_square_above(alpha, degrees), expanded, 1e-10),
+                    "{degrees}, {alpha}"
+                );
             }
         }
     }

@@ -1,8 +1,9 @@
 //! How likely is a bucket of x rows diverse, when each row draws its sensitive value by chance?
 //!
-//! [Nergiz, Tamersoy and Saygin 2011], section 5.1: value j occurs U_j times, the U_j are multinomial with x rows and the
-//! shares l'_j, and none may pass its cap. It is the question of [`super::multinomial`] once more, with U_j <= cap_j x in
-//! place of X_i >= k, and the sum compared with x (equation 6 of the paper prints N).
+//! [Nergiz, Tamersoy and Saygin 2011], section 5.1: value j occurs U_j times, the U_j are
+//! multinomial with x rows and the shares l'_j, and none may pass its cap. It is the question of
+//! [`super::multinomial`] once more, with U_j <= cap_j x in place of X_i >= k, and the sum compared
+//! with x (equation 6 of the paper prints N).
 //!
 //! | here | paper |
 //! |---|---|
@@ -10,10 +11,11 @@
 //! | caps | 1/l for each value; l+-diversity has others |
 //! | [`Diversity::chance`] | P(I \| X = x), the conditional l-diversity probability |
 //!
-//! MAX is the paper's section 6.4 with shares in proportion to their caps. LIMIT is its section 6.3, and needs care:
-//! the chance goes to 1 or to 0, but in steps, since x/l is rounded down: of two values with l = 2, three rows can never be
-//! diverse. So it is taken to have settled when it was beyond the threshold for as many sizes as a step is long, and only
-//! on the side where theorem 6.1 says that it ends.
+//! MAX is the paper's section 6.4 with shares in proportion to their caps. LIMIT is its section
+//! 6.3, and needs care: the chance goes to 1 or to 0, but in steps, since x/l is rounded down: of
+//! two values with l = 2, three rows can never be diverse. So it is taken to have settled when it
+//! was beyond the threshold for as many sizes as a step is long, and only on the side where theorem
+//! 6.1 says that it ends.
 
 use super::binomial::Binomial;
 use super::multinomial::{Shortcuts, near};
@@ -21,7 +23,8 @@ use crate::ratio::Ratio;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
-/// How far apart, in standard deviations of each, two frequencies must be for one to be the larger for certain.
+/// How far apart, in standard deviations of each, two frequencies must be for one to be the larger
+/// for certain.
 const APART: f64 = 4.0;
 
 /// A chance that has come so near to 0 or 1 stays there.
@@ -46,12 +49,14 @@ impl Diversity {
     pub fn new(shares: &[f64], caps: &[Ratio], shortcuts: Shortcuts) -> Diversity {
         let whole: f64 = shares.iter().sum();
         let occurring = shares.iter().zip(caps).filter(|(share, _)| **share > 0.0);
-        let mut values: Vec<(f64, Ratio)> = occurring.map(|(share, cap)| ((share / whole).min(1.0), *cap)).collect();
+        let mut values: Vec<(f64, Ratio)> =
+            occurring.map(|(share, cap)| ((share / whole).min(1.0), *cap)).collect();
         let nearness = |value: &(f64, Ratio)| value.0 / value.1.to_f64();
         values.sort_by(|a, b| nearness(b).total_cmp(&nearness(a)));
         let least = values.iter().map(|(_, cap)| *cap).min().unwrap_or(Ratio::ONE);
         let period = least.denominator().div_ceil(least.numerator().max(1)).min(10_000) as usize;
-        // A share that is its cap goes to one half; it is taken for one that does not rise, and never settles on that side.
+        // A share that is its cap goes to one half; it is taken for one that does not rise, and
+        // never settles on that side.
         let rises = values.first().is_none_or(|first| nearness(first) < 1.0);
         Diversity { values, period, rises, shortcuts, known: None }
     }
@@ -78,7 +83,8 @@ impl Diversity {
             return 1.0;
         }
         // Not even with every value at its cap do the rows find room.
-        if self.values.iter().map(|value| cap(value).min(rows)).fold(0, u64::saturating_add) < rows {
+        if self.values.iter().map(|value| cap(value).min(rows)).fold(0, u64::saturating_add) < rows
+        {
             return 0.0;
         }
         let count = |share: f64| Binomial { n: rows, p: share };
@@ -96,11 +102,14 @@ impl Diversity {
             whole_variance += size.variance();
         }
         let rows = rows as f64;
-        let chance = (ln_product + near(rows, mean, variance).ln() - near(rows, rows, whole_variance).ln()).exp();
+        let chance = (ln_product + near(rows, mean, variance).ln()
+            - near(rows, rows, whole_variance).ln())
+        .exp();
         if chance.is_nan() { 0.0 } else { chance.min(1.0) }
     }
 
-    /// Theorems 6.2 and 6.3: the first value exceeds all others, in proportion to their caps, but for a negligible chance.
+    /// Theorems 6.2 and 6.3: the first value exceeds all others, in proportion to their caps, but
+    /// for a negligible chance.
     fn has_one_largest(&self, rows: u64) -> bool {
         let end = |(share, cap): &(f64, Ratio), side: f64| {
             let count = Binomial { n: rows, p: *share };
@@ -108,7 +117,8 @@ impl Diversity {
         };
         let Some((first, others)) = self.values.split_first() else { return false };
         let least = end(first, -1.0);
-        // Those behind the second have smaller shares, but caps of their own may make their ends longer.
+        // Those behind the second have smaller shares, but caps of their own may make their ends
+        // longer.
         others.iter().all(|other| end(other, 1.0) <= least)
     }
 

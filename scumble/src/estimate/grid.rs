@@ -1,17 +1,19 @@
 //! All mappings at once, where attributes are independent.
 //!
-//! If attributes are independent the likelihood of a bucket is a product of one number from each attribute, and the multiset
-//! of all likelihoods is a product of small multisets. Both estimates of a mapping are sums over it, so the buckets need not
-//! be listed: on a logarithmic grid the multiset of a product is a convolution.
+//! If attributes are independent the likelihood of a bucket is a product of one number from each
+//! attribute, and the multiset of all likelihoods is a product of small multisets. Both estimates
+//! of a mapping are sums over it, so the buckets need not be listed: on a logarithmic grid the
+//! multiset of a product is a convolution.
 //!
-//! - A likelihood is put on its two neighbours on the grid, in such shares that the number of buckets and the likelihood
-//!   both stay what they are; then so do those of all products. What is left is the curvature of the estimate between
-//!   neighbours, and [`Grid::error`] bounds it.
-//! - Far below one expected row every estimate is proportional to the likelihood: the grid ends there, and the last point
-//!   holds the mass of everything beyond.
-//! - Mappings that differ in some attributes share the convolution of the others. Attributes are parted into two halves: for
-//!   each choice of levels in the first the multiset is known, for each choice in the second what a bucket of the first
-//!   half adds to the estimates. A mapping is then one scalar product, in a microsecond.
+//! - A likelihood is put on its two neighbours on the grid, in such shares that the number of
+//!   buckets and the likelihood both stay what they are; then so do those of all products. What is
+//!   left is the curvature of the estimate between neighbours, and [`Grid::error`] bounds it.
+//! - Far below one expected row every estimate is proportional to the likelihood: the grid ends
+//!   there, and the last point holds the mass of everything beyond.
+//! - Mappings that differ in some attributes share the convolution of the others. Attributes are
+//!   parted into two halves: for each choice of levels in the first the multiset is known, for each
+//!   choice in the second what a bucket of the first half adds to the estimates. A mapping is then
+//!   one scalar product, in a microsecond.
 
 use super::binomial::Binomial;
 use super::multinomial::{Bucket, Total};
@@ -44,8 +46,8 @@ pub struct Multiset {
 }
 
 impl Grid {
-    /// The grid for `rows` rows. `scale` is about how many rows decide whether a bucket is fine: the more, the finer are the
-    /// differences that matter. `bucket` estimates one bucket.
+    /// The grid for `rows` rows. `scale` is about how many rows decide whether a bucket is fine:
+    /// the more, the finer are the differences that matter. `bucket` estimates one bucket.
     pub fn new(rows: u64, scale: u64, bucket: impl Fn(Binomial) -> Bucket) -> Grid {
         let step = (1.0 / (12.0 * (scale.max(1) as f64).sqrt())).min(1.0 / 32.0);
         let last = ((rows.max(1) as f64 / DUST).ln() / step).ceil() as usize + 1;
@@ -84,27 +86,38 @@ impl Grid {
         for likelihood in likelihoods.iter().filter(|likelihood| **likelihood > 0.0) {
             let (point, shares) = self.place(*likelihood);
             for (point, share) in [(point, shares[0]), (point + 1, shares[1])] {
-                let inside = multiset.held.end.min((self.last + 1).saturating_sub(point)).max(multiset.held.start);
-                let (start, held) = (multiset.held.start + point, &multiset.counts[multiset.held.start..inside]);
+                let inside = multiset
+                    .held
+                    .end
+                    .min((self.last + 1).saturating_sub(point))
+                    .max(multiset.held.start);
+                let (start, held) =
+                    (multiset.held.start + point, &multiset.counts[multiset.held.start..inside]);
                 if !held.is_empty() {
-                    counts[start..start + held.len()].iter_mut().zip(held).for_each(|(sum, more)| *sum += share * more);
+                    counts[start..start + held.len()]
+                        .iter_mut()
+                        .zip(held)
+                        .for_each(|(sum, more)| *sum += share * more);
                     (from, to) = (from.min(start), to.max(start + held.len()));
                 }
                 for beyond in inside..multiset.held.end {
                     let over = (beyond + point - self.last) as f64;
-                    counts[self.last] += share * multiset.counts[beyond] * (-self.step * over).exp();
+                    counts[self.last] +=
+                        share * multiset.counts[beyond] * (-self.step * over).exp();
                     (from, to) = (from.min(self.last), self.last + 1);
                 }
             }
         }
-        let squares = multiset.squares * likelihoods.iter().map(|likelihood| likelihood * likelihood).sum::<f64>();
+        let squares = multiset.squares
+            * likelihoods.iter().map(|likelihood| likelihood * likelihood).sum::<f64>();
         Multiset { counts, held: from..to.max(from), squares }
     }
 
     /// The estimates of a mapping whose buckets have these likelihoods.
     pub fn total(&self, multiset: &Multiset) -> Total {
         let held = multiset.held.clone();
-        let sums = [0, 1, 2, 3].map(|figure| dot(&multiset.counts[held.clone()], &self.figures[figure][held.clone()]));
+        let sums = [0, 1, 2, 3]
+            .map(|figure| dot(&multiset.counts[held.clone()], &self.figures[figure][held.clone()]));
         self.put_together(sums, multiset.squares)
     }
 
@@ -122,8 +135,8 @@ impl Grid {
         }
     }
 
-    /// How far ln chance and outliers of a bucket can be off at each point, after so many factors: half the second
-    /// derivative by the likelihood, times the variance that placing has added.
+    /// How far ln chance and outliers of a bucket can be off at each point, after so many factors:
+    /// half the second derivative by the likelihood, times the variance that placing has added.
     fn curvatures(&self, factors: usize) -> [Vec<f64>; 2] {
         let variance = factors as f64 * self.step * self.step / 4.0;
         [0, 3].map(|figure| {
@@ -133,7 +146,8 @@ impl Grid {
                 let second = (before - 2.0 * here + after) / (self.step * self.step);
                 (second - (before - after) / (2.0 * self.step)).abs() * variance / 2.0
             };
-            let own: Vec<f64> = (0..=self.last).map(|point| at(point.clamp(1, self.last - 1))).collect();
+            let own: Vec<f64> =
+                (0..=self.last).map(|point| at(point.clamp(1, self.last - 1))).collect();
             // A product may lie as many points from where it belongs as it has factors.
             (0..=self.last)
                 .map(|point| {
@@ -146,11 +160,12 @@ impl Grid {
         })
     }
 
-    /// By how much the logarithm of the probability and the outliers of a mapping may be off, in theory: the mapping has so
-    /// many attributes.
+    /// By how much the logarithm of the probability and the outliers of a mapping may be off, in
+    /// theory: the mapping has so many attributes.
     pub fn error(&self, multiset: &Multiset, attributes: usize) -> [f64; 2] {
         let held = multiset.held.clone();
-        self.curvatures(attributes).map(|bound| dot(&multiset.counts[held.clone()], &bound[held.clone()]))
+        self.curvatures(attributes)
+            .map(|bound| dot(&multiset.counts[held.clone()], &bound[held.clone()]))
     }
 }
 
@@ -191,22 +206,32 @@ impl<'a> Levels<'a> {
             halves,
         };
         for attribute in levels.halves[0].clone() {
-            let extended =
-                levels.first.iter().flat_map(|set| lists[attribute].iter().map(|list| grid.times(set, list)));
+            let extended = levels
+                .first
+                .iter()
+                .flat_map(|set| lists[attribute].iter().map(|list| grid.times(set, list)));
             levels.first = extended.collect();
         }
-        let start = (0..=grid.last).map(|point| [0, 1, 2, 3].map(|figure| grid.figures[figure][point])).collect();
+        let start = (0..=grid.last)
+            .map(|point| [0, 1, 2, 3].map(|figure| grid.figures[figure][point]))
+            .collect();
         levels.second.push((start, 1.0));
         for attribute in levels.halves[1].clone() {
-            let extended =
-                levels.second.iter().flat_map(|half| lists[attribute].iter().map(|list| levels.seen_from(half, list)));
+            let extended = levels
+                .second
+                .iter()
+                .flat_map(|half| lists[attribute].iter().map(|list| levels.seen_from(half, list)));
             levels.second = extended.collect();
         }
         levels
     }
 
     /// What a bucket at each point adds if it is parted by these likelihoods too.
-    fn seen_from(&self, (figures, squares): &(Vec<[f64; FIGURES]>, f64), list: &[f64]) -> (Vec<[f64; FIGURES]>, f64) {
+    fn seen_from(
+        &self,
+        (figures, squares): &(Vec<[f64; FIGURES]>, f64),
+        list: &[f64],
+    ) -> (Vec<[f64; FIGURES]>, f64) {
         let mut sums = vec![[0.0; FIGURES]; figures.len()];
         let (end, fade) = (figures[self.grid.last], (-self.grid.step).exp());
         for likelihood in list.iter().filter(|likelihood| **likelihood > 0.0) {
@@ -228,7 +253,9 @@ impl<'a> Levels<'a> {
     }
 
     fn position(&self, half: usize, levels: &[usize]) -> usize {
-        self.halves[half].iter().fold(0, |position, attribute| position * self.lists[*attribute] + levels[*attribute])
+        self.halves[half]
+            .iter()
+            .fold(0, |position, attribute| position * self.lists[*attribute] + levels[*attribute])
     }
 
     /// The estimates of the mapping with these levels.
@@ -236,20 +263,24 @@ impl<'a> Levels<'a> {
         let first = &self.first[self.position(0, levels)];
         let (figures, squares) = &self.second[self.position(1, levels)];
         let mut sums = [0.0; FIGURES];
-        for (count, figures) in first.counts[first.held.clone()].iter().zip(&figures[first.held.clone()]) {
+        for (count, figures) in
+            first.counts[first.held.clone()].iter().zip(&figures[first.held.clone()])
+        {
             (0..FIGURES).for_each(|i| sums[i] += count * figures[i]);
         }
         self.grid.put_together(sums, first.squares * squares)
     }
 }
 
-/// Parts the attributes in two: long lists into the first half, where they cost less, as many choices in both as can be.
+/// Parts the attributes in two: long lists into the first half, where they cost less, as many
+/// choices in both as can be.
 fn halves(lists: &[Vec<Vec<f64>>]) -> [Vec<usize>; 2] {
     let longest = |attribute: &usize| lists[*attribute].iter().map(Vec::len).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..lists.len()).collect();
     order.sort_by_key(|attribute| std::cmp::Reverse(longest(attribute)));
-    let choices =
-        |attributes: &[usize]| attributes.iter().map(|attribute| lists[*attribute].len() as f64).product::<f64>();
+    let choices = |attributes: &[usize]| {
+        attributes.iter().map(|attribute| lists[*attribute].len() as f64).product::<f64>()
+    };
     let at = (0..=order.len()).min_by(|a, b| {
         let cost = |at: usize| choices(&order[..at]) + choices(&order[at..]);
         cost(*a).total_cmp(&cost(*b))

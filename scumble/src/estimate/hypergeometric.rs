@@ -1,10 +1,11 @@
-//! How many of the others share all values with a person, when only the counts of single values are known (Nergiz and
-//! Clifton 2008, sections 4.2, 5.2 and 5.4).
+//! How many of the others share all values with a person, when only the counts of single values are
+//! known (Nergiz and Clifton 2008, sections 4.2, 5.2 and 5.4).
 //!
-//! Of `U` others, M_i have the value of attribute i, and every way to put attributes together is as likely. How many have
-//! the first value is known; of `y` who have the first i - 1 values, x have the next one too with the probability of
-//! drawing x marked of M_i among U in y draws. So the likelihoods of all x follow from those of all y by a product with a
-//! narrow band, attribute by attribute.
+//! Of `U` others, M_i have the value of attribute i, and every way to put attributes together is as
+//! likely. How many have the first value is known; of `y` who have the first i - 1 values, x have
+//! the next one too with the probability of drawing x marked of M_i among U in y draws. So the
+//! likelihoods of all x follow from those of all y by a product with a narrow band, attribute by
+//! attribute.
 //!
 //! | here | paper |
 //! |---|---|
@@ -15,14 +16,15 @@
 //! | [`Cut::sigmas`] | SD: hyp' is nothing so many standard deviations from the mean |
 //! | [`Cut::bucket`] | DC: hyp'' is the lesser end of a bucket of so many numbers |
 //!
-//! Misprints: the sum over y begins at 0, not at 1; the mean of the approximation is y M / U; hyp' is the density within the
-//! cut, and everywhere where the case is not standard, else 0 (the paper has it the other way round); hyp'' inside a bucket is
-//! that of the bucket's beginning.
+//! Misprints: the sum over y begins at 0, not at 1; the mean of the approximation is y M / U; hyp'
+//! is the density within the cut, and everywhere where the case is not standard, else 0 (the paper
+//! has it the other way round); hyp'' inside a bucket is that of the bucket's beginning.
 //!
-//! Densities at the mode come from a table of logarithms of factorials, those beside it by their ratios, which keep the
-//! precision of a float. Without a cut the numbers of a row are divided by their sum, so that it does not matter how precise
-//! the logarithms were. A cut or a bucket only ever takes something away, and so does dropping what is 10^-22 of the largest:
-//! the sum of all [`Likelihoods`] says how much is missing at most.
+//! Densities at the mode come from a table of logarithms of factorials, those beside it by their
+//! ratios, which keep the precision of a float. Without a cut the numbers of a row are divided by
+//! their sum, so that it does not matter how precise the logarithms were. A cut or a bucket only
+//! ever takes something away, and so does dropping what is 10^-22 of the largest: the sum of all
+//! [`Likelihoods`] says how much is missing at most.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -134,7 +136,8 @@ impl Likelihoods {
 pub struct Hypergeometric {
     others: u64,
     factorials: LogFactorials,
-    /// A density is nine logarithms, each right to its last digit; what is not divided by its sum loses as much.
+    /// A density is nine logarithms, each right to its last digit; what is not divided by its sum
+    /// loses as much.
     toward_no: f64,
     possible: AtomicU64,
     computed: AtomicU64,
@@ -169,7 +172,9 @@ impl Hypergeometric {
             return 0.0;
         }
         let ln = &self.factorials;
-        (ln.choose(draws, x) + ln.choose(self.others - draws, marked - x) - ln.choose(self.others, marked)).exp()
+        (ln.choose(draws, x) + ln.choose(self.others - draws, marked - x)
+            - ln.choose(self.others, marked))
+        .exp()
     }
 
     /// The least and the greatest number of marked ones.
@@ -205,13 +210,15 @@ impl Hypergeometric {
         trimmed(from, values, cut.negligible)
     }
 
-    /// How many numbers could have occurred in the rows so far, and how many of their densities were computed.
+    /// How many numbers could have occurred in the rows so far, and how many of their densities
+    /// were computed.
     pub fn work(&self) -> (u64, u64) {
         (self.possible.load(Ordering::Relaxed), self.computed.load(Ordering::Relaxed))
     }
 
-    /// The numbers that rows from one number of draws to another can reach. Outside of them a density is below 10^-22, since
-    /// drawing without replacement strays no further than with it (Hoeffding: exp(-2 t² / draws)).
+    /// The numbers that rows from one number of draws to another can reach. Outside of them a
+    /// density is below 10^-22, since drawing without replacement strays no further than with it
+    /// (Hoeffding: exp(-2 t² / draws)).
     fn reach(&self, first: u64, last: u64, marked: u64, cut: Cut) -> (u64, u64) {
         let (least, most) = (self.support(first, marked).0, self.support(last, marked).1);
         if cut.negligible == 0.0 {
@@ -246,10 +253,13 @@ impl Hypergeometric {
         if cut.bucket > 1 && is_standard && 4.0 * sigma >= 4.0 * cut.bucket as f64 {
             return self.buckets(draws, marked, cut.bucket, (least, most), row);
         }
-        let mode = (((draws + 1) as f64 * (marked + 1) as f64 / (self.others + 2) as f64) as u64).clamp(least, most);
-        let peak = self.density(mode, draws, marked) * if sigmas.is_some() { self.toward_no } else { 1.0 };
+        let mode = (((draws + 1) as f64 * (marked + 1) as f64 / (self.others + 2) as f64) as u64)
+            .clamp(least, most);
+        let peak =
+            self.density(mode, draws, marked) * if sigmas.is_some() { self.toward_no } else { 1.0 };
         let negligible = peak * cut.negligible;
-        // Both ways from the mode, by the ratio of neighbours; ratios do not depend on each other, so they come first.
+        // Both ways from the mode, by the ratio of neighbours; ratios do not depend on each other,
+        // so they come first.
         let shift = n - y - m;
         let up = |x: u64| {
             let x = x as f64;
@@ -275,23 +285,32 @@ impl Hypergeometric {
         }
     }
 
-    /// The same in buckets: inside one the density is at least that of the lesser end, since it rises to the mode and falls
-    /// behind it. Only whole buckets count.
-    fn buckets(&self, draws: u64, marked: u64, bucket: u64, (least, most): (u64, u64), row: &mut Row) {
+    /// The same in buckets: inside one the density is at least that of the lesser end, since it
+    /// rises to the mode and falls behind it. Only whole buckets count.
+    fn buckets(
+        &self,
+        draws: u64,
+        marked: u64,
+        bucket: u64,
+        (least, most): (u64, u64),
+        row: &mut Row,
+    ) {
         let first = least.next_multiple_of(bucket);
         row.from = first.min(most);
         let mut start = first;
         let mut density = if start <= most { self.density(start, draws, marked) } else { 0.0 };
         while start + bucket <= most {
             let end = self.density(start + bucket, draws, marked);
-            row.values.extend(std::iter::repeat_n(density.min(end) * self.toward_no, bucket as usize));
+            row.values
+                .extend(std::iter::repeat_n(density.min(end) * self.toward_no, bucket as usize));
             (start, density) = (start + bucket, end);
         }
     }
 }
 
-/// How far from the mode densities can be above a share of the largest, generously. A hypergeometric number is a sum of
-/// independent ones, so Bernstein's inequality holds with its variance: exp(-t² / (2 sigma² + 2 t / 3)).
+/// How far from the mode densities can be above a share of the largest, generously. A
+/// hypergeometric number is a sum of independent ones, so Bernstein's inequality holds with its
+/// variance: exp(-t² / (2 sigma² + 2 t / 3)).
 fn reach(sigma: f64, negligible: f64) -> u64 {
     match negligible > 0.0 {
         true => (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64,
@@ -299,7 +318,8 @@ fn reach(sigma: f64, negligible: f64) -> u64 {
     }
 }
 
-/// Turns ratios of neighbours into densities beside one; returns how many are above what is negligible.
+/// Turns ratios of neighbours into densities beside one; returns how many are above what is
+/// negligible.
 fn multiplied(ratios: &mut [f64], first: f64, negligible: f64) -> usize {
     let mut density = first;
     for (at, ratio) in ratios.iter_mut().enumerate() {
@@ -329,7 +349,8 @@ pub fn moments(others: u64, marked: &[u64]) -> (f64, f64) {
     let (mut mean, mut variance) = (*first as f64, 0.0);
     for marked in rest {
         let share = *marked as f64 / whole;
-        // Of y draws the variance is y (U - y) share (1 - share) / (U - 1); its mean, and the variance of the mean.
+        // Of y draws the variance is y (U - y) share (1 - share) / (U - 1); its mean, and the
+        // variance of the mean.
         let spread = (whole * mean - (variance + mean * mean)) / (whole - 1.0).max(1.0);
         variance = (spread * share * (1.0 - share)).max(0.0) + share * share * variance;
         mean *= share;
@@ -337,12 +358,17 @@ pub fn moments(others: u64, marked: &[u64]) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Whether the probability of a number from `least` to `most` is at least `above` / `below`, decided by integers; `None`
-/// where 128 bits do not hold them.
+/// Whether the probability of a number from `least` to `most` is at least `above` / `below`,
+/// decided by integers; `None` where 128 bits do not hold them.
 ///
-/// With the ways to mark M of U instead of those to draw y, every step has one denominator: hyp(x; y, M, U) = C(y, x)
-/// C(U - y, M - x) / C(U, M).
-pub fn reaches(others: u64, marked: &[u64], within: (u64, u64), (above, below): (u64, u64)) -> Option<bool> {
+/// With the ways to mark M of U instead of those to draw y, every step has one denominator: hyp(x;
+/// y, M, U) = C(y, x) C(U - y, M - x) / C(U, M).
+pub fn reaches(
+    others: u64,
+    marked: &[u64],
+    within: (u64, u64),
+    (above, below): (u64, u64),
+) -> Option<bool> {
     if others > 64 {
         return None;
     }
@@ -354,7 +380,9 @@ pub fn reaches(others: u64, marked: &[u64], within: (u64, u64), (above, below): 
         let mut next = vec![0u128; ways.len()];
         for (y, ways) in (0..).zip(&ways).filter(|(_, ways)| **ways > 0) {
             for x in (y + marked).saturating_sub(others)..=y.min(*marked) {
-                let here = choose(y, x)?.checked_mul(choose(others - y, marked - x)?)?.checked_mul(*ways)?;
+                let here = choose(y, x)?
+                    .checked_mul(choose(others - y, marked - x)?)?
+                    .checked_mul(*ways)?;
                 next[x as usize] = next[x as usize].checked_add(here)?;
             }
         }
@@ -367,6 +395,7 @@ pub fn reaches(others: u64, marked: &[u64], within: (u64, u64), (above, below): 
 }
 
 fn choose(many: u64, some: u64) -> Option<u128> {
-    (0..some.min(many - some))
-        .try_fold(1u128, |ways, at| Some(ways.checked_mul((many - at).into())? / u128::from(at + 1)))
+    (0..some.min(many - some)).try_fold(1u128, |ways, at| {
+        Some(ways.checked_mul((many - at).into())? / u128::from(at + 1))
+    })
 }

@@ -1,12 +1,14 @@
 //! How likely are all buckets fine at once, when rows are dealt to them by chance?
 //!
-//! The sizes of n buckets are multinomial. [Nergiz, Tamersoy and Saygin 2011] (section 4.1, after Levin 1981) take them for
-//! independent binomials X_i ~ B(N, l_i) that happen to add up to N. If Y_i is X_i given that bucket i is fine,
+//! The sizes of n buckets are multinomial. [Nergiz, Tamersoy and Saygin 2011] (section 4.1, after
+//! Levin 1981) take them for independent binomials X_i ~ B(N, l_i) that happen to add up to N. If
+//! Y_i is X_i given that bucket i is fine,
 //!
 //! P(all fine) = P(sum Y_i = N) / P(sum X_i = N) * prod P(X_i is fine),
 //!
-//! and both sums are taken for normal: P(|N(mean, variance) - N| <= 1/2). The algorithms 3 and 5 of the paper print the two
-//! the wrong way round. Products are sums of logarithms: a million buckets is normal.
+//! and both sums are taken for normal: P(|N(mean, variance) - N| <= 1/2). The algorithms 3 and 5 of
+//! the paper print the two the wrong way round. Products are sums of logarithms: a million buckets
+//! is normal.
 //!
 //! | here | paper |
 //! |---|---|
@@ -36,9 +38,11 @@ pub struct Shortcuts {
 
 impl Shortcuts {
     /// All of them.
-    pub const ALL: Shortcuts = Shortcuts { hybrid: true, expo: true, sd_cut: true, limit: true, max: true };
+    pub const ALL: Shortcuts =
+        Shortcuts { hybrid: true, expo: true, sd_cut: true, limit: true, max: true };
     /// None of them.
-    pub const NONE: Shortcuts = Shortcuts { hybrid: false, expo: false, sd_cut: false, limit: false, max: false };
+    pub const NONE: Shortcuts =
+        Shortcuts { hybrid: false, expo: false, sd_cut: false, limit: false, max: false };
     /// The name of each.
     pub const NAMES: [&'static str; 5] = ["hybrid", "expo", "sd-cut", "limit", "max"];
 
@@ -111,7 +115,8 @@ pub struct Total {
 }
 
 impl Total {
-    /// Adds `times` buckets (a fraction of one, or less than none to take them away) that share a size and a belief.
+    /// Adds `times` buckets (a fraction of one, or less than none to take them away) that share a
+    /// size and a belief.
     pub fn add(&mut self, size: Size, bucket: &Bucket, times: f64) {
         let Size { mean, variance } = size;
         self.ln_product += times * bucket.fine.ln_chance;
@@ -128,8 +133,10 @@ impl Total {
         if self.ln_product == f64::NEG_INFINITY {
             return 0.0;
         }
-        let (fine, whole) =
-            (near(rows as f64, self.fine_mean, self.fine_variance), near(rows as f64, self.mean, self.variance));
+        let (fine, whole) = (
+            near(rows as f64, self.fine_mean, self.fine_variance),
+            near(rows as f64, self.mean, self.variance),
+        );
         let probability = (fine.ln() - whole.ln() + self.ln_product).exp();
         if probability.is_nan() { 0.0 } else { probability.min(1.0) }
     }
@@ -149,7 +156,8 @@ pub fn near(rows: f64, mean: f64, variance: f64) -> f64 {
         return if distance <= 0.5 + 1e-9 * rows { 1.0 } else { 0.0 };
     }
     let (lower, upper) = ((distance - 0.5) / deviation, (distance + 0.5) / deviation);
-    // Where the curve is flat over the interval its middle says all, without a difference of nearly equal tails.
+    // Where the curve is flat over the interval its middle says all, without a difference of nearly
+    // equal tails.
     if 1.0 / deviation < 1e-3 {
         let z = distance / deviation;
         return (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / deviation;

@@ -4,13 +4,15 @@ use super::{gamma, where_tail_is};
 
 /// The area under the standard normal curve to the right of `z`.
 ///
-/// The square of a normal number has a gamma distribution with shape 1/2: for z >= 0 the area is half its tail at z^2 / 2.
+/// The square of a normal number has a gamma distribution with shape 1/2: for z >= 0 the area is
+/// half its tail at z^2 / 2.
 pub fn normal_tail(z: f64) -> f64 {
     let half = gamma::upper(0.5, z * z / 2.0) / 2.0;
     if z < 0.0 { 1.0 - half } else { half }
 }
 
-/// The number with the area `alpha` under the standard normal curve to its right; NaN unless 0 < alpha < 1.
+/// The number with the area `alpha` under the standard normal curve to its right; NaN unless 0 <
+/// alpha < 1.
 pub fn z_above(alpha: f64) -> f64 {
     if !(alpha > 0.0 && alpha < 1.0) {
         return f64::NAN;

@@ -1,12 +1,14 @@
 //! A bucket of which a sample has seen some rows, and of which more are not known.
 //!
-//! A sample of n of N rows with c of them in a bucket does not say that its likelihood is c/n; it says how likely each
-//! likelihood is. With nothing known before, likelihoods are Dirichlet numbers with the counts as parameters, sizes are then
-//! negative binomial, X = c + R with R ~ NB(c, n/N), and given their sum they are what rows dealt by such likelihoods are: the
-//! formula of [`multinomial`](super::multinomial) holds with them as it does with binomials. A sample of all rows knows the size.
+//! A sample of n of N rows with c of them in a bucket does not say that its likelihood is c/n; it
+//! says how likely each likelihood is. With nothing known before, likelihoods are Dirichlet numbers
+//! with the counts as parameters, sizes are then negative binomial, X = c + R with R ~ NB(c, n/N),
+//! and given their sum they are what rows dealt by such likelihoods are: the formula of
+//! [`multinomial`](super::multinomial) holds with them as it does with binomials. A sample of all
+//! rows knows the size.
 //!
-//! [Nergiz, Tamersoy and Saygin 2011] take c/n as it is (section 2.3). One sampled row of fifty then stands for a bucket of
-//! fifty rows, and with k = 20 every mapping is believed in.
+//! [Nergiz, Tamersoy and Saygin 2011] take c/n as it is (section 2.3). One sampled row of fifty
+//! then stands for a bucket of fifty rows, and with k = 20 every mapping is believed in.
 
 use super::binomial::{Binomial, Part};
 use super::multinomial::Bucket;
@@ -50,8 +52,8 @@ impl Sampled {
         if self.sampled >= self.rows {
             return Bucket { fine: Part::NEVER, outliers: mean };
         }
-        // Sizes below the least one, from the largest down: more than what was seen by j, with the chance
-        // c / (c + j) of a binomial number of c + j trials to be c.
+        // Sizes below the least one, from the largest down: more than what was seen by j, with the
+        // chance c / (c + j) of a binomial number of c + j trials to be c.
         let more = least - 1 - self.seen;
         let draws = Binomial { n: self.seen + more, p: self.drawn() };
         let mut term = (draws.ln_probability(self.seen) + (seen / (seen + more as f64)).ln()).exp();
@@ -74,7 +76,14 @@ impl Sampled {
         }
         let offset = -first / left;
         let spread = (variance - second) / left - offset * offset;
-        Bucket { fine: Part { ln_chance: (-weight).ln_1p(), mean: mean + offset, variance: spread.max(0.0) }, outliers }
+        Bucket {
+            fine: Part {
+                ln_chance: (-weight).ln_1p(),
+                mean: mean + offset,
+                variance: spread.max(0.0),
+            },
+            outliers,
+        }
     }
 }
 
@@ -85,8 +94,9 @@ mod tests {
 
     #[test]
     fn the_chance_is_that_of_a_bucket_that_was_sampled() {
-        // Sizes whose every value is as likely as any other in logarithms: then drawn is what the bucket says. The size of a
-        // bucket of which c rows were drawn is simulated by waiting: rows until c are drawn, and until one more would be.
+        // Sizes whose every value is as likely as any other in logarithms: then drawn is what the
+        // bucket says. The size of a bucket of which c rows were drawn is simulated by waiting:
+        // rows until c are drawn, and until one more would be.
         let mut random = Random::new(11);
         for (seen, least) in [(1u64, 20u64), (2, 60), (5, 40), (5, 140)] {
             let sampled = Sampled { seen, sampled: 1000, rows: 20_000 };
@@ -104,12 +114,25 @@ mod tests {
             }
             let (found, runs) = (sampled.bucket(least), f64::from(runs));
             let chance = f64::from(fine) / runs;
-            assert!((found.fine.chance() - chance).abs() < 0.015, "{seen} {least}: {} {chance}", found.fine.chance());
-            assert!((found.fine.mean - sum / f64::from(fine)).abs() < 0.03 * found.fine.mean + 1.0, "{seen} {least}");
-            assert!((found.outliers - outliers / runs).abs() < 0.3, "{} {}", found.outliers, outliers / runs);
+            assert!(
+                (found.fine.chance() - chance).abs() < 0.015,
+                "{seen} {least}: {} {chance}",
+                found.fine.chance()
+            );
+            assert!(
+                (found.fine.mean - sum / f64::from(fine)).abs() < 0.03 * found.fine.mean + 1.0,
+                "{seen} {least}"
+            );
+            assert!(
+                (found.outliers - outliers / runs).abs() < 0.3,
+                "{} {}",
+                found.outliers,
+                outliers / runs
+            );
             // Nothing is lost between those that are fine and those that are not.
             assert!(
-                (found.outliers + found.fine.chance() * found.fine.mean - sampled.mean()).abs() < 1e-6 * sampled.mean()
+                (found.outliers + found.fine.chance() * found.fine.mean - sampled.mean()).abs()
+                    < 1e-6 * sampled.mean()
             );
         }
     }

@@ -1,4 +1,5 @@
-//! Are estimates what happens? Against every way to deal out a few rows, and against rows that are dealt by chance.
+//! Are estimates what happens? Against every way to deal out a few rows, and against rows that are
+//! dealt by chance.
 
 use super::binomial::Binomial;
 use super::bucket::{of_rows, of_values};
@@ -20,7 +21,13 @@ fn total(rows: u64, likelihoods: &[f64], k: u64, shortcuts: Shortcuts) -> Total 
 
 /// Every way to deal `rows` rows to buckets, with its chance.
 fn deals(rows: usize, likelihoods: &[f64], each: &mut impl FnMut(&[usize], f64)) {
-    fn go(left: usize, chance: f64, rest: &[f64], sizes: &mut Vec<usize>, each: &mut impl FnMut(&[usize], f64)) {
+    fn go(
+        left: usize,
+        chance: f64,
+        rest: &[f64],
+        sizes: &mut Vec<usize>,
+        each: &mut impl FnMut(&[usize], f64),
+    ) {
         let [first, others @ ..] = rest else {
             return if left == 0 {
                 each(sizes, chance)
@@ -90,7 +97,11 @@ fn expectation_is_exact_and_probability_near_for_few_rows() {
         for k in 2..6 {
             let (probability, outliers) = exactly(rows, &likelihoods, k);
             let found = total(rows as u64, &likelihoods, k as u64, Shortcuts::NONE);
-            assert!((found.outliers() - outliers).abs() < 1e-9, "{} is not {outliers}", found.outliers());
+            assert!(
+                (found.outliers() - outliers).abs() < 1e-9,
+                "{} is not {outliers}",
+                found.outliers()
+            );
             worst = worst.max((found.probability(rows as u64) - probability).abs());
         }
     }
@@ -98,12 +109,24 @@ fn expectation_is_exact_and_probability_near_for_few_rows() {
     assert!(worst < 0.15, "probability is off by {worst}");
 }
 
-/// The stated errors: 0.08 for up to ten buckets, 0.04 beyond, besides three standard deviations of the simulation.
+/// The stated errors: 0.08 for up to ten buckets, 0.04 beyond, besides three standard deviations of
+/// the simulation.
 #[test]
 fn estimates_agree_with_simulation_from_2_to_100_000_buckets() {
     let mut random = Random::new(2);
-    let cases = [(2, 60, 20), (2, 400, 180), (5, 300, 40), (10, 1000, 70), (100, 5000, 25), (1000, 30_000, 10)];
-    let cases = cases.into_iter().chain([(1000, 40_000, 20), (10_000, 200_000, 5), (100_000, 1_000_000, 2)]);
+    let cases = [
+        (2, 60, 20),
+        (2, 400, 180),
+        (5, 300, 40),
+        (10, 1000, 70),
+        (100, 5000, 25),
+        (1000, 30_000, 10),
+    ];
+    let cases = cases.into_iter().chain([
+        (1000, 40_000, 20),
+        (10_000, 200_000, 5),
+        (100_000, 1_000_000, 2),
+    ]);
     for (buckets, rows, k) in cases {
         let runs: u32 = if rows <= 1000 {
             4000
@@ -120,7 +143,8 @@ fn estimates_agree_with_simulation_from_2_to_100_000_buckets() {
             for shortcuts in [Shortcuts::NONE, Shortcuts::ALL] {
                 let found = total(rows, &likelihoods, k.into(), shortcuts);
                 let probability = found.probability(rows);
-                let chance = 3.0 * (fine * (1.0 - fine) / f64::from(runs)).sqrt() + 1.0 / f64::from(runs);
+                let chance =
+                    3.0 * (fine * (1.0 - fine) / f64::from(runs)).sqrt() + 1.0 / f64::from(runs);
                 let stated = if buckets <= 10 { 0.08 } else { 0.04 };
                 assert!(
                     (probability - fine).abs() <= stated + chance,
@@ -139,7 +163,8 @@ fn estimates_agree_with_simulation_from_2_to_100_000_buckets() {
 #[test]
 fn a_million_buckets_do_not_underflow() {
     let found = |rows, k| total(rows, &vec![1e-6; 1_000_000], k, Shortcuts::ALL);
-    // Forty rows each on average: some of a million buckets has fewer than 10 with a chance of about 1e-3.
+    // Forty rows each on average: some of a million buckets has fewer than 10 with a chance of
+    // about 1e-3.
     let probability = found(40_000_000, 10).probability(40_000_000);
     assert!(probability > 0.9 && probability <= 1.0, "{probability}");
     let hopeless = found(2_000_000, 10);
@@ -167,7 +192,10 @@ fn conditional_diversity_is_near_the_exact_one() {
                     exact += if fine { chance } else { 0.0 };
                 });
                 let found = Diversity::new(&shares, &caps(l, values), Shortcuts::NONE).chance(rows);
-                assert!((0.0..=1.0).contains(&found) && (exact > 0.0 || found == 0.0), "{shares:?} {l} {rows}");
+                assert!(
+                    (0.0..=1.0).contains(&found) && (exact > 0.0 || found == 0.0),
+                    "{shares:?} {l} {rows}"
+                );
                 worst = worst.max((found - exact).abs());
             }
         }
@@ -179,7 +207,9 @@ fn conditional_diversity_is_near_the_exact_one() {
 #[test]
 fn diversity_agrees_with_simulation() {
     let mut random = Random::new(4);
-    for (buckets, rows, l, values) in [(3, 300, 2, 4), (8, 1200, 3, 6), (40, 6000, 2, 5), (200, 30_000, 4, 10)] {
+    for (buckets, rows, l, values) in
+        [(3, 300, 2, 4), (8, 1200, 3, 6), (40, 6000, 2, 5), (200, 30_000, 4, 10)]
+    {
         let likelihoods = random_likelihoods(&mut random, buckets, 1);
         let shares = random_likelihoods(&mut random, values, 0);
         let runs = if rows < 2000 { 1500 } else { 150 };
@@ -214,9 +244,12 @@ fn diversity_agrees_with_simulation() {
                 total.add(size.into(), &of_values(size, l, &diverse, shortcuts), 1.0);
             }
             let probability = total.probability(rows);
-            assert!((probability - fine).abs() < 0.1, "{buckets} {rows}: {probability}, not {fine}");
-            let noise =
-                0.1 * outliers + 4.0 * (outliers.max(1.0) * rows as f64 / buckets as f64 / f64::from(runs)).sqrt();
+            assert!(
+                (probability - fine).abs() < 0.1,
+                "{buckets} {rows}: {probability}, not {fine}"
+            );
+            let noise = 0.1 * outliers
+                + 4.0 * (outliers.max(1.0) * rows as f64 / buckets as f64 / f64::from(runs)).sqrt();
             assert!(
                 (total.outliers() - outliers).abs() < noise,
                 "{buckets} {rows}: {} not {outliers}",
@@ -238,7 +271,8 @@ fn one_bucket_holds_all_rows() {
 
 #[test]
 fn the_limit_waits_for_a_whole_step() {
-    // Three rows of two values are never 2-diverse; large buckets of even shares with three values are.
+    // Three rows of two values are never 2-diverse; large buckets of even shares with three values
+    // are.
     let diversity = Diversity::new(&[0.4, 0.3, 0.3], &caps(2, 3), Shortcuts::ALL);
     let mut growing = diversity.growing();
     let chances: Vec<f64> = (1..2000).map(|rows| growing.chance(rows)).collect();
@@ -253,7 +287,10 @@ fn the_limit_waits_for_a_whole_step() {
 
 fn listed(columns: &[Vec<f64>]) -> Vec<f64> {
     columns.iter().fold(vec![1.0], |products, column| {
-        products.iter().flat_map(|product| column.iter().map(move |share| product * share)).collect()
+        products
+            .iter()
+            .flat_map(|product| column.iter().map(move |share| product * share))
+            .collect()
     })
 }
 
@@ -269,16 +306,24 @@ fn the_grid_is_as_good_as_it_says() {
             // Coarser and coarser: the last columns go first.
             for kept in 0..=columns.len() {
                 let truth = total(rows, &listed(&columns[..kept]), k, shortcuts);
-                let multiset = columns[..kept].iter().fold(grid.whole(), |set, column| grid.times(&set, column));
+                let multiset = columns[..kept]
+                    .iter()
+                    .fold(grid.whole(), |set, column| grid.times(&set, column));
                 let found = grid.total(&multiset);
                 let [ln_error, outlier_error] = grid.error(&multiset, kept);
                 assert!((found.squares - truth.squares).abs() < 1e-6 * truth.squares);
                 let off = (found.outliers() - truth.outliers()).abs();
-                assert!(off <= outlier_error + 1e-3 * truth.outliers() + 1e-6, "{off} beyond {outlier_error}");
+                assert!(
+                    off <= outlier_error + 1e-3 * truth.outliers() + 1e-6,
+                    "{off} beyond {outlier_error}"
+                );
                 // Steps of HYBRID and EXPO are no curve.
                 if shortcuts == Shortcuts::NONE {
                     let off = (found.ln_product - truth.ln_product).abs();
-                    assert!(off <= ln_error + 1e-3 * truth.ln_product.abs() + 1e-6, "{off} beyond {ln_error}");
+                    assert!(
+                        off <= ln_error + 1e-3 * truth.ln_product.abs() + 1e-6,
+                        "{off} beyond {ln_error}"
+                    );
                 }
                 let (found, truth) = (found.probability(rows), truth.probability(rows));
                 assert!((found - truth).abs() < 0.02, "{kept} {rows} {k}: {found}, not {truth}");
@@ -309,8 +354,8 @@ fn levels_share_work_and_change_nothing() {
 }
 
 proptest! {
-    /// Theorem 3.5, by enumeration and within the stated error of the estimate: joining buckets never makes the probability
-    /// lower nor the expectation higher.
+    /// Theorem 3.5, by enumeration and within the stated error of the estimate: joining buckets
+    /// never makes the probability lower nor the expectation higher.
     #[test]
     fn joined_buckets_are_not_worse(weights in prop::collection::vec(1u32..20, 3..6), rows in 6usize..16, k in 2usize..5) {
         let whole: u32 = weights.iter().sum();

@@ -1,12 +1,13 @@
-//! Agrawal's table: nine numeric attributes drawn independently or nearly so, and four targets computed from them.
+//! Agrawal's table: nine numeric attributes drawn independently or nearly so, and four targets
+//! computed from them.
 //!
-//! LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets" (TR 1590, 2007), figure 7, after the
-//! generator of Agrawal et al. (1993, its reference 4). The names are the paper's: C2 and C7 are classes, R7 and R10
-//! numeric.
+//! LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets" (TR 1590, 2007),
+//! figure 7, after the generator of Agrawal et al. (1993, its reference 4). The names are the
+//! paper's: C2 and C7 are classes, R7 and R10 numeric.
 //!
-//! Departures: `hvalue` is a whole number, uniform from 0.5 to 1.5 times 100,000 times `zipcode`, where the paper
-//! multiplies by a real `h`. The formulas are computed in hundredths, as whole numbers, so the sign that decides C7 is
-//! exact and R7 and R10 print with at most two decimals.
+//! Departures: `hvalue` is a whole number, uniform from 0.5 to 1.5 times 100,000 times `zipcode`,
+//! where the paper multiplies by a real `h`. The formulas are computed in hundredths, as whole
+//! numbers, so the sign that decides C7 is exact and R7 and R10 print with at most two decimals.
 
 use std::sync::Arc;
 
@@ -60,7 +61,8 @@ impl Person {
         67 * (self.salary + self.commission) - 20 * self.loan - 2_000_000
     }
 
-    /// 0.67 (salary + commission) - 5000 elevel + 0.2 equity - 10K, where the equity is 0.1 hvalue (hyears - 20)
+    /// 0.67 (salary + commission) - 5000 elevel + 0.2 equity - 10K, where the equity is 0.1 hvalue
+    /// (hyears - 20)
     fn r10_hundredths(&self) -> i64 {
         let equity_tenths = self.hvalue * (self.hyears - 20).max(0);
         67 * (self.salary + self.commission) - 500_000 * self.elevel + 2 * equity_tenths - 1_000_000
@@ -69,9 +71,14 @@ impl Person {
 
 /// The columns of the table.
 pub(super) fn schema() -> SchemaRef {
-    let numbers = ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
-    let targets =
-        [("c2", DataType::Utf8), ("c7", DataType::Utf8), ("r7", DataType::Float64), ("r10", DataType::Float64)];
+    let numbers =
+        ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
+    let targets = [
+        ("c2", DataType::Utf8),
+        ("c7", DataType::Utf8),
+        ("r7", DataType::Float64),
+        ("r10", DataType::Float64),
+    ];
     let columns = numbers.map(|name| (name, DataType::Int64)).into_iter().chain(targets);
     let fields = columns.map(|(name, kind)| Field::new(name, kind, false));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
@@ -80,12 +87,14 @@ pub(super) fn schema() -> SchemaRef {
 /// The next rows of a random stream.
 pub(super) fn batch(random: &mut Random, rows: usize) -> RecordBatch {
     let people: Vec<Person> = (0..rows).map(|_| Person::draw(random)).collect();
-    let number =
-        |get: fn(&Person) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(people.iter().map(get))) };
+    let number = |get: fn(&Person) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(people.iter().map(get)))
+    };
     let class = |get: fn(&Person) -> &'static str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(people.iter().map(get)))
     };
-    // The quotient of two whole numbers is rounded once, to the float that prints as the exact decimal.
+    // The quotient of two whole numbers is rounded once, to the float that prints as the exact
+    // decimal.
     let hundredths = |get: fn(&Person) -> i64| -> ArrayRef {
         let values = people.iter().map(|person| get(person) as f64 / 100.0);
         Arc::new(Float64Array::from_iter_values(values))
@@ -219,7 +228,8 @@ mod tests {
 
             let years = at("hyears");
             let equity = if years < 20.0 { 0.0 } else { 0.1 * at("hvalue") * (years - 20.0) };
-            let t = 0.67 * (salary + at("commission")) - 5000.0 * at("elevel") + 0.2 * equity - 10e3;
+            let t =
+                0.67 * (salary + at("commission")) - 5000.0 * at("elevel") + 0.2 * equity - 10e3;
             let r10 = table["r10"].as_primitive::<Float64Type>().value(row);
             assert!((r10 - t).abs() < 1e-6, "row {row}");
             class_a[0] += usize::from(c2 == "A");
@@ -243,7 +253,8 @@ mod tests {
         let table = sample();
         for name in ["r7", "r10"] {
             let values = table[name].as_primitive::<Float64Type>().values();
-            let decimals = |value: &f64| value.to_string().split_once('.').map_or(0, |parts| parts.1.len());
+            let decimals =
+                |value: &f64| value.to_string().split_once('.').map_or(0, |parts| parts.1.len());
             assert_eq!(values.iter().map(decimals).max(), Some(2), "{name}");
         }
     }
@@ -275,7 +286,9 @@ mod tests {
     #[test]
     fn commission_and_house_value_depend_on_salary_and_zipcode() {
         let table = sample();
-        for (&salary, &commission) in numbers(&table, "salary").iter().zip(numbers(&table, "commission")) {
+        for (&salary, &commission) in
+            numbers(&table, "salary").iter().zip(numbers(&table, "commission"))
+        {
             let range = if salary >= 75_000 { 0..=0 } else { 10_000..=75_000 };
             assert!(range.contains(&commission), "{salary} {commission}");
         }

@@ -1,7 +1,8 @@
-//! A census of adults who do not exist: correlated attributes, hierarchies of several shapes, some values missing.
+//! A census of adults who do not exist: correlated attributes, hierarchies of several shapes, some
+//! values missing.
 //!
-//! Every number below was invented to look plausible; none is taken from a census. The attributes are drawn along
-//! the arrows, each from the row of a table that its causes select:
+//! Every number below was invented to look plausible; none is taken from a census. The attributes
+//! are drawn along the arrows, each from the row of a table that its causes select:
 //!
 //! ```text
 //! age -> sex         age -> marital-status      race -> birthplace -> zip
@@ -9,7 +10,8 @@
 //! age, education, occupation -> salary-class
 //! ```
 //!
-//! A weight table becomes one [`Urn`] for each row, so a draw costs a random number and a look at one byte.
+//! A weight table becomes one [`Urn`] for each row, so a draw costs a random number and a look at
+//! one byte.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -25,15 +27,25 @@ const OLDEST: usize = 90;
 
 const SEXES: [&str; 2] = ["Female", "Male"];
 
-const RACES: [(&str, u32); 5] = [("White", 62), ("Black", 13), ("Asian", 8), ("Native", 3), ("Other", 14)];
+const RACES: [(&str, u32); 5] =
+    [("White", 62), ("Black", 13), ("Asian", 8), ("Native", 3), ("Other", 14)];
 
 /// Of 100 people, how many lack the value.
 const MISSING_WORKCLASS: u64 = 3;
 const MISSING_BIRTHPLACE: u64 = 2;
 
-/// How many people of an age there are; ages between two rows lie on the line between them, here and below.
-const AGES: [(usize, [u32; 1]); 8] =
-    [(17, [130]), (25, [150]), (35, [155]), (50, [150]), (60, [135]), (75, [75]), (85, [30]), (90, [10])];
+/// How many people of an age there are; ages between two rows lie on the line between them, here
+/// and below.
+const AGES: [(usize, [u32; 1]); 8] = [
+    (17, [130]),
+    (25, [150]),
+    (35, [155]),
+    (50, [150]),
+    (60, [135]),
+    (75, [75]),
+    (85, [30]),
+    (90, [10]),
+];
 
 /// Each status and its parent.
 const MARITAL: [[&str; 2]; 7] = [
@@ -137,7 +149,8 @@ const OCCUPATIONS: [Occupation; 14] = {
     ]
 };
 
-/// What [`Occupation::well_paid`] is multiplied by, in hundredths: for each parent in [`EDUCATION`], and for an age.
+/// What [`Occupation::well_paid`] is multiplied by, in hundredths: for each parent in
+/// [`EDUCATION`], and for an age.
 const WELL_PAID_BY_EDUCATION: [u64; 6] = [35, 45, 85, 105, 145, 180];
 const WELL_PAID_BY_AGE: [(usize, [u32; 1]); 7] =
     [(17, [1]), (22, [20]), (30, [75]), (45, [115]), (58, [120]), (68, [70]), (90, [35])];
@@ -187,7 +200,8 @@ const BIRTHPLACES: [(&str, &str, [u32; 5]); 40] = [
     ("Thailand",           "South-eastern Asia", [  0,   0,  15,   0,   0]),
 ];
 
-/// Of 100 people born in each parent of [`BIRTHPLACES`], how many live in a zip that begins with 0, 1, ... 9.
+/// Of 100 people born in each parent of [`BIRTHPLACES`], how many live in a zip that begins with 0,
+/// 1, ... 9.
 #[rustfmt::skip]
 const ZIP_DIGIT_BY_REGION: [(&str, [u32; 10]); 11] = [
     ("Northern America",   [ 8, 12, 11, 13, 10,  6,  8, 11,  7, 14]),
@@ -203,7 +217,8 @@ const ZIP_DIGIT_BY_REGION: [(&str, [u32; 10]); 11] = [
     ("South-eastern Asia", [ 3,  6,  7,  6,  3,  5,  5, 12,  6, 47]),
 ];
 
-/// A zip is a first digit, one of eight areas (two digits) and one of five places (two digits), with these weights.
+/// A zip is a first digit, one of eight areas (two digits) and one of five places (two digits),
+/// with these weights.
 const ZIP_AREAS: [(&str, u32); 8] =
     [("01", 40), ("10", 20), ("17", 14), ("22", 10), ("35", 7), ("48", 4), ("60", 3), ("93", 2)];
 const ZIP_PLACES: [(&str, u32); 5] = [("01", 10), ("02", 5), ("08", 3), ("15", 1), ("40", 1)];
@@ -245,31 +260,41 @@ impl Urns {
             let row = ZIP_DIGIT_BY_REGION.iter().find(|(region, _)| *region == parent);
             Urn::new(&row.expect("the table has a row for each region").1)
         };
-        let zip =
-            |digit: usize, area: usize, place: usize| format!("{digit}{}{}", ZIP_AREAS[area].0, ZIP_PLACES[place].0);
+        let zip = |digit: usize, area: usize, place: usize| {
+            format!("{digit}{}{}", ZIP_AREAS[area].0, ZIP_PLACES[place].0)
+        };
         let areas = |digit| (0..ZIP_AREAS.len()).map(move |area| (digit, area));
-        let places = |(digit, area)| (0..ZIP_PLACES.len()).map(move |place| zip(digit, area, place));
+        let places =
+            |(digit, area)| (0..ZIP_PLACES.len()).map(move |place| zip(digit, area, place));
         Urns {
             age: Urn::new(&age_weights),
             race: Urn::new(&RACES.map(|(_, weight)| weight)),
             marital_by_age: ages().map(|age| Urn::new(&at_age(&MARITAL_BY_AGE, age))).collect(),
             education_by_age: ages().map(|age| Urn::new(&at_age(&EDUCATION_BY_AGE, age))).collect(),
-            occupation: (0..6).map(|group| [occupation(group, true), occupation(group, false)]).collect(),
-            workclass_by_occupation: OCCUPATIONS.iter().map(|row| Urn::new(&row.by_workclass)).collect(),
+            occupation: (0..6)
+                .map(|group| [occupation(group, true), occupation(group, false)])
+                .collect(),
+            workclass_by_occupation: OCCUPATIONS
+                .iter()
+                .map(|row| Urn::new(&row.by_workclass))
+                .collect(),
             birthplace_by_race: (0..RACES.len())
                 .map(|race| Urn::new(&BIRTHPLACES.map(|(_, _, by_race)| by_race[race])))
                 .collect(),
             zip_digit_by_birthplace: BIRTHPLACES.iter().map(zip_digit).collect(),
             zip_area: Urn::new(&ZIP_AREAS.map(|(_, weight)| weight)),
             zip_place: Urn::new(&ZIP_PLACES.map(|(_, weight)| weight)),
-            well_paid_by_age: ages().map(|age| u64::from(at_age(&WELL_PAID_BY_AGE, age)[0])).collect(),
+            well_paid_by_age: ages()
+                .map(|age| u64::from(at_age(&WELL_PAID_BY_AGE, age)[0]))
+                .collect(),
             education_group: education_groups(),
             zips: (0..10).flat_map(areas).flat_map(places).collect(),
         }
     }
 }
 
-/// The weights of an age: those of a row of the table, or on the line between its two neighbours, rounded down.
+/// The weights of an age: those of a row of the table, or on the line between its two neighbours,
+/// rounded down.
 fn at_age<const N: usize>(table: &[(usize, [u32; N])], age: usize) -> [u32; N] {
     let after = table.iter().position(|row| row.0 >= age).expect("the table ends with the oldest");
     let (upper_age, upper) = table[after];
@@ -320,8 +345,10 @@ impl Person {
         // Turned by the digit, so that the crowded area is not the same everywhere.
         let area = (urns.zip_area.draw(random) + 3 * digit) % ZIP_AREAS.len();
         let place = urns.zip_place.draw(random);
-        let well_paid =
-            OCCUPATIONS[occupation].well_paid * WELL_PAID_BY_EDUCATION[group] * urns.well_paid_by_age[years] / 10_000;
+        let well_paid = OCCUPATIONS[occupation].well_paid
+            * WELL_PAID_BY_EDUCATION[group]
+            * urns.well_paid_by_age[years]
+            / 10_000;
         Person {
             sex,
             age,
@@ -402,7 +429,8 @@ pub(super) fn hierarchies() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The policy of the table, with `{data}` and `{policy}` for the names of the files, `{folder}` for the hierarchies'.
+/// The policy of the table, with `{data}` and `{policy}` for the names of the files, `{folder}` for
+/// the hierarchies'.
 pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
 #   scumble anonymize {data} --policy {policy} -o release.csv
 #
@@ -490,13 +518,18 @@ mod tests {
     }
 
     /// The share of a choice among the people chosen from, of whom there must be enough to say so.
-    fn share(people: &[Person], among: impl Fn(&Person) -> bool, chosen: impl Fn(&Person) -> bool) -> f64 {
+    fn share(
+        people: &[Person],
+        among: impl Fn(&Person) -> bool,
+        chosen: impl Fn(&Person) -> bool,
+    ) -> f64 {
         let among: Vec<&Person> = people.iter().filter(|person| among(person)).collect();
         assert!(among.len() > 300, "only {} people", among.len());
         among.iter().filter(|person| chosen(person)).count() as f64 / among.len() as f64
     }
 
-    /// Checks that the values of the people chosen from are spread as the weights say, within four standard deviations.
+    /// Checks that the values of the people chosen from are spread as the weights say, within four
+    /// standard deviations.
     fn check_spread(
         people: &[Person],
         weights: &[u32],
@@ -519,8 +552,18 @@ mod tests {
         let age_weights: Vec<u32> = (YOUNGEST..=OLDEST).map(|age| at_age(&AGES, age)[0]).collect();
         check_spread(&people, &age_weights, |_| true, |person| person.age - YOUNGEST);
         check_spread(&people, &RACES.map(|race| race.1), |_| true, |person| person.race);
-        check_spread(&people, &MARITAL_BY_AGE[2].1, |person| person.age == 35, |person| person.marital);
-        check_spread(&people, &EDUCATION_BY_AGE[4].1, |person| person.age == 45, |person| person.education);
+        check_spread(
+            &people,
+            &MARITAL_BY_AGE[2].1,
+            |person| person.age == 35,
+            |person| person.marital,
+        );
+        check_spread(
+            &people,
+            &EDUCATION_BY_AGE[4].1,
+            |person| person.age == 45,
+            |person| person.education,
+        );
         for (index, row) in OCCUPATIONS.iter().enumerate() {
             let there = |person: &Person| person.occupation == index && person.workclass.is_some();
             check_spread(&people, &row.by_workclass, there, |person| person.workclass.unwrap());
@@ -530,12 +573,19 @@ mod tests {
             let born = |person: &Person| person.race == race && person.birthplace.is_some();
             check_spread(&people, &weights, born, |person| person.birthplace.unwrap());
         }
-        let polish = |person: &Person| person.birthplace.is_some_and(|place| BIRTHPLACES[place].0 == "Poland");
+        let polish = |person: &Person| {
+            person.birthplace.is_some_and(|place| BIRTHPLACES[place].0 == "Poland")
+        };
         check_spread(&people, &ZIP_DIGIT_BY_REGION[5].1, polish, |person| person.zip / 40);
         let women_with_bachelor = |person: &Person| person.education == 12 && person.sex == 0;
         let weights = OCCUPATIONS.each_ref().map(|row| row.by_education[4] * row.women);
         check_spread(&people, &weights, women_with_bachelor, |person| person.occupation);
-        check_spread(&people, &[2, 98], |_| true, |person| usize::from(person.birthplace.is_some()));
+        check_spread(
+            &people,
+            &[2, 98],
+            |_| true,
+            |person| usize::from(person.birthplace.is_some()),
+        );
         check_spread(&people, &[3, 97], |_| true, |person| usize::from(person.workclass.is_some()));
     }
 
@@ -543,18 +593,30 @@ mod tests {
     fn attributes_depend_on_each_other() {
         let people = people();
         let ages = |from: usize| move |person: &Person| (from..from + 10).contains(&person.age);
-        let single: Vec<f64> =
-            (17..87).step_by(10).map(|from| share(&people, ages(from), |person| person.marital == 0)).collect();
+        let single: Vec<f64> = (17..87)
+            .step_by(10)
+            .map(|from| share(&people, ages(from), |person| person.marital == 0))
+            .collect();
         assert!(single.windows(2).all(|pair| pair[0] > pair[1]), "{single:?}");
         let widowed = |from| share(&people, ages(from), |person| person.marital == 6);
         assert!(widowed(75) > 5.0 * widowed(50));
-        let well_paid =
-            |low, high| share(&people, |person| (low..=high).contains(&person.education), |person| person.well_paid);
+        let well_paid = |low, high| {
+            share(
+                &people,
+                |person| (low..=high).contains(&person.education),
+                |person| person.well_paid,
+            )
+        };
         assert!(well_paid(0, 7) < 0.1 && well_paid(8, 9) < 0.3 && well_paid(13, 15) > 0.45);
         let rich = share(&people, |_| true, |person| person.well_paid);
         assert!((0.18..0.32).contains(&rich), "{rich}");
-        let women =
-            |name| share(&people, |person| OCCUPATIONS[person.occupation].name == name, |person| person.sex == 0);
+        let women = |name| {
+            share(
+                &people,
+                |person| OCCUPATIONS[person.occupation].name == name,
+                |person| person.sex == 0,
+            )
+        };
         assert!(women("Skilled trades") < 0.15 && women("Teaching") > 0.65);
         let elders = share(&people, ages(80), |person| person.sex == 0);
         assert!(elders > 0.6, "{elders}");
@@ -566,11 +628,16 @@ mod tests {
         let (urns, people) = (Urns::new(), people());
         let distinct: HashSet<&String> = urns.zips.iter().collect();
         assert_eq!(distinct.len(), 400);
-        assert!(urns.zips.iter().all(|zip| zip.len() == 5 && zip.bytes().all(|byte| byte.is_ascii_digit())));
+        assert!(
+            urns.zips
+                .iter()
+                .all(|zip| zip.len() == 5 && zip.bytes().all(|byte| byte.is_ascii_digit()))
+        );
         let mut counts = vec![0; 400];
         people.iter().for_each(|person| counts[person.zip] += 1);
         counts.sort_unstable();
-        let (lowest, highest) = (counts[..200].iter().sum::<usize>(), counts[390..].iter().sum::<usize>());
+        let (lowest, highest) =
+            (counts[..200].iter().sum::<usize>(), counts[390..].iter().sum::<usize>());
         assert!(counts[0] > 0 && highest > 2 * lowest, "{lowest} {highest}");
     }
 
@@ -578,7 +645,8 @@ mod tests {
     fn every_value_has_a_line_in_its_hierarchy() {
         let table = batch(&Urns::new(), &mut Random::new(2), 0, 100_000);
         for (file, text) in hierarchies() {
-            let leaves: HashSet<&str> = text.lines().filter_map(|line| line.split(';').next()).collect();
+            let leaves: HashSet<&str> =
+                text.lines().filter_map(|line| line.split(';').next()).collect();
             let column = table[file.strip_suffix(".csv").unwrap()].as_string::<i32>();
             let values: HashSet<&str> = column.iter().flatten().collect();
             assert!(values.is_subset(&leaves), "{file}");
@@ -594,7 +662,8 @@ mod tests {
     #[test]
     fn hierarchies_are_trees() {
         for (file, text) in hierarchies() {
-            let paths: Vec<Vec<&str>> = text.lines().map(|line| line.split(';').collect()).collect();
+            let paths: Vec<Vec<&str>> =
+                text.lines().map(|line| line.split(';').collect()).collect();
             let leaves: HashSet<&str> = paths.iter().map(|path| path[0]).collect();
             assert_eq!(leaves.len(), paths.len(), "{file} repeats a leaf");
             let mut place: HashMap<&str, (usize, Option<&str>)> = HashMap::new();

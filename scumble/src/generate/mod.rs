@@ -1,15 +1,18 @@
 //! Where does a table come from that nobody has to protect?
 //!
-//! From here: synthetic tables of any size, for trying a policy, for measuring and for tests. No row is about a person.
-//! Each kind is one file that says how a row is drawn and which policy and hierarchies go with the table.
+//! From here: synthetic tables of any size, for trying a policy, for measuring and for tests. No
+//! row is about a person. Each kind is one file that says how a row is drawn and which policy and
+//! hierarchies go with the table.
 //!
-//! - [`Kind::Census`]: adults with correlated attributes, hierarchies of several shapes and some missing values.
-//! - [`Kind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with its four targets.
+//! - [`Kind::Census`]: adults with correlated attributes, hierarchies of several shapes and some
+//!   missing values.
+//! - [`Kind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with
+//!   its four targets.
 //!
-//! A table is made in batches of 65,536 rows, and each batch draws from a random stream of its own, row after row. So a
-//! table of any size needs the memory of one batch, the same seed gives the same rows, and a longer table begins with
-//! the rows of a shorter one. The alternative, one stream through the whole table, would tie every row to all before
-//! it.
+//! A table is made in batches of 65,536 rows, and each batch draws from a random stream of its own,
+//! row after row. So a table of any size needs the memory of one batch, the same seed gives the
+//! same rows, and a longer table begins with the rows of a shorter one. The alternative, one stream
+//! through the whole table, would tie every row to all before it.
 
 mod agrawal;
 mod census;
@@ -100,9 +103,9 @@ impl Iterator for Generator {
     }
 }
 
-/// The files that go with a table of this kind, as names relative to the table's folder and contents. The first is a
-/// policy, named after the table (`people.csv` has `people.policy.toml`); the others are the hierarchies it refers to,
-/// in `folder`.
+/// The files that go with a table of this kind, as names relative to the table's folder and
+/// contents. The first is a policy, named after the table (`people.csv` has `people.policy.toml`);
+/// the others are the hierarchies it refers to, in `folder`.
 pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String, String)> {
     let policy_name = Path::new(data_file_name).with_extension("policy.toml");
     let policy_name = policy_name.to_string_lossy().into_owned();
@@ -124,8 +127,8 @@ pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String
 pub const CENSUS_KEYS: [&str; 8] =
     ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
 
-/// The same for a table that is a part of a population: the policy asks for presence within it. `population` and `marginals`
-/// are the names of those files.
+/// The same for a table that is a part of a population: the policy asks for presence within it.
+/// `population` and `marginals` are the names of those files.
 pub fn subset_companions(
     data_file_name: &str,
     folder: &str,
@@ -199,14 +202,24 @@ mod tests {
             let batches = table(kind, 65_537, 42);
             let batch = &batches[number / 65_536];
             let cells = batch.columns().iter().map(|column| match column.data_type() {
-                DataType::Int64 => column.as_primitive::<Int64Type>().value(number % 65_536).to_string(),
-                DataType::Float64 => column.as_primitive::<Float64Type>().value(number % 65_536).to_string(),
+                DataType::Int64 => {
+                    column.as_primitive::<Int64Type>().value(number % 65_536).to_string()
+                }
+                DataType::Float64 => {
+                    column.as_primitive::<Float64Type>().value(number % 65_536).to_string()
+                }
                 _ => column.as_string::<i32>().value(number % 65_536).to_string(),
             });
             cells.collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(row(Kind::Agrawal, 3), "24465 34812 53 1 11 9 874349 26 498700 B B -80024.41 129637.47");
-        assert_eq!(row(Kind::Agrawal, 65_536), "70307 69886 25 3 10 2 112243 10 420283 A B -10127.29 68929.31");
+        assert_eq!(
+            row(Kind::Agrawal, 3),
+            "24465 34812 53 1 11 9 874349 26 498700 B B -80024.41 129637.47"
+        );
+        assert_eq!(
+            row(Kind::Agrawal, 65_536),
+            "70307 69886 25 3 10 2 112243 10 420283 A B -10127.29 68929.31"
+        );
         assert_eq!(
             row(Kind::Census, 3),
             "P0000004 Male 32 White Never married Master United States Freelance 71708 Sales <=50K"
@@ -256,7 +269,8 @@ mod tests {
             with_role.sort_by_key(|name| columns.iter().position(|column| column == name));
             assert_eq!(with_role, columns);
 
-            let hierarchy = |attribute: &Value| attribute.get("hierarchy")?.as_str().map(String::from);
+            let hierarchy =
+                |attribute: &Value| attribute.get("hierarchy")?.as_str().map(String::from);
             let mut asked: Vec<String> = attributes.values().filter_map(hierarchy).collect();
             let mut given: Vec<String> = files[1..].iter().map(|file| file.0.clone()).collect();
             asked.sort();
@@ -270,11 +284,19 @@ mod tests {
         for kind in Kind::ALL {
             let policy: Table = companions(kind, "a.csv", "")[0].1.parse().unwrap();
             for (name, attribute) in policy["attributes"].as_table().unwrap() {
-                let Some(hierarchy) = attribute.get("hierarchy").and_then(Value::as_table) else { continue };
-                let Some(widths) = hierarchy.get("intervals").and_then(Value::as_array) else { continue };
-                let widths: Vec<i64> = widths.iter().map(|width| width.as_integer().unwrap()).collect();
+                let Some(hierarchy) = attribute.get("hierarchy").and_then(Value::as_table) else {
+                    continue;
+                };
+                let Some(widths) = hierarchy.get("intervals").and_then(Value::as_array) else {
+                    continue;
+                };
+                let widths: Vec<i64> =
+                    widths.iter().map(|width| width.as_integer().unwrap()).collect();
                 let (from, to) = (&hierarchy["from"], &hierarchy["to"]);
-                assert!(widths.windows(2).all(|pair| pair[1] > pair[0] && pair[1] % pair[0] == 0), "{name}");
+                assert!(
+                    widths.windows(2).all(|pair| pair[1] > pair[0] && pair[1] % pair[0] == 0),
+                    "{name}"
+                );
                 let span = to.as_integer().unwrap() - from.as_integer().unwrap();
                 assert!(widths.iter().all(|&width| width <= span), "{name}");
             }

@@ -1,9 +1,10 @@
-//! A table whose membership is sensitive: a part of a population, drawn alike or with a bias (Nergiz and Clifton 2008,
-//! section 8).
+//! A table whose membership is sensitive: a part of a population, drawn alike or with a bias
+//! (Nergiz and Clifton 2008, section 8).
 //!
-//! The paper takes 1957 of 45,222 people, once at random and once as the statistics of diabetes by age, sex and race suggest,
-//! each taken for independent of the others. The factors below only have the shape of those statistics: older people are
-//! in the table far more often, men a little, and some races.
+//! The paper takes 1957 of 45,222 people, once at random and once as the statistics of diabetes by
+//! age, sex and race suggest, each taken for independent of the others. The factors below only have
+//! the shape of those statistics: older people are in the table far more often, men a little, and
+//! some races.
 
 use crate::random::Random;
 
@@ -19,14 +20,16 @@ pub enum Selection {
 
 impl Selection {
     /// Every selection with its name.
-    pub const NAMES: [(&'static str, Selection); 2] = [("uniform", Selection::Uniform), ("biased", Selection::Biased)];
+    pub const NAMES: [(&'static str, Selection); 2] =
+        [("uniform", Selection::Uniform), ("biased", Selection::Biased)];
 }
 
 /// The share of the population that is in the table: 1957 of 45,222.
 pub const SHARE: f64 = 1957.0 / 45_222.0;
 
 /// Ages up to which a factor holds.
-const BY_AGE: [(i64, f64); 6] = [(29, 0.15), (39, 0.4), (49, 0.9), (59, 1.6), (69, 2.2), (i64::MAX, 2.4)];
+const BY_AGE: [(i64, f64); 6] =
+    [(29, 0.15), (39, 0.4), (49, 0.9), (59, 1.6), (69, 2.2), (i64::MAX, 2.4)];
 
 /// The factor of men; women have the rest to two.
 const MEN: f64 = 1.1;
@@ -40,9 +43,13 @@ pub fn chance(selection: Selection, age: i64, sex: &str, race: &str) -> f64 {
     match selection {
         Selection::Uniform => SHARE,
         Selection::Biased => {
-            let of_age = BY_AGE.iter().find(|(up_to, _)| age <= *up_to).map_or(1.0, |(_, factor)| *factor);
+            let of_age =
+                BY_AGE.iter().find(|(up_to, _)| age <= *up_to).map_or(1.0, |(_, factor)| *factor);
             let of_sex = if sex == "Male" { MEN } else { 2.0 - MEN };
-            let of_race = BY_RACE.iter().find(|(name, _)| race.starts_with(name)).map_or(1.0, |(_, factor)| *factor);
+            let of_race = BY_RACE
+                .iter()
+                .find(|(name, _)| race.starts_with(name))
+                .map_or(1.0, |(_, factor)| *factor);
             (SHARE * of_age * of_sex * of_race).min(1.0)
         }
     }

@@ -45,8 +45,14 @@ pub struct Options {
     pub instant: InstantOptions,
 }
 
-/// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report beside it.
-pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+/// Anonymizes `input` as `policy` asks and writes the verified release to `output`, with a report
+/// beside it.
+pub fn anonymize(
+    input: &Path,
+    policy: &Policy,
+    output: &Path,
+    options: &Options,
+) -> Result<Report, Failure> {
     if options.levels.is_none() && is_on_disk(input, policy, options)? {
         return rothko(input, policy, output, options);
     }
@@ -57,7 +63,8 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
         return work.release("fixed-levels", Mapping::Levels(levels), None, options);
     }
     let (name, found, believed) = if policy.search.algorithm.is_instant() {
-        let (name, found, believed) = instant::search(&work.table, &work.prepared, policy, options)?;
+        let (name, found, believed) =
+            instant::search(&work.table, &work.prepared, policy, options)?;
         (name, found, Some(believed))
     } else {
         let (name, found) = search(policy, &work.prepared, options, start)?;
@@ -70,7 +77,8 @@ pub fn anonymize(input: &Path, policy: &Policy, output: &Path, options: &Options
     work.release(name, mapping, Some(searched), options)
 }
 
-/// Searches in memory as the policy says, in a job that began at `start`: the algorithm's name, and what it found.
+/// Searches in memory as the policy says, in a job that began at `start`: the algorithm's name, and
+/// what it found.
 pub(super) fn search(
     policy: &Policy,
     prepared: &Prepared,
@@ -84,10 +92,16 @@ pub(super) fn search(
             ("spalm", spalm::search(task, options.strategy, &options.watch))
         }
         Algorithm::Sfalm => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
-        Algorithm::Auto if task.confident.is_some() => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
+        Algorithm::Auto if task.confident.is_some() => {
+            ("sfalm", sfalm::search(task, options.strategy, &options.watch))
+        }
         Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task)),
         Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
-        Algorithm::Auto | Algorithm::Incognito | Algorithm::SInstant | Algorithm::SaOnly | Algorithm::QiSa => {
+        Algorithm::Auto
+        | Algorithm::Incognito
+        | Algorithm::SInstant
+        | Algorithm::SaOnly
+        | Algorithm::QiSa => {
             ("incognito", incognito::search(task, options.strategy, &options.watch))
         }
         // On disk where nothing was fixed by hand; that was seen to above.
@@ -95,7 +109,8 @@ pub(super) fn search(
             ("mondrian", mondrian::search(task, policy.search.partitioning))
         }
         algorithm @ (Algorithm::LPlusOptimize | Algorithm::Annealing) => {
-            let name = if algorithm == Algorithm::Annealing { "annealing" } else { "l-plus-optimize" };
+            let name =
+                if algorithm == Algorithm::Annealing { "annealing" } else { "l-plus-optimize" };
             (name, Ok(cuts::search(prepared, algorithm, options, start)?))
         }
     };
@@ -106,13 +121,16 @@ pub(super) fn search(
     Ok((name, found))
 }
 
-/// Whether rows are partitioned on disk: where that is asked for, and where the choice is open and the input exceeds the
-/// memory. An algorithm that needs all rows in memory is refused where they would exceed a limit that was given.
+/// Whether rows are partitioned on disk: where that is asked for, and where the choice is open and
+/// the input exceeds the memory. An algorithm that needs all rows in memory is refused where they
+/// would exceed a limit that was given.
 fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> {
     let needed = || Ok::<_, Error>(super::open(input, options.delimiter)?.memory_needed());
     match policy.search.algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-        Algorithm::Auto if policy.privacy.presence.is_none() => Ok(needed()? > options.disk.memory()),
+        Algorithm::Auto if policy.privacy.presence.is_none() => {
+            Ok(needed()? > options.disk.memory())
+        }
         // Without a limit there is nothing to open the file for.
         _ if options.disk.memory.is_none() => Ok(false),
         _ => check_memory(input, needed()?, options, ", or use rothko-s").map(|()| false),
@@ -120,11 +138,18 @@ fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> 
 }
 
 /// Refuses what needs more memory than a limit that was given.
-pub(super) fn check_memory(input: &Path, needed: u64, options: &Options, instead: &str) -> Result<()> {
+pub(super) fn check_memory(
+    input: &Path,
+    needed: u64,
+    options: &Options,
+    instead: &str,
+) -> Result<()> {
     match options.disk.memory {
         Some(memory) if needed > memory => {
             let file = input.display();
-            let reason = format!("{file}: its rows would take more memory than --memory allows; allow more{instead}");
+            let reason = format!(
+                "{file}: its rows would take more memory than --memory allows; allow more{instead}"
+            );
             Err(Error::TooLittleMemory { reason })
         }
         _ => Ok(()),
@@ -137,8 +162,12 @@ pub(super) fn levels_by_hand(
     names: &[String],
     taxonomies: &[Arc<Taxonomy>],
 ) -> Result<Vec<usize>> {
-    let wrong =
-        |value: String, expected: String| Error::BadParameter { place: None, key: "--levels".into(), value, expected };
+    let wrong = |value: String, expected: String| Error::BadParameter {
+        place: None,
+        key: "--levels".into(),
+        value,
+        expected,
+    };
     for (name, _) in given {
         if !names.contains(name) {
             let near = nearest(name, names.iter().map(String::as_str));
@@ -149,11 +178,15 @@ pub(super) fn levels_by_hand(
     let level = |(name, taxonomy): (&String, &Arc<Taxonomy>)| {
         let mut matching = given.iter().filter(|(given, _)| given == name);
         match (matching.next(), matching.next()) {
-            (None, _) => Err(wrong(name.clone(), "a level for every quasi-identifier, and this one has none".into())),
+            (None, _) => Err(wrong(
+                name.clone(),
+                "a level for every quasi-identifier, and this one has none".into(),
+            )),
             (_, Some(_)) => Err(wrong(name.clone(), "one level for each quasi-identifier".into())),
-            (Some((_, level)), None) if *level > taxonomy.height() => {
-                Err(wrong(format!("{name}={level}"), format!("a level from 0 to {}", taxonomy.height())))
-            }
+            (Some((_, level)), None) if *level > taxonomy.height() => Err(wrong(
+                format!("{name}={level}"),
+                format!("a level from 0 to {}", taxonomy.height()),
+            )),
             (Some((_, level)), None) => Ok(*level),
         }
     };
@@ -169,7 +202,8 @@ pub(super) fn with_report(error: Error, prepared: &Prepared, mapping: &Mapping) 
     let Classes { values, classes, tallies, class_of } = Classes::new(task, mapping);
     let mut verified = verify(&classes, &tallies, &task.requirements);
     verified.privacy.extend(presence::exactly(task, &values, &classes, &class_of));
-    let mut report = shortfall(&error, task.rows(), task.suppressible, &verified, &prepared.counted);
+    let mut report =
+        shortfall(&error, task.rows(), task.suppressible, &verified, &prepared.counted);
     if let Mapping::Levels(levels) = mapping {
         let levels: serde_json::Map<String, Value> =
             prepared.names.iter().cloned().zip(levels.iter().map(|level| json!(level))).collect();
@@ -179,7 +213,13 @@ pub(super) fn with_report(error: Error, prepared: &Prepared, mapping: &Mapping) 
 }
 
 /// What was asked and what would be reached, where nothing can be released.
-pub(super) fn shortfall(error: &Error, rows: u64, suppressible: u64, verified: &Verified, counted: &[String]) -> Value {
+pub(super) fn shortfall(
+    error: &Error,
+    rows: u64,
+    suppressible: u64,
+    verified: &Verified,
+    counted: &[String],
+) -> Value {
     json!({
         "error": error.to_string(),
         "rows": rows,

@@ -7,8 +7,8 @@ use crate::recoding::Recoding;
 use crate::release::Report;
 use std::path::Path;
 
-/// Applies a saved recoding to another file of the same shape. Classes that fail are left out up to the policy's limit;
-/// past it nothing is released.
+/// Applies a saved recoding to another file of the same shape. Classes that fail are left out up to
+/// the policy's limit; past it nothing is released.
 pub fn apply(
     recoding: &Path,
     input: &Path,

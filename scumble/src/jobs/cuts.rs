@@ -40,7 +40,9 @@ pub(super) fn search(
         !options.watch.stopped() && chosen.time_limit.is_none_or(|limit| start.elapsed() < limit)
     };
     let outcome = match algorithm {
-        Algorithm::Annealing => annealing::search(&machine, annealing::STEPS, options.seed.unwrap_or(0), &mut go_on),
+        Algorithm::Annealing => {
+            annealing::search(&machine, annealing::STEPS, options.seed.unwrap_or(0), &mut go_on)
+        }
         _ => l_plus_optimize::search(&machine, Techniques::default(), chosen.top, &mut go_on),
     };
     drop(heeding);
@@ -51,10 +53,18 @@ pub(super) fn search(
     let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
         let top = prepared.task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
         let reason = match optimal {
-            true => "not even the most general cut can be released; lower the requirement or allow suppression",
-            false => "the search ended before it found a cut that can be released; give it more time",
+            true => {
+                "not even the most general cut can be released; lower the requirement or allow suppression"
+            }
+            false => {
+                "the search ended before it found a cut that can be released; give it more time"
+            }
         };
-        return Err(with_report(Error::CannotBeMet { reason: reason.into() }, prepared, &Mapping::Levels(top)));
+        return Err(with_report(
+            Error::CannotBeMet { reason: reason.into() },
+            prepared,
+            &Mapping::Levels(top),
+        ));
     };
     if chosen.extra_generalization
         && let Some(next) = machine.generalized(&cuts, &mut random)
@@ -63,10 +73,17 @@ pub(super) fn search(
     }
     let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
     let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };
-    Ok(Found { mapping: Mapping::Cuts(mapping), warrant, cost: Some(cost), space: machine.space(), visited })
+    Ok(Found {
+        mapping: Mapping::Cuts(mapping),
+        warrant,
+        cost: Some(cost),
+        space: machine.space(),
+        visited,
+    })
 }
 
-/// A number that nobody can foresee: the keys of the standard library's hash maps come from the system.
+/// A number that nobody can foresee: the keys of the standard library's hash maps come from the
+/// system.
 fn entropy() -> u64 {
     use std::hash::{BuildHasher, Hasher};
     std::collections::hash_map::RandomState::new().build_hasher().finish()

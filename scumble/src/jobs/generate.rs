@@ -13,8 +13,9 @@ use arrow_select::filter::filter_record_batch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Writes `rows` rows to `output`, the policy to `policy` (beside the table where not given) and hierarchies into a
-/// folder `hierarchies` beside the policy. Returns all files that were written, the table first.
+/// Writes `rows` rows to `output`, the policy to `policy` (beside the table where not given) and
+/// hierarchies into a folder `hierarchies` beside the policy. Returns all files that were written,
+/// the table first.
 pub fn generate(
     kind: Kind,
     rows: u64,
@@ -39,11 +40,14 @@ pub fn generate(
     sink.finish()?;
     drafts.push(draft);
     publish(drafts)?;
-    Ok(std::iter::once(output.to_path_buf()).chain(files.into_iter().map(|(file, _)| file)).collect())
+    Ok(std::iter::once(output.to_path_buf())
+        .chain(files.into_iter().map(|(file, _)| file))
+        .collect())
 }
 
-/// Writes a census of `rows` rows, a part of it to `output`, the counts of its values, a policy that asks for presence and its
-/// hierarchies. Returns all files that were written: the part, the population, the marginals, the policy, hierarchies.
+/// Writes a census of `rows` rows, a part of it to `output`, the counts of its values, a policy
+/// that asks for presence and its hierarchies. Returns all files that were written: the part, the
+/// population, the marginals, the policy, hierarchies.
 pub fn generate_subset(
     selection: Selection,
     rows: u64,
@@ -56,27 +60,40 @@ pub fn generate_subset(
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or("csv");
     let population = output.with_extension(format!("population.{ending}"));
     let marginals = output.with_extension("marginals.csv");
-    let companions = subset_companions(name_of(output), "hierarchies", name_of(&population), name_of(&marginals));
+    let companions = subset_companions(
+        name_of(output),
+        "hierarchies",
+        name_of(&population),
+        name_of(&marginals),
+    );
     let files = placed(companions, output, policy)?;
     // The policy looks for both beside itself.
     let beside = files.first().map_or_else(|| folder(output), |(policy, _)| folder(policy));
-    let (population, marginals) = (beside.join(name_of(&population)), beside.join(name_of(&marginals)));
+    let (population, marginals) =
+        (beside.join(name_of(&population)), beside.join(name_of(&marginals)));
     check_apart(&[output, &population, &marginals], files.iter().map(|(file, _)| file.as_path()))?;
     let generator = Generator::new(Kind::Census, rows, seed);
     let (part, everybody) = (Draft::new(output)?, Draft::new(&population)?);
     let mut sink = Sink::new(part.writer()?, output, format, &generator.schema())?;
-    let mut all = Sink::new(everybody.writer()?, &population, Format::of(&population)?, &generator.schema())?;
+    let mut all =
+        Sink::new(everybody.writer()?, &population, Format::of(&population)?, &generator.schema())?;
     let mut drafts = drafted(&files)?;
     let mut counts: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); CENSUS_KEYS.len()];
     let mut sent = 0;
     for (number, batch) in (0..).zip(generator) {
         let broken = |source| Error::Columnar { file: output.to_path_buf(), source };
-        let texts: Vec<Texts> =
-            batch.columns().iter().map(Texts::of_array).collect::<Result<_, _>>().map_err(broken)?;
-        let column = |name: &str| batch.schema().index_of(name).map(|at| &texts[at]).map_err(broken);
+        let texts: Vec<Texts> = batch
+            .columns()
+            .iter()
+            .map(Texts::of_array)
+            .collect::<Result<_, _>>()
+            .map_err(broken)?;
+        let column =
+            |name: &str| batch.schema().index_of(name).map(|at| &texts[at]).map_err(broken);
         for (counts, key) in counts.iter_mut().zip(CENSUS_KEYS) {
             let texts = column(key)?;
-            (0..batch.num_rows()).for_each(|row| *counts.entry(texts.get(row).to_string()).or_insert(0) += 1);
+            (0..batch.num_rows())
+                .for_each(|row| *counts.entry(texts.get(row).to_string()).or_insert(0) += 1);
         }
         let (age, sex, race) = (column("age")?, column("sex")?, column("race")?);
         // A stream of its own beside those that people are drawn from.
@@ -115,7 +132,11 @@ fn folder(file: &Path) -> PathBuf {
 }
 
 /// Where companions of a table go: the policy as asked, the others beside it.
-fn placed(companions: Vec<(String, String)>, output: &Path, policy: Option<&Path>) -> Result<Vec<(PathBuf, String)>> {
+fn placed(
+    companions: Vec<(String, String)>,
+    output: &Path,
+    policy: Option<&Path>,
+) -> Result<Vec<(PathBuf, String)>> {
     let mut companions = companions.into_iter();
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     if let Some((name, content)) = companions.next() {
@@ -127,12 +148,22 @@ fn placed(companions: Vec<(String, String)>, output: &Path, policy: Option<&Path
         files.push((policy, content));
         files.extend(companions.map(|(name, content)| (place.join(name), content)));
     }
-    check_apart(&files.iter().map(|(file, _)| file.as_path()).collect::<Vec<_>>(), [output].into_iter())?;
+    check_apart(
+        &files.iter().map(|(file, _)| file.as_path()).collect::<Vec<_>>(),
+        [output].into_iter(),
+    )?;
     for (file, content) in &files {
-        // Somebody may have edited it. Comments name the table, which may be another one of the same kind.
-        let said =
-            |text: &str| text.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect::<Vec<_>>();
-        if std::fs::read(file).is_ok_and(|there| said(&String::from_utf8_lossy(&there)) != said(content)) {
+        // Somebody may have edited it. Comments name the table, which may be another one of the
+        // same kind.
+        let said = |text: &str| {
+            text.lines()
+                .filter(|line| !line.starts_with('#'))
+                .map(str::to_string)
+                .collect::<Vec<_>>()
+        };
+        if std::fs::read(file)
+            .is_ok_and(|there| said(&String::from_utf8_lossy(&there)) != said(content))
+        {
             return Err(Error::Exists { file: file.clone() });
         }
     }

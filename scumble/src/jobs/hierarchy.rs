@@ -11,16 +11,32 @@ use std::path::Path;
 pub fn read_hierarchy(file: &Path) -> Result<Taxonomy> {
     let rows = HierarchyFile::new(file, read_records(file)?)?;
     // No value needs to lie in it, so nothing depends on the type.
-    let bound = bind(&Hierarchy::File(rows), Some(Type::Text), &[], &Dictionary::default(), "the leaves", file)?;
+    let bound = bind(
+        &Hierarchy::File(rows),
+        Some(Type::Text),
+        &[],
+        &Dictionary::default(),
+        "the leaves",
+        file,
+    )?;
     Ok(bound.taxonomy)
 }
 
 /// The tree that a policy lays over the values of one column of a table. No other column is read.
-pub fn build_hierarchy(input: &Path, policy: &Policy, attribute: &str, delimiter: Option<u8>) -> Result<Taxonomy> {
+pub fn build_hierarchy(
+    input: &Path,
+    policy: &Policy,
+    attribute: &str,
+    delimiter: Option<u8>,
+) -> Result<Taxonomy> {
     let source = super::open(input, delimiter)?;
     if !source.names().any(|name| name == attribute) {
         let nearest = nearest(attribute, source.names());
-        return Err(Error::NoSuchColumn { file: input.to_path_buf(), column: attribute.to_string(), nearest });
+        return Err(Error::NoSuchColumn {
+            file: input.to_path_buf(),
+            column: attribute.to_string(),
+            nearest,
+        });
     }
     let role = |name: &str| if name == attribute { Role::Sensitive } else { Role::Identifier };
     let roles: Vec<Role> = source.names().map(role).collect();

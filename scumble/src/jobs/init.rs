@@ -26,8 +26,9 @@ const SENSITIVE: [&str; 12] = [
     "wage",
 ];
 
-/// The text of a policy for a file. A column is guessed to be an identifier by its name or because nearly every value
-/// is unique text, sensitive by its name, and a quasi-identifier otherwise: the careful guess.
+/// The text of a policy for a file. A column is guessed to be an identifier by its name or because
+/// nearly every value is unique text, sensitive by its name, and a quasi-identifier otherwise: the
+/// careful guess.
 pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
     let source = super::open(input, delimiter)?;
     // Read as sensitive, columns are counted one by one and no cells are formed.
@@ -37,7 +38,8 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
         "# A first guess, made from names and values. Check every role: what an outsider may know is a\n\
          # quasi-identifier, what nobody should learn is sensitive, what names a person is an identifier.\n",
     );
-    // The more columns, the fewer levels each, so that the search goes through all recodings in time.
+    // The more columns, the fewer levels each, so that the search goes through all recodings in
+    // time.
     let widths = match table.columns.len() {
         0..=7 => 4,
         8..=10 => 2,
@@ -48,7 +50,8 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
         let present = || dictionary.values().filter(|value| !value.is_empty());
         let kind = Type::infer(present());
         let distinct = dictionary.len() as u64;
-        let words: Vec<String> = column.name.to_lowercase().split(['-', '_', ' ', '.']).map(str::to_string).collect();
+        let words: Vec<String> =
+            column.name.to_lowercase().split(['-', '_', ' ', '.']).map(str::to_string).collect();
         let named = |names: &[&str]| words.iter().any(|word| names.contains(&word.as_str()));
         let unique_text = kind == Type::Text && distinct * 10 > table.rows() * 9;
         let role = match () {
@@ -57,12 +60,19 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
             () => "quasi-identifier",
         };
         let missing = if dictionary.values().any(str::is_empty) { ", some missing" } else { "" };
-        let _ =
-            write!(text, "\n[attributes.{}]           # {distinct} distinct values{missing}\n", toml_key(&column.name));
+        let _ = write!(
+            text,
+            "\n[attributes.{}]           # {distinct} distinct values{missing}\n",
+            toml_key(&column.name)
+        );
         let _ = writeln!(text, "role = \"{role}\"");
         let _ = writeln!(text, "type = \"{}\"", kind.name());
         if role == "quasi-identifier" {
-            let _ = writeln!(text, "{}", hierarchy(kind, widths, present().filter_map(|value| kind.number(value))));
+            let _ = writeln!(
+                text,
+                "{}",
+                hierarchy(kind, widths, present().filter_map(|value| kind.number(value)))
+            );
         }
     }
     text.push_str(
@@ -76,22 +86,31 @@ pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
 /// A hierarchy line that works as it stands, or a comment that shows how to write one.
 fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> String {
     match kind {
-        Type::Date => "hierarchy = { dates = [\"month\", \"quarter\", \"year\", \"decade\"] }".into(),
+        Type::Date => {
+            "hierarchy = { dates = [\"month\", \"quarter\", \"year\", \"decade\"] }".into()
+        }
         Type::Text => "# hierarchy = \"file.csv\"     # a row per leaf: leaf;parent;…;root".into(),
         Type::Integer | Type::Real => {
-            let (low, high) =
-                numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
-            // Widths that double, the first about a twentieth of the range, as 1, 2 or 5 times a power of ten.
+            let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| {
+                (low.min(number), high.max(number))
+            });
+            // Widths that double, the first about a twentieth of the range, as 1, 2 or 5 times a
+            // power of ten.
             let rough = ((high - low) / 20.0).max(if kind == Type::Integer { 2.0 } else { 1e-6 });
             let power = 10f64.powf(rough.log10().floor());
-            let step = [1.0, 2.0, 5.0, 10.0].into_iter().find(|step| step * power >= rough).unwrap_or(10.0) * power;
+            let step = [1.0, 2.0, 5.0, 10.0]
+                .into_iter()
+                .find(|step| step * power >= rough)
+                .unwrap_or(10.0)
+                * power;
             // Intervals are counted exactly up to 2^53 only.
             if step * 8.0 > (1u64 << 53) as f64 {
                 return "# hierarchy = { intervals = [1, 2], from = 0, to = 10 }     # too wide a range to guess"
                     .into();
             }
-            let widths: Vec<String> =
-                (0..widths).map(|doubling| format!("{}", step * f64::from(1 << doubling))).collect();
+            let widths: Vec<String> = (0..widths)
+                .map(|doubling| format!("{}", step * f64::from(1 << doubling)))
+                .collect();
             format!("hierarchy = {{ intervals = [{}] }}", widths.join(", "))
         }
     }
@@ -99,8 +118,8 @@ fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> Str
 
 /// A key of TOML, quoted where it must be.
 fn toml_key(name: &str) -> String {
-    let bare =
-        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    let bare = !name.is_empty()
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
     if bare {
         return name.to_string();
     }

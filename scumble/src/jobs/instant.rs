@@ -53,10 +53,16 @@ pub fn beliefs(file: &Path, policy: &Policy) -> Result<Beliefs> {
 /// Which estimate decides: as the options say, as the policy says, or as suits it.
 pub fn by(policy: &Policy, options: &InstantOptions, suppressible: u64) -> Result<By> {
     let expected = if suppressible > 0 { ByAsked::Expectation } else { ByAsked::Probability };
-    let threshold = options.threshold.or(policy.search.threshold.map(|threshold| threshold.to_f64()));
+    let threshold =
+        options.threshold.or(policy.search.threshold.map(|threshold| threshold.to_f64()));
     let wrong = |value: f64, expected: &str| {
         let expected = expected.to_string();
-        Error::BadParameter { place: None, key: "threshold".into(), value: value.to_string(), expected }
+        Error::BadParameter {
+            place: None,
+            key: "threshold".into(),
+            value: value.to_string(),
+            expected,
+        }
     };
     match (options.by.or(policy.search.by).unwrap_or(expected), threshold) {
         (ByAsked::Probability, Some(least)) if !(least > 0.0 && least <= 1.0) => {
@@ -80,7 +86,12 @@ fn columns(beliefs: &Beliefs) -> Columns<'_> {
 }
 
 /// The first phase: every recoding that is believed in.
-fn candidates(policy: &Policy, estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Candidates> {
+fn candidates(
+    policy: &Policy,
+    estimator: &Estimator<'_>,
+    by: By,
+    watch: &Watch,
+) -> Result<Candidates> {
     match policy.search.space {
         Space::FullDomain => Ok(Nodes::new(estimator)?.candidates(by, watch)),
         Space::Subtree => cuts::s_instant::candidates(estimator, by, watch),
@@ -97,12 +108,16 @@ pub(super) fn search(
     let instant = &options.instant;
     let beliefs = match &instant.summary {
         Some(file) => beliefs(file, policy)?,
-        None => policy.believe(summarize::summary_of(table, policy, instant, options.disk.memory())?, &table.file)?,
+        None => policy.believe(
+            summarize::summary_of(table, policy, instant, options.disk.memory())?,
+            &table.file,
+        )?,
     };
     let by = by(policy, instant, beliefs.suppressible)?;
     let estimator = Estimator::new(&beliefs, instant.shortcuts);
     let _heeding = options.watch.heed();
-    let search = Search { table, prepared, policy, beliefs: &beliefs, estimator, by, watch: &options.watch };
+    let search =
+        Search { table, prepared, policy, beliefs: &beliefs, estimator, by, watch: &options.watch };
     match policy.search.algorithm {
         Algorithm::MInstant => search.regions(),
         _ => search.levels_or_cuts(instant.summary.is_some()),
@@ -123,32 +138,60 @@ impl Search<'_> {
     /// A mapping of the summary in the codes of the table, which may have other values.
     fn bound(&self, mapping: &Mapping) -> Result<Mapping> {
         let task = &self.prepared.task;
-        let here = Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
-        Recoding::of(columns(self.beliefs), mapping).ok_or(Error::Defect)?.bind(here, &self.table.file)
+        let here =
+            Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
+        Recoding::of(columns(self.beliefs), mapping)
+            .ok_or(Error::Defect)?
+            .bind(here, &self.table.file)
     }
 
     fn believed(&self, candidates: u64, checks: u64, probability: f64, outliers: f64) -> Believed {
-        Believed { summary: self.beliefs.summary.kind().name(), candidates, checks, probability, outliers }
+        Believed {
+            summary: self.beliefs.summary.kind().name(),
+            candidates,
+            checks,
+            probability,
+            outliers,
+        }
     }
 
-    /// S-INSTANT: candidates one after the other until one holds, and the most general recoding if none does.
+    /// S-INSTANT: candidates one after the other until one holds, and the most general recoding if
+    /// none does.
     fn levels_or_cuts(self, foreign: bool) -> Result<(&'static str, Found, Believed), Failure> {
         let task = &self.prepared.task;
-        let Candidates { list, visited, space } = candidates(self.policy, &self.estimator, self.by, self.watch)?;
+        let Candidates { list, visited, space } =
+            candidates(self.policy, &self.estimator, self.by, self.watch)?;
         let top: Vec<usize> = task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
-        let last =
-            Candidate { mapping: Mapping::Levels(top.clone()), probability: 0.0, outliers: 0.0, lm: 1.0, cost: 1.0 };
+        let last = Candidate {
+            mapping: Mapping::Levels(top.clone()),
+            probability: 0.0,
+            outliers: 0.0,
+            lm: 1.0,
+            cost: 1.0,
+        };
         let mut checks = 0;
         for (candidate, own) in list.iter().map(|one| (one, !foreign)).chain([(&last, true)]) {
             if self.watch.stopped() {
                 return Err(Error::Interrupted.into());
             }
-            let mapping = if own { candidate.mapping.clone() } else { self.bound(&candidate.mapping)? };
+            let mapping =
+                if own { candidate.mapping.clone() } else { self.bound(&candidate.mapping)? };
             checks += 1;
             self.watch.progress("check", checks, Some(list.len() as u64));
             if holds(task, &mapping) {
-                let found = Found { mapping, warrant: Warrant::Likely, cost: Some(candidate.cost), space, visited };
-                let believed = self.believed(list.len() as u64, checks, candidate.probability, candidate.outliers);
+                let found = Found {
+                    mapping,
+                    warrant: Warrant::Likely,
+                    cost: Some(candidate.cost),
+                    space,
+                    visited,
+                };
+                let believed = self.believed(
+                    list.len() as u64,
+                    checks,
+                    candidate.probability,
+                    candidate.outliers,
+                );
                 return Ok(("s-instant", found, believed));
             }
         }
@@ -165,9 +208,12 @@ impl Search<'_> {
     /// M-INSTANT.
     fn regions(self) -> Result<(&'static str, Found, Believed), Failure> {
         if self.policy.search.partitioning.criterion != Criterion::Median {
-            let missing =
-                "m-instant splits at the median, since a summary knows no target; use mondrian for another `split`";
-            return Err(Error::Incomplete { file: self.policy.file.clone(), missing: missing.into() }.into());
+            let missing = "m-instant splits at the median, since a summary knows no target; use mondrian for another `split`";
+            return Err(Error::Incomplete {
+                file: self.policy.file.clone(),
+                missing: missing.into(),
+            }
+            .into());
         }
         let task = &self.prepared.task;
         let foreseen = m_instant::partition(&self.estimator, self.by, self.watch);
@@ -181,7 +227,11 @@ impl Search<'_> {
             with_report(error, self.prepared, &Mapping::Levels(top))
         })?;
         found.visited += foreseen.visited;
-        Ok(("m-instant", found, self.believed(candidates, 1, foreseen.probability, foreseen.outliers)))
+        Ok((
+            "m-instant",
+            found,
+            self.believed(candidates, 1, foreseen.probability, foreseen.outliers),
+        ))
     }
 }
 
@@ -254,16 +304,22 @@ pub fn estimate_of(
 impl Estimation {
     /// A recoding as a report tells it: the level of each attribute, or the labels of its cut.
     fn decided(&self, mapping: &Mapping) -> (&'static str, Value) {
-        let named = |values: Vec<Value>| Value::Object(self.names.iter().cloned().zip(values).collect::<Map<_, _>>());
+        let named = |values: Vec<Value>| {
+            Value::Object(self.names.iter().cloned().zip(values).collect::<Map<_, _>>())
+        };
         match mapping {
             Mapping::Cuts(cuts) => {
-                let label = |tree: &Taxonomy, node: &Node| tree.level(node.level).label(node.index).to_string();
+                let label = |tree: &Taxonomy, node: &Node| {
+                    tree.level(node.level).label(node.index).to_string()
+                };
                 let cut = |(tree, cut): (&Arc<Taxonomy>, &Cut)| {
                     json!(cut.nodes().iter().map(|node| label(tree, node)).collect::<Vec<_>>())
                 };
                 ("cuts", named(self.taxonomies.iter().zip(cuts).map(cut).collect()))
             }
-            mapping => ("levels", named(mapping.levels().iter().map(|level| json!(level)).collect())),
+            mapping => {
+                ("levels", named(mapping.levels().iter().map(|level| json!(level)).collect()))
+            }
         }
     }
 
@@ -278,11 +334,13 @@ impl Estimation {
                 "loss": {"lm": candidate.lm},
             });
             if error[1] > 0.0 {
-                object["error"] = json!({"ln-probability": error[0], "expected-outliers": error[1]});
+                object["error"] =
+                    json!({"ln-probability": error[0], "expected-outliers": error[1]});
             }
             object
         };
-        let list: Vec<Value> = self.candidates.list.iter().zip(&self.errors).map(candidate).collect();
+        let list: Vec<Value> =
+            self.candidates.list.iter().zip(&self.errors).map(candidate).collect();
         json!({
             "rows": self.rows,
             "summary": self.summary,

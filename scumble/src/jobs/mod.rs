@@ -1,7 +1,7 @@
 //! How do the rooms work together?
 //!
-//! One file per command: read, bind, search, recode, write, verify, in one direction. The command line, and any other
-//! face of scumble, calls these and shows what comes back.
+//! One file per command: read, bind, search, recode, write, verify, in one direction. The command
+//! line, and any other face of scumble, calls these and shows what comes back.
 
 mod anonymize;
 mod apply;
@@ -21,7 +21,9 @@ mod verify;
 pub use anonymize::{Options, anonymize};
 pub use apply::apply;
 pub use cuts::CutOptions;
-pub use distribution::{DistributionReport, DistributionVerification, distribute, verify_distribution};
+pub use distribution::{
+    DistributionReport, DistributionVerification, distribute, verify_distribution,
+};
 pub use generate::{generate, generate_subset};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
 pub use init::init;
@@ -36,8 +38,8 @@ use crate::error::{Error, Place, Result};
 use crate::policy::{Outside, Policy, Prepared};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Decided, Draft, Io, Judgement, Losses, Phase, Recoded, Records, Report, Rows, Searched, Sink, Token,
-    is_releasable, publish, schema,
+    Background, Decided, Draft, Io, Judgement, Losses, Phase, Recoded, Records, Report, Rows,
+    Searched, Sink, Token, is_releasable, publish, schema,
 };
 use crate::source::{Format, Series, Source, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
@@ -102,8 +104,8 @@ struct Begun {
     clock: Clock,
 }
 
-/// Opens the input. What could be known to fail at the end is refused here: an output of no known format, or one that
-/// would overwrite the input.
+/// Opens the input. What could be known to fail at the end is refused here: an output of no known
+/// format, or one that would overwrite the input.
 fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Begun> {
     let clock = Clock::start();
     policy.scheme()?;
@@ -111,7 +113,8 @@ fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Res
     refuse_distribution(policy)?;
     let asked = Format::of(output)?;
     let report = report_of(output);
-    let outputs: Vec<&Path> = [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
+    let outputs: Vec<&Path> =
+        [output, &report].into_iter().chain(options.save_recoding.as_deref()).collect();
     check_apart(&outputs, policy.files().chain([input]))?;
     let source = open(input, options.delimiter)?.watched(&options.watch, "read");
     let format = match (asked, source.format()) {
@@ -126,7 +129,10 @@ fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Res
     for (field, role) in source.schema().fields().iter().zip(&roles) {
         if *role != Role::Identifier && !is_releasable(field.data_type()) {
             let place = Place::file(input).column(field.name().clone());
-            return Err(Error::UnsupportedColumn { place, data_type: field.data_type().to_string() });
+            return Err(Error::UnsupportedColumn {
+                place,
+                data_type: field.data_type().to_string(),
+            });
         }
     }
     Ok(Begun { source, roles, format, clock })
@@ -146,7 +152,12 @@ struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Reads the input once.
-    fn read(input: &Path, policy: &'a Policy, output: &'a Path, options: &Options) -> Result<Work<'a>> {
+    fn read(
+        input: &Path,
+        policy: &'a Policy,
+        output: &'a Path,
+        options: &Options,
+    ) -> Result<Work<'a>> {
         let Begun { source, roles, format, mut clock } = begin(input, policy, output, options)?;
         let bytes = source.bytes();
         let table = encode(source, &roles)?;
@@ -157,7 +168,8 @@ impl<'a> Work<'a> {
         let outside = Outside { population: population_table, confidences: confidences.as_deref() };
         let mut prepared = policy.prepare_within(&table, outside)?;
         let task = &mut prepared.task;
-        task.confident = task.confident.take().map(|confident| confident.with_shortcuts(options.shortcuts));
+        task.confident =
+            task.confident.take().map(|confident| confident.with_shortcuts(options.shortcuts));
         let bytes = bytes + population.map_or(0, |(_, bytes)| bytes);
         clock.phase("bind");
         Ok(Work { policy, output, format, table, prepared, bytes, clock })
@@ -175,8 +187,9 @@ impl<'a> Work<'a> {
         match mapping {
             Mapping::Levels(levels) => {
                 let trees = columns.names.iter().zip(columns.taxonomies);
-                let level =
-                    |((name, tree), level): ((&String, &Arc<Taxonomy>), &usize)| (name.clone(), *level, tree.height());
+                let level = |((name, tree), level): ((&String, &Arc<Taxonomy>), &usize)| {
+                    (name.clone(), *level, tree.height())
+                };
                 Decided::Levels(trees.zip(levels).map(level).collect())
             }
             Mapping::Cuts(cuts) => {
@@ -204,7 +217,9 @@ impl<'a> Work<'a> {
     /// The classes of a mapping and what is suppressed of them.
     fn recode(&self, mapping: &Mapping, options: &Options) -> Result<Recoded> {
         let task = &self.prepared.task;
-        let Some(cuts) = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_))) else {
+        let Some(cuts) =
+            self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_)))
+        else {
             return Recoded::new(task, mapping);
         };
         let cells: Vec<u32> = self.cells_of_rows().collect();
@@ -220,11 +235,17 @@ impl<'a> Work<'a> {
     /// An empty draft, and what writes rows into it.
     fn begin_draft(&self) -> Result<(Draft, Sink)> {
         let draft = Draft::new(self.output)?;
-        let sink = Sink::new(draft.writer()?, self.output, self.format, &schema(&self.table, self.token()))?;
+        let sink = Sink::new(
+            draft.writer()?,
+            self.output,
+            self.format,
+            &schema(&self.table, self.token()),
+        )?;
         Ok((draft, sink))
     }
 
-    /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report beside it.
+    /// Recodes, writes a draft, reads it back, verifies it, and gives it its name with the report
+    /// beside it.
     fn release(
         mut self,
         algorithm: &'static str,
@@ -234,10 +255,19 @@ impl<'a> Work<'a> {
     ) -> Result<Report, Failure> {
         let mut clock = std::mem::replace(&mut self.clock, Clock::start());
         let recoded = self.recode(&mapping, options);
-        let recoded = recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
+        let recoded =
+            recoded.map_err(|error| anonymize::with_report(error, &self.prepared, &mapping))?;
         let ((losses, begun), rows) = rayon::join(
             || (losses(&self.table, &self.prepared, &recoded), self.begin_draft()),
-            || Rows::new(&self.table, &self.prepared.leaf_cell, &recoded, self.token(), options.keep_order),
+            || {
+                Rows::new(
+                    &self.table,
+                    &self.prepared.leaf_cell,
+                    &recoded,
+                    self.token(),
+                    options.keep_order,
+                )
+            },
         );
         let rows = rows?;
         let (draft, sink) = begun?;
@@ -253,14 +283,20 @@ impl<'a> Work<'a> {
         }
         sink.finish()?;
         clock.phase("write");
-        let written = std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
+        let written =
+            std::fs::metadata(draft.path()).map_err(Error::io(self.output, "read"))?.len();
         let memory = options.disk.memory();
         let policy = self.policy.with_caps(&self.prepared.caps);
-        let mut verification = verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
+        let mut verification =
+            verify::verify_draft(&draft, self.format, &policy, released, memory, &options.watch)?;
         // What the file tells, and what is known of the table besides.
         let Recoded { values, classes, class_of, .. } = &recoded;
         if let Some(exact) = presence::exactly(&self.prepared.task, values, classes, class_of) {
-            let judged = verification.verified.privacy.iter_mut().find(|one| one.statement == exact.statement);
+            let judged = verification
+                .verified
+                .privacy
+                .iter_mut()
+                .find(|one| one.statement == exact.statement);
             let judged = judged.ok_or(Error::Defect)?;
             *judged = Judgement { failing: judged.failing.max(exact.failing), ..exact };
             if let Some(reason) = verification.failure() {
@@ -268,13 +304,14 @@ impl<'a> Work<'a> {
             }
         }
         clock.phase("verify");
-        // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its name, and the release
-        // gets it last: there is none without its report. Its bytes have reached the disk; what is left are names.
+        // Whatever may fail (a folder, a missing place, a full disk) fails before any file gets its
+        // name, and the release gets it last: there is none without its report. Its bytes have
+        // reached the disk; what is left are names.
         let saved = match &options.save_recoding {
             None => None,
             Some(file) => {
-                let recoding =
-                    Recoding::of(self.columns(), &mapping).ok_or_else(|| Error::NotSaveable { file: file.clone() })?;
+                let recoding = Recoding::of(self.columns(), &mapping)
+                    .ok_or_else(|| Error::NotSaveable { file: file.clone() })?;
                 Some(Draft::with(file, &(recoding.to_json() + "\n"))?)
             }
         };
@@ -283,7 +320,10 @@ impl<'a> Work<'a> {
             algorithm,
             rows: self.table.rows(),
             suppressed: recoded.suppressed,
-            suppressed_values: self.token().and(recoded.within.as_ref()).map(|within| within.hidden_values()),
+            suppressed_values: self
+                .token()
+                .and(recoded.within.as_ref())
+                .map(|within| within.hidden_values()),
             verified: verification.verified,
             counted: verification.counted,
             caps: if self.policy.derives_caps() { self.prepared.caps } else { Vec::new() },
@@ -300,7 +340,12 @@ impl<'a> Work<'a> {
 }
 
 /// Gives a verified release, its report and its recoding their names, all or none.
-fn conclude(draft: Draft, saved: Option<Draft>, mut report: Report, clock: Clock) -> Result<Report, Failure> {
+fn conclude(
+    draft: Draft,
+    saved: Option<Draft>,
+    mut report: Report,
+    clock: Clock,
+) -> Result<Report, Failure> {
     report.phases = clock.phases;
     let json = serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n";
     let beside = Draft::with(&report_of(draft.target()), &json)?;
@@ -308,7 +353,8 @@ fn conclude(draft: Draft, saved: Option<Draft>, mut report: Report, clock: Clock
     Ok(report)
 }
 
-/// Refuses a policy whose distribution a single table could not keep: its sensitive values would stand beside the records.
+/// Refuses a policy whose distribution a single table could not keep: its sensitive values would
+/// stand beside the records.
 fn refuse_distribution(policy: &Policy) -> Result<()> {
     match policy.privacy.distribution {
         None => Ok(()),
@@ -330,8 +376,12 @@ fn report_of(output: &Path) -> PathBuf {
 fn check_apart<'a>(outputs: &[&Path], inputs: impl Iterator<Item = &'a Path>) -> Result<()> {
     // A file that is not there yet is known by its folder and name.
     let real = |file: &Path| {
-        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let folder = || std::fs::canonicalize(folder).map(|folder| folder.join(file.file_name().unwrap_or_default()));
+        let folder =
+            file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = || {
+            std::fs::canonicalize(folder)
+                .map(|folder| folder.join(file.file_name().unwrap_or_default()))
+        };
         std::fs::canonicalize(file).or_else(|_| folder()).unwrap_or_else(|_| file.to_path_buf())
     };
     let mut taken: HashSet<PathBuf> = inputs.map(real).collect();
@@ -350,19 +400,32 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
             let classes: Vec<u32> = table.row_cells.iter().map(class).collect();
             let mut whole = vec![0; dictionary.len()];
             codes.iter().for_each(|code| whole[*code as usize] += 1);
-            let by_class = |classes: &[u32], codes: &[u32]| Tallies::count(recoded.classes.len(), classes, codes);
+            let by_class = |classes: &[u32], codes: &[u32]| {
+                Tallies::count(recoded.classes.len(), classes, codes)
+            };
             let released = match &recoded.within {
                 None => by_class(&classes, codes),
                 Some(within) => {
-                    let rows = classes.iter().zip(codes).zip(&within.rows).filter(|(_, is_lost)| !**is_lost);
-                    let (classes, codes): (Vec<u32>, Vec<u32>) = rows.map(|((class, code), _)| (*class, *code)).unzip();
+                    let rows = classes
+                        .iter()
+                        .zip(codes)
+                        .zip(&within.rows)
+                        .filter(|(_, is_lost)| !**is_lost);
+                    let (classes, codes): (Vec<u32>, Vec<u32>) =
+                        rows.map(|((class, code), _)| (*class, *code)).unzip();
                     by_class(&classes, &codes)
                 }
             };
-            let numbers: Option<Vec<f64>> = dictionary.values().map(|value| Type::Real.number(value)).collect();
+            let numbers: Option<Vec<f64>> =
+                dictionary.values().map(|value| Type::Real.number(value)).collect();
             Some(recoded.of_target(task, &whole, &released, numbers.as_deref()))
         }
         _ => None,
     });
-    Losses { lm: recoded.lm(task), dm: recoded.dm(task), target, entropy: Some(recoded.entropy(task)) }
+    Losses {
+        lm: recoded.lm(task),
+        dm: recoded.dm(task),
+        target,
+        entropy: Some(recoded.entropy(task)),
+    }
 }

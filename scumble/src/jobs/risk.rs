@@ -8,8 +8,8 @@ use crate::table::{Cells, Role, Table};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Measures a table or a release; rows are indistinguishable where their quasi-identifiers are written alike.
-/// `population` is a table that contains this one, recoded in the same way.
+/// Measures a table or a release; rows are indistinguishable where their quasi-identifiers are
+/// written alike. `population` is a table that contains this one, recoded in the same way.
 pub fn risk(
     file: &Path,
     policy: &Policy,
@@ -25,7 +25,8 @@ pub fn risk(
     Ok(Risks::new(&table.cells, crowds.as_deref(), threshold))
 }
 
-/// Only the quasi-identifiers, as they are written. Identifiers may be there, as in an input, or not.
+/// Only the quasi-identifiers, as they are written. Identifiers may be there, as in an input, or
+/// not.
 fn read(file: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Table> {
     let source = super::open(file, delimiter)?;
     let mut roles = policy.roles(&source, true)?;
@@ -40,7 +41,10 @@ fn read(file: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Table> {
 /// The size of each class of a table in a population, never less than in the table itself.
 fn crowds(table: &Table, population: &Table) -> Vec<u64> {
     let texts = |table: &Table, cell: u32| -> Vec<String> {
-        let columns = table.columns.iter().filter_map(|column| Some((column.name.as_str(), column.dictionary()?)));
+        let columns = table
+            .columns
+            .iter()
+            .filter_map(|column| Some((column.name.as_str(), column.dictionary()?)));
         let mut named: Vec<(&str, String)> = columns
             .zip(table.cells.codes(cell))
             .map(|((name, dictionary), code)| (name, dictionary.value(*code).to_string()))
@@ -53,6 +57,8 @@ fn crowds(table: &Table, population: &Table) -> Vec<u64> {
         .map(|cell| (texts(population, cell), sizes(&population.cells, cell)))
         .collect();
     (0..table.cells.len() as u32)
-        .map(|cell| known.get(&texts(table, cell)).copied().unwrap_or(0).max(sizes(&table.cells, cell)))
+        .map(|cell| {
+            known.get(&texts(table, cell)).copied().unwrap_or(0).max(sizes(&table.cells, cell))
+        })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release that is written as
-//! partitions are finished.
+//! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release
+//! that is written as partitions are finished.
 
 use super::anonymize::shortfall;
 use super::{Failure, Options, Verification, begin, conclude};
@@ -8,8 +8,8 @@ use crate::policy::{Algorithm, Policy, Required, Surveyed, numbers};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
-    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream, Target, Totals,
-    verify, wide,
+    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream,
+    Target, Totals, verify, wide,
 };
 use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
@@ -40,7 +40,8 @@ pub struct DiskOptions {
     pub alpha: f64,
     /// Whether a sample is believed without a test, for comparison.
     pub naive: bool,
-    /// Whether samples grow trees to the fan-out, though all leaves would fit into memory, for comparison.
+    /// Whether samples grow trees to the fan-out, though all leaves would fit into memory, for
+    /// comparison.
     pub to_fan_out: bool,
     /// Where rows wait; the system's temporary folder where not given.
     pub spill: Option<std::path::PathBuf>,
@@ -77,8 +78,9 @@ impl DiskOptions {
 
     /// The limits for records of so many words.
     fn limits(&self, memory: u64, width: usize) -> Limits {
-        // A point is its words and its number, where its bytes end, and scratch space of a split. A small share of the
-        // memory holds them, so that the next partition is at work while batches of this one wait to be written.
+        // A point is its words and its number, where its bytes end, and scratch space of a split. A
+        // small share of the memory holds them, so that the next partition is at work while batches
+        // of this one wait to be written.
         let per_row = (4 * (width as u64 + 1) + 16) + 8;
         let fan_out = self.fan_out.unwrap_or((memory / 4 / BLOCK as u64).clamp(16, 1024) as usize);
         Limits {
@@ -92,7 +94,8 @@ impl DiskOptions {
         }
     }
 
-    /// Rows of the first sample, which has so many columns of raw values beside records of as many words.
+    /// Rows of the first sample, which has so many columns of raw values beside records of as many
+    /// words.
     fn sampled(&self, memory: u64, columns: usize) -> u64 {
         let per_row = 16 * columns as u64;
         let tuples = self.tuples.unwrap_or((memory / 4 / per_row.max(1)).max(1000));
@@ -132,7 +135,8 @@ fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
             Role::QuasiIdentifier => {
                 let attribute = policy.attribute(field.name());
                 Wanted::Key {
-                    hierarchy: attribute.map_or(Hierarchy::None, |attribute| attribute.hierarchy.clone()),
+                    hierarchy: attribute
+                        .map_or(Hierarchy::None, |attribute| attribute.hierarchy.clone()),
                     kind: attribute.and_then(|attribute| attribute.kind),
                     missing: policy.missing_of(field.name()).to_vec(),
                 }
@@ -147,7 +151,13 @@ fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
 
 impl Known {
     /// Binds the policy to what was seen.
-    fn new(policy: &Policy, source: &Source, roles: &[Role], wanted: &[Wanted], survey: &mut Survey) -> Result<Known> {
+    fn new(
+        policy: &Policy,
+        source: &Source,
+        roles: &[Role],
+        wanted: &[Wanted],
+        survey: &mut Survey,
+    ) -> Result<Known> {
         let file = source.file();
         let fields = source.schema().fields();
         let mut axes = Vec::new();
@@ -161,9 +171,15 @@ impl Known {
             names.push(name.clone());
             let seen = std::mem::replace(&mut survey.columns[column], Seen::Nothing);
             let (key, axis, taxonomy) = match seen {
-                Seen::Numbers { kind: Some(kind), least, greatest, missing } if least <= greatest => {
+                Seen::Numbers { kind: Some(kind), least, greatest, missing }
+                    if least <= greatest =>
+                {
                     let axis = axis_between(kind, least, greatest, missing);
-                    (KeyCoder::Number(axis.clone()), Axis::Ordered(axis), Arc::new(Taxonomy::nothing()))
+                    (
+                        KeyCoder::Number(axis.clone()),
+                        Axis::Ordered(axis),
+                        Arc::new(Taxonomy::nothing()),
+                    )
                 }
                 seen => {
                     let dictionary = match seen {
@@ -189,7 +205,9 @@ impl Known {
             taxonomies.push(taxonomy);
         }
         let (mut counted, mut whole) = (Vec::new(), Vec::new());
-        for (position, leaf_of) in required.columns.iter().zip(std::mem::take(&mut required.leaf_of)) {
+        for (position, leaf_of) in
+            required.columns.iter().zip(std::mem::take(&mut required.leaf_of))
+        {
             let column = surveyed[*position];
             let Seen::Values(dictionary, rows) = &mut survey.columns[column] else { continue };
             whole.push(Tallies::weighted(&leaf_of, rows));
@@ -200,7 +218,9 @@ impl Known {
             .iter()
             .enumerate()
             .filter_map(|(column, wanted)| match wanted {
-                Wanted::Travels(kind) | Wanted::CountedAndTravels(kind) => Some((column, kind.clone())),
+                Wanted::Travels(kind) | Wanted::CountedAndTravels(kind) => {
+                    Some((column, kind.clone()))
+                }
                 _ => None,
             })
             .collect();
@@ -258,13 +278,17 @@ fn aim(
     }
     let mut targets = (0..roles.len()).filter(|column| roles[*column] == Role::Target);
     let column = policy.one_target("the split", targets.next(), targets.next().is_some())?;
-    let Seen::Values(dictionary, _) = &mut survey.columns[column] else { return Err(Error::Defect) };
+    let Seen::Values(dictionary, _) = &mut survey.columns[column] else {
+        return Err(Error::Defect);
+    };
     let dictionary = std::mem::take(dictionary);
     let codes = (0..dictionary.len() as u32).collect();
     let position = counted.len();
     let numbers = numbers(&dictionary, fields[column].name(), file);
     let (aim, numbers) = match criterion {
-        Criterion::Regression => numbers.map(|numbers| (Aim::regression(position, &numbers), Some(numbers)))?,
+        Criterion::Regression => {
+            numbers.map(|numbers| (Aim::regression(position, &numbers), Some(numbers)))?
+        }
         _ => (Aim::InfoGain { column: position }, numbers.ok()),
     };
     counted.push((column, dictionary, codes));
@@ -312,15 +336,27 @@ fn name(policy: &Policy) -> &'static str {
 }
 
 /// Anonymizes a table of any size.
-pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<Report, Failure> {
+pub fn rothko(
+    input: &Path,
+    policy: &Policy,
+    output: &Path,
+    options: &Options,
+) -> Result<Report, Failure> {
     check_asked(policy, options)?;
     let mut begun = begin(input, policy, output, options)?;
     let (source, disk, memory) = (begun.source, &options.disk, options.disk.memory());
     let wanted = wanted(policy, &source, &begun.roles);
-    let read = wanted.iter().filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_))).count();
+    let read = wanted
+        .iter()
+        .filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_)))
+        .count();
     let sampled = if is_by_sample(policy) { disk.sampled(memory, read) } else { 0 };
-    let open =
-        |phase| move || super::open(input, options.delimiter).map(|source| source.watched(&options.watch, phase));
+    let open = |phase| {
+        move || {
+            super::open(input, options.delimiter)
+                .map(|source| source.watched(&options.watch, phase))
+        }
+    };
     let searching = Instant::now();
     let mut survey = Survey::of(open("survey"), &wanted, sampled, disk.seed)?;
     let rows = survey.rows;
@@ -346,8 +382,12 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         style: policy.search.partitioning.style,
         columns,
         converter: known.coder.converter.as_ref(),
-        // The more batches may wait, the less one partition has to wait for the one before it to be written.
-        sink: Background::new(sink.within(limits.bytes as usize / 2), (memory >> 24).clamp(2, 64) as usize),
+        // The more batches may wait, the less one partition has to wait for the one before it to be
+        // written.
+        sink: Background::new(
+            sink.within(limits.bytes as usize / 2),
+            (memory >> 24).clamp(2, 64) as usize,
+        ),
         target: output,
         folder: &folder,
         most_bytes: limits.bytes,
@@ -362,20 +402,33 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         growth: known.growth(policy),
         layout: &known.layout,
         numbered: &numbered,
-        values: known.coder.counted.iter().map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1)).collect(),
+        values: known
+            .coder
+            .counted
+            .iter()
+            .map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1))
+            .collect(),
         folder: &folder,
         limits,
         receiver,
         happened: Happened { scanned: rows, ..Happened::default() },
     };
     // Bytes of what travels are sorted as they are: a value takes some more than it has.
-    let payload_bytes = source.unpacked_bytes() * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
-    let all = Input { open: Box::new(open("partition")), coder: &known.coder, wanted: &wanted, rows, payload_bytes };
+    let payload_bytes =
+        source.unpacked_bytes() * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
+    let all = Input {
+        open: Box::new(open("partition")),
+        coder: &known.coder,
+        wanted: &wanted,
+        rows,
+        payload_bytes,
+    };
     let done = partition(machine, &all, drawn, policy, disk, &draft)?;
     let seconds = searching.elapsed().as_secs_f64();
     begun.clock.phase("partition");
     let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
-    let verification = super::verify::verify_draft(&draft, begun.format, policy, rows, memory, &options.watch)?;
+    let verification =
+        super::verify::verify_draft(&draft, begun.format, policy, rows, memory, &options.watch)?;
     begun.clock.phase("verify");
     let happened = &done.0;
     let io = Io {
@@ -386,7 +439,12 @@ pub fn rothko(input: &Path, policy: &Policy, output: &Path, options: &Options) -
         unsplit: happened.unsplit,
         predicted: predicted(policy, rows, limits, disk.alpha, happened),
     };
-    conclude(draft, saved, report(policy, &known, rows, verification, &done, io, seconds), begun.clock)
+    conclude(
+        draft,
+        saved,
+        report(policy, &known, rows, verification, &done, io, seconds),
+        begun.clock,
+    )
 }
 
 /// Partitions all rows and waits until they are written.
@@ -400,7 +458,9 @@ fn partition(
 ) -> Result<(Happened, Totals)> {
     let places: Vec<Place> = vec![Place::Whole; machine.growth.axes.len()];
     let partitioned = match is_by_sample(policy) {
-        _ if all.rows <= machine.limits.fitting(all, machine.layout.width()) => machine.finish(all, &places, false),
+        _ if all.rows <= machine.limits.fitting(all, machine.layout.width()) => {
+            machine.finish(all, &places, false)
+        }
         true => {
             let DiskOptions { alpha, naive, to_fan_out, seed, .. } = *disk;
             let sampling = Sampling { alpha, naive, to_fan_out, seed };
@@ -409,7 +469,9 @@ fn partition(
         false => by_counts(&mut machine, all, &places),
     };
     let Disk { receiver: Stream { sink, totals, rules, .. }, happened, .. } = machine;
-    partitioned.and_then(|()| sink.finish()).map_err(|error| told_if_full(error, draft, totals.rows, all.rows))?;
+    partitioned
+        .and_then(|()| sink.finish())
+        .map_err(|error| told_if_full(error, draft, totals.rows, all.rows))?;
     rules.map_or(Ok(()), Rules::finish)?;
     Ok((happened, totals))
 }
@@ -444,7 +506,12 @@ fn report(
         counted: verification.counted,
         // Nothing is suppressed, so the release has the input's frequencies.
         caps: Vec::new(),
-        losses: Losses { lm: totals.lost / cells, dm: totals.squares, target: of_target, entropy: None },
+        losses: Losses {
+            lm: totals.lost / cells,
+            dm: totals.squares,
+            target: of_target,
+            entropy: None,
+        },
         decided: Decided::Regions(totals.regions, style),
         searched: Some(searched),
         io,
@@ -458,13 +525,16 @@ fn by_counts(machine: &mut Disk<'_, Stream<'_>>, rows: &Input<'_>, places: &[Pla
     match rothko_t::partition(machine, stock, places, false)? {
         None => Ok(()),
         Some(_) => {
-            let reason = "not even one frequency group fits into memory; allow more of it, or use rothko-s".into();
+            let reason =
+                "not even one frequency group fits into memory; allow more of it, or use rothko-s"
+                    .into();
             Err(Error::TooLittleMemory { reason })
         }
     }
 }
 
-/// An error that says how much more space a release would have taken, if it was that of a full disk.
+/// An error that says how much more space a release would have taken, if it was that of a full
+/// disk.
 fn told_if_full(error: Error, draft: &Draft, told: u64, rows: u64) -> Error {
     let is_full = |source: &std::io::Error| {
         matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
@@ -472,7 +542,8 @@ fn told_if_full(error: Error, draft: &Draft, told: u64, rows: u64) -> Error {
     match error {
         Error::Io { file, source, .. } if file == draft.target() && is_full(&source) => {
             let written = std::fs::metadata(draft.path()).map_or(0, |found| found.len());
-            // The rows that were told last may not have been written: there may be some more to come than this.
+            // The rows that were told last may not have been written: there may be some more to
+            // come than this.
             let missing = written as f64 * (rows as f64 / told.max(1) as f64) - written as f64;
             Error::ReleaseFull { file, written, missing: missing as u64 }
         }
@@ -516,7 +587,13 @@ fn check_whole(known: &Known, rows: u64) -> Result<(), Failure> {
 }
 
 /// What section 4 of the paper predicts, beside what happened.
-fn predicted(policy: &Policy, rows: u64, limits: Limits, alpha: f64, happened: &Happened) -> Option<Predicted> {
+fn predicted(
+    policy: &Policy,
+    rows: u64,
+    limits: Limits,
+    alpha: f64,
+    happened: &Happened,
+) -> Option<Predicted> {
     let k = policy.privacy.k.unwrap_or(1);
     let repartitions = match is_by_sample(policy) {
         true => rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha),

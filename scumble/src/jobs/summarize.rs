@@ -8,7 +8,9 @@ use crate::source::{Batch, Codes, ahead};
 use crate::summary::{Attribute, Builder, Summary};
 use crate::table::{Data, Dictionary, Role, Table};
 use arrow_schema::ArrowError;
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator};
+use rayon::iter::{
+    IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
+};
 use std::path::Path;
 
 /// Rows of a sample where nothing else is said.
@@ -18,18 +20,26 @@ const SAMPLED: usize = 20_000;
 const ROWS: usize = 1 << 16;
 
 fn builder(columns: usize, options: &InstantOptions, memory: u64) -> Builder {
-    let sampled = options.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
+    let sampled =
+        options.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
     Builder::new(columns, options.kind, options.structure, sampled, options.seed, memory)
 }
 
-/// Reads `input` once and writes its summary to `output`. Returns the summary and the seconds that it took.
-pub fn summarize(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Result<(Summary, f64)> {
+/// Reads `input` once and writes its summary to `output`. Returns the summary and the seconds that
+/// it took.
+pub fn summarize(
+    input: &Path,
+    policy: &Policy,
+    output: &Path,
+    options: &Options,
+) -> Result<(Summary, f64)> {
     let mut clock = Clock::start();
     check_apart(&[output], policy.files().chain([input]))?;
     let source = open(input, options.delimiter)?.watched(&options.watch, "summarize");
     let roles = policy.roles(&source, false)?;
     let names: Vec<String> = source.names().map(str::to_string).collect();
-    let wanted: Vec<bool> = roles.iter().map(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive)).collect();
+    let wanted: Vec<bool> =
+        roles.iter().map(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive)).collect();
     // Quasi-identifiers first, then sensitive attributes; batches have the file's order.
     let read: Vec<usize> = (0..names.len()).filter(|column| wanted[*column]).collect();
     let mut order: Vec<usize> = (0..read.len()).collect();
@@ -51,7 +61,8 @@ pub fn summarize(input: &Path, policy: &Policy, output: &Path, options: &Options
             let ordered: Vec<&[u32]> = order.iter().map(|at| numbered[*at].as_slice()).collect();
             rows += ordered.first().map_or(0, |column| column.len());
             builder.see(&ordered)?;
-            if codes.iter().map(|codes| codes.dictionary().bytes() as u64).sum::<u64>() > memory / 2 {
+            if codes.iter().map(|codes| codes.dictionary().bytes() as u64).sum::<u64>() > memory / 2
+            {
                 let reason =
                     "the distinct values of the table take more memory than --memory allows; allow more".into();
                 return Err(Error::TooLittleMemory { reason });
@@ -72,12 +83,20 @@ pub fn summarize(input: &Path, policy: &Policy, output: &Path, options: &Options
 }
 
 /// The summary of a table in memory.
-pub fn summary_of(table: &Table, policy: &Policy, options: &InstantOptions, memory: u64) -> Result<Summary> {
+pub fn summary_of(
+    table: &Table,
+    policy: &Policy,
+    options: &InstantOptions,
+    memory: u64,
+) -> Result<Summary> {
     let keys = table.with_role(Role::QuasiIdentifier);
     let mut columns: Vec<(&Dictionary, Attribute)> = Vec::new();
     for column in keys.chain(table.with_role(Role::Sensitive)) {
         if let Some(dictionary) = column.dictionary() {
-            columns.push((dictionary, policy.summarized(&column.name, column.role, dictionary, &table.file)?));
+            columns.push((
+                dictionary,
+                policy.summarized(&column.name, column.role, dictionary, &table.file)?,
+            ));
         }
     }
     let sensitive = table.with_role(Role::Sensitive).filter_map(|column| match &column.data {

@@ -18,7 +18,8 @@ pub struct Verification {
     pub verified: Verified,
     /// The counted columns, as judgements number them.
     pub counted: Vec<String>,
-    /// What is wrong beside the requirements: an identifier that is there, a value that no hierarchy knows.
+    /// What is wrong beside the requirements: an identifier that is there, a value that no
+    /// hierarchy knows.
     pub problems: Vec<String>,
     /// Bytes of the file that were read, in all scans.
     pub bytes_read: u64,
@@ -27,16 +28,22 @@ pub struct Verification {
 impl Verification {
     /// Why the release may not go out; `None` if it may.
     pub fn failure(&self) -> Option<String> {
-        let failing = self.verified.privacy.iter().filter(|judgement| !judgement.satisfied()).map(|judgement| {
-            let statement = &judgement.statement;
-            let about = statement.column.and_then(|column| self.counted.get(column));
-            let about = about.map_or(String::new(), |name| format!(" of {}", quoted(name)));
-            let reached = judgement.achieved.map_or("nothing".to_string(), |figure| format!("{figure}"));
-            format!(
-                "{}{about}: {} required, {reached} reached, {} of {} classes fail",
-                statement.requirement, statement.required, judgement.failing, self.verified.classes
-            )
-        });
+        let failing = self.verified.privacy.iter().filter(|judgement| !judgement.satisfied()).map(
+            |judgement| {
+                let statement = &judgement.statement;
+                let about = statement.column.and_then(|column| self.counted.get(column));
+                let about = about.map_or(String::new(), |name| format!(" of {}", quoted(name)));
+                let reached =
+                    judgement.achieved.map_or("nothing".to_string(), |figure| format!("{figure}"));
+                format!(
+                    "{}{about}: {} required, {reached} reached, {} of {} classes fail",
+                    statement.requirement,
+                    statement.required,
+                    judgement.failing,
+                    self.verified.classes
+                )
+            },
+        );
         let all: Vec<String> = self.problems.iter().cloned().chain(failing).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
@@ -59,9 +66,10 @@ impl Verification {
     }
 }
 
-/// Re-checks a release against a policy, in `memory` bytes of working memory (`None`: as many as it takes). What is broken
-/// is in the result; an error means that the file could not be judged. Where the policy derives caps from frequencies,
-/// those of the input are taken from the report beside the release; without one they are the release's own.
+/// Re-checks a release against a policy, in `memory` bytes of working memory (`None`: as many as it
+/// takes). What is broken is in the result; an error means that the file could not be judged. Where
+/// the policy derives caps from frequencies, those of the input are taken from the report beside
+/// the release; without one they are the release's own.
 pub fn verify(
     release: &Path,
     policy: &Policy,
@@ -69,20 +77,29 @@ pub fn verify(
     memory: Option<u64>,
     watch: &Watch,
 ) -> Result<Verification> {
-    let report = || std::fs::read(super::report_of(release)).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let report = || {
+        std::fs::read(super::report_of(release))
+            .ok()
+            .and_then(|text| serde_json::from_slice(&text).ok())
+    };
     let caps = policy.derives_caps().then(report).flatten().as_ref().and_then(caps_of_report);
     let policy = &caps.map_or_else(|| policy.clone(), |caps| policy.with_caps(&caps));
     recount(&|| super::open(release, delimiter), policy, memory, watch)
 }
 
 /// The caps that a policy derives from the frequencies of a table's sensitive values.
-pub fn caps_of(original: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Vec<(String, String, Ratio)>> {
+pub fn caps_of(
+    original: &Path,
+    policy: &Policy,
+    delimiter: Option<u8>,
+) -> Result<Vec<(String, String, Ratio)>> {
     let source = super::open(original, delimiter)?;
     let roles = policy.roles(&source, false)?;
     policy.caps_of(&encode(source, &roles)?)
 }
 
-/// Re-checks a release that has no name yet. One that may not go out, or has not the rows that were written, is an error.
+/// Re-checks a release that has no name yet. One that may not go out, or has not the rows that were
+/// written, is an error.
 pub(super) fn verify_draft(
     draft: &Draft,
     format: Format,
@@ -94,13 +111,15 @@ pub(super) fn verify_draft(
     // Meanwhile its bytes go to the disk.
     let (verification, synced) = std::thread::scope(|scope| {
         let syncing = scope.spawn(|| draft.sync());
-        let verification = recount(&|| Source::open(draft.path(), format), policy, Some(memory), watch);
+        let verification =
+            recount(&|| Source::open(draft.path(), format), policy, Some(memory), watch);
         (verification, syncing.join())
     });
     synced.unwrap_or(Err(Error::Defect))?;
     let verification = verification?;
     let found = verification.verified.rows;
-    let lost = (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
+    let lost =
+        (found != rows).then(|| format!("{rows} rows were written and {found} were read back"));
     match lost.or_else(|| verification.failure()) {
         Some(reason) => Err(Error::CheckFailed { file: draft.target().to_path_buf(), reason }),
         None => Ok(verification),
@@ -137,16 +156,26 @@ fn recount(
         }
     }
     let Scanned { verified, counted, unknown, problems, .. } = whole.ok_or(Error::Defect)?;
-    let named = |role: Role| columns.iter().filter(move |column| column.1 == role).map(|(name, _)| name.as_str());
-    let identifiers = named(Role::Identifier).map(|name| format!("the identifier {} is in the release", quoted(name)));
+    let named = |role: Role| {
+        columns.iter().filter(move |column| column.1 == role).map(|(name, _)| name.as_str())
+    };
+    let identifiers = named(Role::Identifier)
+        .map(|name| format!("the identifier {} is in the release", quoted(name)));
     let labels = named(Role::QuasiIdentifier).zip(unknown);
     let labels = labels.filter_map(|(name, unknown)| {
         let (line, value) = unknown?;
         let place = Place::file(&file).line(line).column(name);
-        let hierarchy = policy.attribute(name).map_or(String::new(), |attribute| attribute.hierarchy.describe());
+        let hierarchy = policy
+            .attribute(name)
+            .map_or(String::new(), |attribute| attribute.hierarchy.describe());
         Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
     });
-    Ok(Verification { verified, counted, problems: identifiers.chain(labels).chain(problems).collect(), bytes_read })
+    Ok(Verification {
+        verified,
+        counted,
+        problems: identifiers.chain(labels).chain(problems).collect(),
+        bytes_read,
+    })
 }
 
 /// How a scan ended.
@@ -195,17 +224,20 @@ fn scan(
     let file = source.file().to_path_buf();
     let is_key = |role: Role| role == Role::QuasiIdentifier;
     let is_counted = |name: &str, role: Role| role == Role::Sensitive && policy.counts(name);
-    let wanted: Vec<bool> = columns.iter().map(|(name, role)| is_key(*role) || is_counted(name, *role)).collect();
+    let wanted: Vec<bool> =
+        columns.iter().map(|(name, role)| is_key(*role) || is_counted(name, *role)).collect();
     let read: Vec<&(String, Role)> =
         columns.iter().zip(&wanted).filter(|column| *column.1).map(|column| column.0).collect();
     let keys = read.iter().filter(|column| is_key(column.1));
-    let attributes: Vec<Option<&Attribute>> = keys.map(|(name, _)| policy.attribute(name)).collect();
+    let attributes: Vec<Option<&Attribute>> =
+        keys.map(|(name, _)| policy.attribute(name)).collect();
     let is_label = |key: usize, label: &str| {
         attributes[key].is_none_or(|attribute| attribute.hierarchy.is_label(label, attribute.kind))
     };
-    let mut recount = Recount::new(part, read.iter().map(|column| is_key(column.1)).collect(), &is_label);
-    // Whatever grows holds its old place and its new one for a moment, which is three times as much.
-    // Whoever belongs to no class is known only when all classes are.
+    let mut recount =
+        Recount::new(part, read.iter().map(|column| is_key(column.1)).collect(), &is_label);
+    // Whatever grows holds its old place and its new one for a moment, which is three times as
+    // much. Whoever belongs to no class is known only when all classes are.
     let halves = memory.filter(|_| policy.privacy.presence.is_none()).and(part.halves());
     let most = memory.map_or(u64::MAX, |memory| memory / 3);
     let too_much = ahead(source.texts(&wanted)?, |batches| {
@@ -226,18 +258,28 @@ fn scan(
         return Err(Error::EmptyTable { file });
     }
     let surveyed = read.iter().filter(|column| !is_key(column.1)).zip(recount.values());
-    let surveyed: Vec<Surveyed<'_>> =
-        surveyed.map(|((name, _), (dictionary, rows))| Surveyed { name, dictionary, rows }).collect();
+    let surveyed: Vec<Surveyed<'_>> = surveyed
+        .map(|((name, _), (dictionary, rows))| Surveyed { name, dictionary, rows })
+        .collect();
     let required = policy.required(&surveyed, &file)?;
     let counted = required.columns.iter().zip(&required.leaf_of);
-    let tallies: Vec<Tallies> = counted.map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of)).collect();
+    let tallies: Vec<Tallies> =
+        counted.map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of)).collect();
     let mut verified = judge(recount.classes(), &tallies, &required.requirements);
-    let keys: Vec<&str> = read.iter().filter(|column| is_key(column.1)).map(|column| column.0.as_str()).collect();
+    let keys: Vec<&str> =
+        read.iter().filter(|column| is_key(column.1)).map(|column| column.0.as_str()).collect();
     let labels: Vec<&Dictionary> = recount.labels().collect();
     let written = Written { keys: &keys, labels: &labels, classes: recount.classes() };
     let Presented { judgements, problems, bytes } = presence::judge(policy, &written)?;
     verified.privacy.extend(judgements);
     let unknown = recount.unknown().to_vec();
     let rows = recount.rows();
-    Ok(Outcome::Counted(Scanned { verified, counted: required.names, unknown, problems, bytes, rows }))
+    Ok(Outcome::Counted(Scanned {
+        verified,
+        counted: required.names,
+        unknown,
+        problems,
+        bytes,
+        rows,
+    }))
 }

@@ -1,4 +1,5 @@
-//! CM, the classification metric (Iyengar 2002): rows whose label is not their class's most frequent one.
+//! CM, the classification metric (Iyengar 2002): rows whose label is not their class's most
+//! frequent one.
 
 /// Rows of a class outside its majority label.
 pub fn minority(labels: &[(u32, u32)]) -> u64 {

@@ -1,10 +1,14 @@
-//! Conditional entropy of a class label given the class of a row (LeFevre and DeWitt 2007, section 5.5): the bits about
-//! the label that a release leaves open, per row. A suppressed row leaves open what the whole table does.
+//! Conditional entropy of a class label given the class of a row (LeFevre and DeWitt 2007, section
+//! 5.5): the bits about the label that a release leaves open, per row. A suppressed row leaves open
+//! what the whole table does.
 
 /// Bits about the label that are open in some rows together, from the count of each label.
 fn bits(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     let rows: u64 = counts.clone().sum();
-    counts.filter(|count| *count > 0).map(|count| count as f64 * (rows as f64 / count as f64).log2()).sum()
+    counts
+        .filter(|count| *count > 0)
+        .map(|count| count as f64 * (rows as f64 / count as f64).log2())
+        .sum()
 }
 
 /// Bits about the label that are open in the rows of a class together.
@@ -12,15 +16,23 @@ pub fn open_bits(labels: &[(u32, u32)]) -> f64 {
     bits(labels.iter().map(|(_, count)| u64::from(*count)))
 }
 
-/// The mean over all input rows: `classes` are the labels of the released ones with their counts, `whole` the count of
-/// each label in the input.
-pub fn conditional_entropy<'a>(classes: impl Iterator<Item = &'a [(u32, u32)]>, suppressed: u64, whole: &[u64]) -> f64 {
+/// The mean over all input rows: `classes` are the labels of the released ones with their counts,
+/// `whole` the count of each label in the input.
+pub fn conditional_entropy<'a>(
+    classes: impl Iterator<Item = &'a [(u32, u32)]>,
+    suppressed: u64,
+    whole: &[u64],
+) -> f64 {
     let rows: u64 = whole.iter().sum();
     if rows == 0 {
         return 0.0;
     }
     let released: f64 = classes.map(open_bits).sum();
-    let left_out = if suppressed == 0 { 0.0 } else { suppressed as f64 * bits(whole.iter().copied()) / rows as f64 };
+    let left_out = if suppressed == 0 {
+        0.0
+    } else {
+        suppressed as f64 * bits(whole.iter().copied()) / rows as f64
+    };
     (released + left_out) / rows as f64
 }
 

@@ -1,5 +1,5 @@
-//! DM, discernibility (Bayardo and Agrawal 2005): every row pays the size of its class, a suppressed one the size of
-//! the table.
+//! DM, discernibility (Bayardo and Agrawal 2005): every row pays the size of its class, a
+//! suppressed one the size of the table.
 
 /// The sum of squared class sizes, plus rows x suppressed rows.
 pub fn dm(class_sizes: impl Iterator<Item = u64>, rows: u64, suppressed: u64) -> u128 {

@@ -1,5 +1,6 @@
-//! Non-uniform entropy (Gionis and Tassa 2009): the bits lost when value v becomes v*, -log2(count(v) / count(v*)),
-//! averaged over cells of the table. A suppressed row becomes the whole column.
+//! Non-uniform entropy (Gionis and Tassa 2009): the bits lost when value v becomes v*,
+//! -log2(count(v) / count(v*)), averaged over cells of the table. A suppressed row becomes the
+//! whole column.
 
 use std::ops::Range;
 
@@ -16,9 +17,14 @@ pub struct Said {
     pub suppressed: u64,
 }
 
-/// The mean over one column of so many leaves. `became` are the leaves that each new value stands for; `said` tells of all
-/// rows, any number at a time. What a value becomes is counted over all input rows, released or not.
-pub fn non_uniform_entropy(leaves: u32, became: &[Range<u32>], said: impl Iterator<Item = Said> + Clone) -> f64 {
+/// The mean over one column of so many leaves. `became` are the leaves that each new value stands
+/// for; `said` tells of all rows, any number at a time. What a value becomes is counted over all
+/// input rows, released or not.
+pub fn non_uniform_entropy(
+    leaves: u32,
+    became: &[Range<u32>],
+    said: impl Iterator<Item = Said> + Clone,
+) -> f64 {
     let mut counts = vec![0u64; leaves as usize];
     said.clone().for_each(|rows| counts[rows.leaf as usize] += rows.released + rows.suppressed);
     let mut below = Vec::with_capacity(counts.len() + 1);
@@ -30,9 +36,11 @@ pub fn non_uniform_entropy(leaves: u32, became: &[Range<u32>], said: impl Iterat
     if all == 0 {
         return 0.0;
     }
-    // Logarithms of counts, each taken once: of the leaves, of what they became, and of the whole column.
+    // Logarithms of counts, each taken once: of the leaves, of what they became, and of the whole
+    // column.
     let logarithm = |rows: u64| (rows as f64).log2();
-    let within = |range: &Range<u32>| logarithm(below[range.end as usize] - below[range.start as usize]);
+    let within =
+        |range: &Range<u32>| logarithm(below[range.end as usize] - below[range.start as usize]);
     let leaf: Vec<f64> = counts.iter().map(|count| logarithm(*count)).collect();
     let became: Vec<f64> = became.iter().map(within).collect();
     let whole = logarithm(all);
@@ -56,7 +64,8 @@ mod tests {
     #[test]
     fn unchanged_values_cost_nothing_and_the_root_costs_the_entropy() {
         let entropy = |became: &[Range<u32>], said: &[(u32, u32, u64, u64)]| {
-            let rows = |(leaf, became, released, suppressed)| Said { leaf, became, released, suppressed };
+            let rows =
+                |(leaf, became, released, suppressed)| Said { leaf, became, released, suppressed };
             non_uniform_entropy(2, became, said.iter().copied().map(rows))
         };
         assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 8, 0)]), 0.0);

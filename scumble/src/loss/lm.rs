@@ -1,5 +1,6 @@
-//! LM, the loss metric (Iyengar 2002): a recoded value costs (leaves below it - 1) / (leaves of the domain - 1), a
-//! suppressed row costs 1 in each column; the mean over all quasi-identifier cells of all input rows.
+//! LM, the loss metric (Iyengar 2002): a recoded value costs (leaves below it - 1) / (leaves of the
+//! domain - 1), a suppressed row costs 1 in each column; the mean over all quasi-identifier cells
+//! of all input rows.
 
 use crate::taxonomy::Taxonomy;
 
@@ -17,7 +18,9 @@ impl Lm {
     /// For the columns with these taxonomies.
     pub fn new<'a>(taxonomies: impl IntoIterator<Item = &'a Taxonomy>) -> Lm {
         // A domain of one value has nothing to lose but the row itself.
-        Lm { whole: taxonomies.into_iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect() }
+        Lm {
+            whole: taxonomies.into_iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect(),
+        }
     }
 
     /// Nothing lost yet.

@@ -1,8 +1,9 @@
 //! What does a release cost?
 //!
-//! Each loss is a sum over groups and columns that only grows when groups merge, and that suppression only adds to:
-//! that is what makes a finer node's plain loss a bound for every coarser one. Sums are kept as integers and divided
-//! once at the end, so the same release costs the same float however it was reached.
+//! Each loss is a sum over groups and columns that only grows when groups merge, and that
+//! suppression only adds to: that is what makes a finer node's plain loss a bound for every coarser
+//! one. Sums are kept as integers and divided once at the end, so the same release costs the same
+//! float however it was reached.
 
 mod cm;
 mod conditional_entropy;

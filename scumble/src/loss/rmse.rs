@@ -1,5 +1,6 @@
-//! RMSE of a numeric target that is guessed as the mean of its class (LeFevre and DeWitt 2007, section 5.5): the square
-//! root of the mean over all input rows of Var(class, target). A suppressed row is guessed as the mean of the table.
+//! RMSE of a numeric target that is guessed as the mean of its class (LeFevre and DeWitt 2007,
+//! section 5.5): the square root of the mean over all input rows of Var(class, target). A
+//! suppressed row is guessed as the mean of the table.
 
 /// The rows with some values, and the sum of the squared distances from their mean.
 fn rows_and_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64) {
@@ -8,13 +9,17 @@ fn rows_and_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64
     (rows, values.map(|(number, count)| count as f64 * (number - mean).powi(2)).sum())
 }
 
-/// The sum over the rows of a class of the squared distance from its mean; `numbers` are what each value is.
+/// The sum over the rows of a class of the squared distance from its mean; `numbers` are what each
+/// value is.
 pub fn squared_error(values: &[(u32, u32)], numbers: &[f64]) -> f64 {
-    rows_and_error(values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count)))).1
+    rows_and_error(
+        values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count))),
+    )
+    .1
 }
 
-/// `classes` are the values of the released ones with their counts, `whole` the count of each value in the input, and
-/// `numbers` what each value is.
+/// `classes` are the values of the released ones with their counts, `whole` the count of each value
+/// in the input, and `numbers` what each value is.
 pub fn rmse<'a>(
     classes: impl Iterator<Item = &'a [(u32, u32)]>,
     suppressed: u64,
@@ -40,7 +45,10 @@ mod tests {
         let numbers = [1.0, 3.0, 10.0];
         assert_eq!(rmse(classes.into_iter(), 0, &[1, 1, 2], &numbers), 0.5f64.sqrt());
         // The last two suppressed: the table's mean is 6, its variance (25 + 9 + 16 + 16) / 4.
-        assert_eq!(rmse(classes[..1].iter().copied(), 2, &[1, 1, 2], &numbers), ((2.0 + 33.0) / 4.0f64).sqrt());
+        assert_eq!(
+            rmse(classes[..1].iter().copied(), 2, &[1, 1, 2], &numbers),
+            ((2.0 + 33.0) / 4.0f64).sqrt()
+        );
         // Far from zero nothing is lost to rounding.
         let far = numbers.map(|number| number + 1e12);
         assert_eq!(rmse(classes.into_iter(), 0, &[1, 1, 2], &far), 0.5f64.sqrt());

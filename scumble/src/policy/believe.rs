@@ -1,5 +1,5 @@
-//! A policy meets a summary: its trees are laid over the values that the summary knows, and its requirements become what
-//! belief can tell of them.
+//! A policy meets a summary: its trees are laid over the values that the summary knows, and its
+//! requirements become what belief can tell of them.
 
 use super::{Policy, Required, Surveyed};
 use crate::error::{Error, Result, quoted};
@@ -12,40 +12,49 @@ use std::path::Path;
 use std::sync::Arc;
 
 impl Policy {
-    /// Binds a summary, which was read from `file`. One of another table, or of other hierarchies, is refused.
+    /// Binds a summary, which was read from `file`. One of another table, or of other hierarchies,
+    /// is refused.
     pub fn believe(&self, summary: Summary, file: &Path) -> Result<Beliefs> {
         if self.search.loss == Loss::Cm {
-            let missing = "the loss `cm` looks at class labels, which a summary does not know; use lm or dm".into();
+            let missing =
+                "the loss `cm` looks at class labels, which a summary does not know; use lm or dm"
+                    .into();
             return Err(self.incomplete(missing));
         }
         self.check_attributes(&summary, file)?;
-        let keys: Vec<&Attribute> = summary.with_role(Role::QuasiIdentifier).map(|(_, attribute)| attribute).collect();
+        let keys: Vec<&Attribute> =
+            summary.with_role(Role::QuasiIdentifier).map(|(_, attribute)| attribute).collect();
         let (mut taxonomies, mut axes, mut leaf_of) = (Vec::new(), Vec::new(), Vec::new());
         for attribute in &keys {
             let binding = self.bind_summarized(attribute, file)?;
             let taxonomy = Arc::new(binding.taxonomy);
-            let hierarchy = self.attribute(&attribute.name).map_or(&Hierarchy::None, |known| &known.hierarchy);
+            let hierarchy =
+                self.attribute(&attribute.name).map_or(&Hierarchy::None, |known| &known.hierarchy);
             axes.push(Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy));
             taxonomies.push(taxonomy);
             leaf_of.push(binding.leaf_of);
         }
         let names = keys.iter().map(|attribute| attribute.name.clone()).collect();
         let sensitive: Vec<(usize, &Attribute)> = summary.with_role(Role::Sensitive).collect();
-        let dictionaries: Vec<Dictionary> = sensitive.iter().map(|(_, attribute)| dictionary(attribute)).collect();
+        let dictionaries: Vec<Dictionary> =
+            sensitive.iter().map(|(_, attribute)| dictionary(attribute)).collect();
         let of = |((_, attribute), dictionary)| {
             let Attribute { name, counts, .. }: &Attribute = attribute;
             Surveyed { name, dictionary, rows: counts }
         };
-        let surveyed: Vec<Surveyed<'_>> = sensitive.iter().copied().zip(&dictionaries).map(of).collect();
+        let surveyed: Vec<Surveyed<'_>> =
+            sensitive.iter().copied().zip(&dictionaries).map(of).collect();
         self.check_named_values(surveyed.iter().map(|column| (column.name, column.dictionary)))?;
-        let Required { columns, leaf_of: leaves, values, requirements, .. } = self.required(&surveyed, file)?;
+        let Required { columns, leaf_of: leaves, values, requirements, .. } =
+            self.required(&surveyed, file)?;
         let conditions = requirements.iter().map(|requirement| requirement.believed(&values));
         let condition = conditions.fold(Condition::default(), Condition::and);
-        let sensitive = columns.iter().zip(leaves).zip(&values).map(|((column, leaf_of), values)| Sensitive {
-            attribute: sensitive[*column].0,
-            leaf_of,
-            values: *values,
-        });
+        let sensitive =
+            columns.iter().zip(leaves).zip(&values).map(|((column, leaf_of), values)| Sensitive {
+                attribute: sensitive[*column].0,
+                leaf_of,
+                values: *values,
+            });
         Ok(Beliefs {
             names,
             taxonomies,
@@ -62,8 +71,12 @@ impl Policy {
     /// Whether the summary is about the attributes that the policy names, with the same roles.
     fn check_attributes(&self, summary: &Summary, file: &Path) -> Result<()> {
         let mismatch = |problem: String| Error::Mismatch { file: file.to_path_buf(), problem };
-        let role_name = |role: Role| Role::NAMES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name);
-        let role = |name: &str| self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role);
+        let role_name = |role: Role| {
+            Role::NAMES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
+        };
+        let role = |name: &str| {
+            self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role)
+        };
         for attribute in &summary.attributes {
             if role(&attribute.name) != Some(attribute.role) {
                 let (name, was) = (quoted(&attribute.name), role_name(attribute.role));
@@ -73,10 +86,15 @@ impl Policy {
             }
         }
         for attribute in &self.attributes {
-            let asked = role(&attribute.name).filter(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive));
-            if asked.is_some() && !summary.attributes.iter().any(|known| known.name == attribute.name) {
+            let asked = role(&attribute.name)
+                .filter(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive));
+            if asked.is_some()
+                && !summary.attributes.iter().any(|known| known.name == attribute.name)
+            {
                 let name = quoted(&attribute.name);
-                return Err(mismatch(format!("a summary of a table without {name}, which the policy names")));
+                return Err(mismatch(format!(
+                    "a summary of a table without {name}, which the policy names"
+                )));
             }
         }
         Ok(())
@@ -88,23 +106,38 @@ impl Policy {
         let hierarchy = known.map_or(&Hierarchy::None, |known| &known.hierarchy);
         let kind = known.and_then(|known| known.kind).unwrap_or(attribute.kind);
         let missing = self.missing_of(&attribute.name);
-        let bound = bind(hierarchy, Some(kind), missing, &dictionary(attribute), &attribute.name, file);
+        let bound =
+            bind(hierarchy, Some(kind), missing, &dictionary(attribute), &attribute.name, file);
         match bound {
             Ok(binding) if fingerprint(&binding.taxonomy) == attribute.tree => Ok(binding),
             _ => {
                 let name = quoted(&attribute.name);
-                let problem =
-                    format!("a summary with another hierarchy of {name} than the policy's; summarize the table again");
+                let problem = format!(
+                    "a summary with another hierarchy of {name} than the policy's; summarize the table again"
+                );
                 Err(Error::Mismatch { file: file.to_path_buf(), problem })
             }
         }
     }
 
     /// What a summary keeps of an attribute besides values and counts, from the values of a table.
-    pub(crate) fn summarized(&self, name: &str, role: Role, dictionary: &Dictionary, file: &Path) -> Result<Attribute> {
+    pub(crate) fn summarized(
+        &self,
+        name: &str,
+        role: Role,
+        dictionary: &Dictionary,
+        file: &Path,
+    ) -> Result<Attribute> {
         let binding = self.bind(name, dictionary, file)?;
         let tree = if role == Role::QuasiIdentifier { fingerprint(&binding.taxonomy) } else { 0 };
-        Ok(Attribute { name: name.to_string(), role, kind: binding.kind, values: Vec::new(), counts: Vec::new(), tree })
+        Ok(Attribute {
+            name: name.to_string(),
+            role,
+            kind: binding.kind,
+            values: Vec::new(),
+            counts: Vec::new(),
+            tree,
+        })
     }
 }
 

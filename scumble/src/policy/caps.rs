@@ -26,8 +26,12 @@ impl ThresholdsAsked {
         let mut named = vec![false; caps.len()];
         for (code, leaf) in values.leaf_of.iter().enumerate() {
             let value = values.dictionary.value(code as u32);
-            let fixed = self.fixed.iter().filter(|(column, known, _)| column == values.name && known == value);
-            let typed = self.values.iter().filter(|(known, ..)| known == value).map(|(_, cap, _)| *cap);
+            let fixed = self
+                .fixed
+                .iter()
+                .filter(|(column, known, _)| column == values.name && known == value);
+            let typed =
+                self.values.iter().filter(|(known, ..)| known == value).map(|(_, cap, _)| *cap);
             let leaf = *leaf as usize;
             if let Some(cap) = fixed.map(|(.., cap)| *cap).next().or_else(|| typed.min()) {
                 caps[leaf] = if named[leaf] { caps[leaf].min(cap) } else { cap };
@@ -38,8 +42,9 @@ impl ThresholdsAsked {
     }
 }
 
-/// Section VIII-A-2: a value that is rarer than average has the base, any other one the base times its frequency over
-/// the average one. Fractions that are too long are rounded down, toward refusal.
+/// Section VIII-A-2: a value that is rarer than average has the base, any other one the base times
+/// its frequency over the average one. Fractions that are too long are rounded down, toward
+/// refusal.
 fn by_frequency(base: Ratio, count: u64, counts: &[u64]) -> Ratio {
     let distinct = counts.iter().filter(|count| **count > 0).count() as u128;
     let rows: u128 = counts.iter().map(|count| u128::from(*count)).sum();
@@ -67,18 +72,21 @@ fn by_frequency(base: Ratio, count: u64, counts: &[u64]) -> Ratio {
 }
 
 impl Policy {
-    /// Refuses caps of values that no sensitive column has: a slip of the pen would leave the real value without one.
+    /// Refuses caps of values that no sensitive column has: a slip of the pen would leave the real
+    /// value without one.
     pub(crate) fn check_named_values<'a>(
         &self,
         columns: impl Iterator<Item = (&'a str, &'a Dictionary)>,
     ) -> Result<()> {
         let Some(asked) = &self.privacy.thresholds else { return Ok(()) };
-        let columns = columns.filter(|(name, _)| asked.sensitive.as_ref().is_none_or(|about| about == name));
+        let columns =
+            columns.filter(|(name, _)| asked.sensitive.as_ref().is_none_or(|about| about == name));
         let dictionaries: Vec<&Dictionary> = columns.map(|(_, dictionary)| dictionary).collect();
         for (value, cap, place) in &asked.values {
             let all = dictionaries.iter().flat_map(|dictionary| dictionary.values());
             if !all.clone().any(|known| known == value) {
-                let near = nearest(value, all).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                let near = nearest(value, all)
+                    .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                 return Err(Error::BadParameter {
                     place: Some(place.clone()),
                     key: format!("privacy.thresholds.{value}"),
@@ -100,9 +108,14 @@ mod tests {
         let base = Ratio::new(1, 4).unwrap();
         // 10 of 16 in 4 values, on average 4: 1/4 * 10/4.
         let counts = [10, 4, 1, 1];
-        let caps: Vec<String> = counts.iter().map(|count| by_frequency(base, *count, &counts).to_string()).collect();
+        let caps: Vec<String> =
+            counts.iter().map(|count| by_frequency(base, *count, &counts).to_string()).collect();
         assert_eq!(caps, ["5/8", "1/4", "1/4", "1/4"]);
-        assert_eq!(by_frequency(Ratio::new(1, 2).unwrap(), 30, &[30, 1, 1]), Ratio::ONE, "no cap is above the whole");
+        assert_eq!(
+            by_frequency(Ratio::new(1, 2).unwrap(), 30, &[30, 1, 1]),
+            Ratio::ONE,
+            "no cap is above the whole"
+        );
     }
 
     #[test]

@@ -89,14 +89,16 @@ pub struct DistributionAsked {
     pub arity: u32,
     /// The least and the greatest whole number of the domain.
     pub domain: Option<(i64, i64)>,
-    /// How far the share of a node may be from the target's; `None`: exact, or 1 % for real weights.
+    /// How far the share of a node may be from the target's; `None`: exact, or 1 % for real
+    /// weights.
     pub rounding: Option<Ratio>,
 }
 
 impl DistributionAsked {
     /// The files that it names.
     pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
-        let all = std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target));
+        let all =
+            std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target));
         all.filter_map(|target| match &target.form {
             TargetForm::File { file, .. } => Some(file.as_path()),
             _ => None,
@@ -105,7 +107,10 @@ impl DistributionAsked {
 
     /// The target of a group.
     pub fn target_of(&self, group: &str) -> &TargetAsked {
-        self.targets.iter().find(|(name, _)| name == group).map_or(&self.target, |(_, target)| target)
+        self.targets
+            .iter()
+            .find(|(name, _)| name == group)
+            .map_or(&self.target, |(_, target)| target)
     }
 }
 
@@ -124,7 +129,11 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
         Some(entry) => {
             let expected = "a whole number from 2 to 1000";
             let arity = entry.whole(expected)?;
-            if (2..=1000).contains(&arity) { arity as u32 } else { return Err(entry.wrong(expected)) }
+            if (2..=1000).contains(&arity) {
+                arity as u32
+            } else {
+                return Err(entry.wrong(expected));
+            }
         }
     };
     let rounding = match section.get("rounding") {
@@ -143,7 +152,10 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
         targets,
         groups: section.get("groups").map_or(Ok(Vec::new()), groups)?,
         fakes: section.get("fakes").map_or(Ok(Fakes::Number(0)), fakes)?,
-        algorithm: section.get("algorithm").map(|entry| entry.choice(names.into_iter())).transpose()?,
+        algorithm: section
+            .get("algorithm")
+            .map(|entry| entry.choice(names.into_iter()))
+            .transpose()?,
         arity,
         domain: section.get("domain").map(domain).transpose()?,
         rounding,
@@ -161,7 +173,8 @@ fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
         DeValue::String(name) => vec![(name.to_string(), 0)],
         _ => entry.texts()?.into_iter().map(|name| (name, 0)).collect(),
     };
-    let repeated = (1..found.len()).any(|at| found[..at].iter().any(|(name, _)| *name == found[at].0));
+    let repeated =
+        (1..found.len()).any(|at| found[..at].iter().any(|(name, _)| *name == found[at].0));
     if repeated { Err(entry.wrong("each column once")) } else { Ok(found) }
 }
 
@@ -189,9 +202,15 @@ fn domain(entry: &Entry<'_>) -> Result<(i64, i64)> {
     let expected = "[from, to], two whole numbers at most 16,777,215 apart";
     let ends = entry.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
     match ends[..] {
-        [from, to] if from.fract() == 0.0 && to.fract() == 0.0 && from.abs().max(to.abs()) < 9e15 => {
+        [from, to]
+            if from.fract() == 0.0 && to.fract() == 0.0 && from.abs().max(to.abs()) < 9e15 =>
+        {
             let (from, to) = (from as i64, to as i64);
-            if from <= to && to - from < MOST_VALUES { Ok((from, to)) } else { Err(entry.wrong(expected)) }
+            if from <= to && to - from < MOST_VALUES {
+                Ok((from, to))
+            } else {
+                Err(entry.wrong(expected))
+            }
         }
         _ => Err(entry.wrong(expected)),
     }
@@ -222,7 +241,11 @@ fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
     }
     let form = match kind {
         "normal" => TargetForm::Normal {
-            mean: section.get("mean").map(Entry::number).transpose()?.filter(|mean| mean.is_finite()),
+            mean: section
+                .get("mean")
+                .map(Entry::number)
+                .transpose()?
+                .filter(|mean| mean.is_finite()),
             deviation: above_zero(&section, "deviation")?,
         },
         "zipf" => TargetForm::Zipf { s: above_zero(&section, "s")?.unwrap_or(1.0) },
@@ -236,16 +259,20 @@ fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
 fn above_zero(section: &Section<'_>, name: &str) -> Result<Option<f64>> {
     let Some(entry) = section.get(name) else { return Ok(None) };
     let number = entry.number()?;
-    if number.is_finite() && number > 0.0 { Ok(Some(number)) } else { Err(entry.wrong("a number above 0")) }
+    if number.is_finite() && number > 0.0 {
+        Ok(Some(number))
+    } else {
+        Err(entry.wrong("a number above 0"))
+    }
 }
 
 /// A CSV `value,weight`, with or without a header.
 fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
     let file = entry.text.file.parent().unwrap_or(Path::new("")).join(path);
     let records = read_records(&file).map_err(|error| match error {
-        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-            entry.wrong("uniform, source, normal, zipf, or the path of a CSV `value,weight` that exists")
-        }
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => entry.wrong(
+            "uniform, source, normal, zipf, or the path of a CSV `value,weight` that exists",
+        ),
         error => error,
     })?;
     let mut weights: Vec<(u64, String, Ratio)> = Vec::with_capacity(records.len());
@@ -257,10 +284,8 @@ fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
             value,
             expected: expected.into(),
         };
-        let [value, weight] = <[String; 2]>::try_from(record).map_err(|record| Error::RaggedRow {
-            place: place(),
-            expected: 2,
-            found: record.len(),
+        let [value, weight] = <[String; 2]>::try_from(record).map_err(|record| {
+            Error::RaggedRow { place: place(), expected: 2, found: record.len() }
         })?;
         match weight.parse::<Ratio>() {
             Ok(weight) => weights.push((line, value, weight)),

@@ -1,9 +1,10 @@
-//! From TOML to a policy: every key is known, every value is checked where it stands, and errors name the line.
+//! From TOML to a policy: every key is known, every value is checked where it stands, and errors
+//! name the line.
 
 use super::keys::{self, nearest};
 use super::{
-    Algorithm, Attribute, ByAsked, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, Search, Space,
-    ThresholdsAsked, VarianceAsked,
+    Algorithm, Attribute, ByAsked, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy,
+    Search, Space, ThresholdsAsked, VarianceAsked,
 };
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -50,7 +51,12 @@ pub(super) struct Entry<'a> {
 
 impl<'a> Section<'a> {
     /// Opens a table; `known` is its name in the list of keys, `None` where any key is allowed.
-    fn open(text: &'a Text<'a>, path: &str, known: Option<&str>, table: &'a DeTable<'a>) -> Result<Section<'a>> {
+    fn open(
+        text: &'a Text<'a>,
+        path: &str,
+        known: Option<&str>,
+        table: &'a DeTable<'a>,
+    ) -> Result<Section<'a>> {
         let mut entries = Vec::new();
         for (name, value) in table.iter() {
             let (at, name): (usize, &str) = (name.span().start, name.get_ref());
@@ -64,9 +70,14 @@ impl<'a> Section<'a> {
             let at = value.span().start;
             entries.push((at, (name, Entry { text, path, at, value: value.get_ref() })));
         }
-        // In the order of the file: columns are then named in the order in which their author thinks of them.
+        // In the order of the file: columns are then named in the order in which their author
+        // thinks of them.
         entries.sort_by_key(|(at, _)| *at);
-        Ok(Section { text, path: path.to_string(), entries: entries.into_iter().map(|(_, entry)| entry).collect() })
+        Ok(Section {
+            text,
+            path: path.to_string(),
+            entries: entries.into_iter().map(|(_, entry)| entry).collect(),
+        })
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Entry<'a>> {
@@ -95,7 +106,12 @@ impl<'a> Entry<'a> {
 
     pub(super) fn wrong(&self, expected: impl Into<String>) -> Error {
         let place = Some(self.text.place(self.at));
-        Error::BadParameter { place, key: self.path.clone(), value: self.shown(), expected: expected.into() }
+        Error::BadParameter {
+            place,
+            key: self.path.clone(),
+            value: self.shown(),
+            expected: expected.into(),
+        }
     }
 
     pub(super) fn table(&self, known: Option<&str>) -> Result<Section<'a>> {
@@ -107,8 +123,11 @@ impl<'a> Entry<'a> {
 
     pub(super) fn items(&self) -> Result<Vec<Entry<'a>>> {
         let DeValue::Array(array) = self.value else { return Err(self.wrong("a list")) };
-        let item =
-            |value: &'a Spanned<DeValue<'a>>| Entry { at: value.span().start, value: value.get_ref(), ..self.clone() };
+        let item = |value: &'a Spanned<DeValue<'a>>| Entry {
+            at: value.span().start,
+            value: value.get_ref(),
+            ..self.clone()
+        };
         Ok(array.iter().map(item).collect())
     }
 
@@ -132,13 +151,17 @@ impl<'a> Entry<'a> {
     }
 
     /// One of a list of names.
-    pub(super) fn choice<T: Copy>(&self, names: impl Iterator<Item = (&'static str, T)>) -> Result<T> {
+    pub(super) fn choice<T: Copy>(
+        &self,
+        names: impl Iterator<Item = (&'static str, T)>,
+    ) -> Result<T> {
         let names: Vec<(&str, T)> = names.collect();
         let typed = self.str()?;
         let found = names.iter().find(|(name, _)| *name == typed).map(|(_, value)| *value);
         found.ok_or_else(|| {
             let all: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
-            let hint = nearest(typed, all.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
+            let hint =
+                nearest(typed, all.iter().copied()).map(|name| format!("; did you mean `{name}`?"));
             self.wrong(format!("one of {}{}", all.join(", "), hint.unwrap_or_default()))
         })
     }
@@ -190,7 +213,8 @@ pub(super) fn parse(text: &str, file: &Path) -> Result<Policy> {
     let (mut default_role, mut missing) = (None, Vec::new());
     if let Some(section) = root.get("defaults") {
         let section = section.table(Some("defaults"))?;
-        default_role = section.get("role").map(|entry| entry.choice(Role::NAMES.into_iter())).transpose()?;
+        default_role =
+            section.get("role").map(|entry| entry.choice(Role::NAMES.into_iter())).transpose()?;
         missing = section.get("missing").map_or(Ok(Vec::new()), Entry::texts)?;
     }
     let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
@@ -215,8 +239,10 @@ fn hierarchy(entry: &Entry<'_>) -> Result<Hierarchy> {
         return Ok(Hierarchy::File(HierarchyFile::new(&file, read_records(&file)?)?));
     }
     let section = entry.table(Some("attributes.*.hierarchy"))?;
-    let kinds: Vec<&str> =
-        ["intervals", "mask", "dates"].into_iter().filter(|kind| section.get(kind).is_some()).collect();
+    let kinds: Vec<&str> = ["intervals", "mask", "dates"]
+        .into_iter()
+        .filter(|kind| section.get(kind).is_some())
+        .collect();
     let expected = "a path, or a table with just one of `intervals`, `mask` and `dates`";
     let [kind] = kinds[..] else { return Err(entry.wrong(expected)) };
     let belongs = |key: &str| match key {
@@ -231,15 +257,20 @@ fn hierarchy(entry: &Entry<'_>) -> Result<Hierarchy> {
     match kind {
         "intervals" => {
             let widths = given.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
-            let day = |entry: &Entry<'_>| entry.str().ok().and_then(|text| text.parse::<Day>().ok());
+            let day =
+                |entry: &Entry<'_>| entry.str().ok().and_then(|text| text.parse::<Day>().ok());
             let end = |name: &str| {
-                let number = |entry: &Entry<'_>| day(entry).map_or_else(|| entry.number(), |day| Ok(f64::from(day.0)));
+                let number = |entry: &Entry<'_>| {
+                    day(entry).map_or_else(|| entry.number(), |day| Ok(f64::from(day.0)))
+                };
                 section.get(name).map(number).transpose()
             };
             let intervals = Intervals::new(widths, end("from")?, end("to")?);
             let intervals = intervals.map_err(|expected| given.wrong(expected))?;
-            let dates =
-                ["from", "to"].into_iter().filter_map(|name| section.get(name)).any(|entry| day(entry).is_some());
+            let dates = ["from", "to"]
+                .into_iter()
+                .filter_map(|name| section.get(name))
+                .any(|entry| day(entry).is_some());
             Ok(Hierarchy::Intervals(if dates { intervals.of_dates() } else { intervals }))
         }
         "mask" => {
@@ -257,8 +288,11 @@ fn hierarchy(entry: &Entry<'_>) -> Result<Hierarchy> {
             Ok(Hierarchy::Mask(Mask { side, character }))
         }
         _ => {
-            let steps: Vec<DateLevel> =
-                given.items()?.iter().map(|item| item.choice(DateLevel::NAMES.into_iter())).collect::<Result<_>>()?;
+            let steps: Vec<DateLevel> = given
+                .items()?
+                .iter()
+                .map(|item| item.choice(DateLevel::NAMES.into_iter()))
+                .collect::<Result<_>>()?;
             if steps.is_empty() || steps.windows(2).any(|pair| pair[1] <= pair[0]) {
                 return Err(given.wrong("steps from fine to coarse: month, quarter, year, decade"));
             }
@@ -273,7 +307,11 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         None => None,
         Some(entry) => {
             let expected = "a whole number from 1";
-            Some(entry.whole(expected).and_then(|k| if k >= 1 { Ok(k) } else { Err(entry.wrong(expected)) })?)
+            Some(
+                entry
+                    .whole(expected)
+                    .and_then(|k| if k >= 1 { Ok(k) } else { Err(entry.wrong(expected)) })?,
+            )
         }
     };
     let several = |name: &str| section.get(name).map_or(Ok(Vec::new()), Entry::one_or_more);
@@ -306,7 +344,10 @@ fn diversity(entry: &Entry<'_>) -> Result<DiversityAsked> {
         "frequency" => Diversity::Frequency(l.ratio(real)?),
         "entropy" => Diversity::Entropy(l.ratio(real)?),
         "distinct" => Diversity::Distinct(l.whole(whole)?),
-        _ => Diversity::Recursive { c: section.required("c")?.ratio("a number above 0")?, l: l.whole(whole)? },
+        _ => Diversity::Recursive {
+            c: section.required("c")?.ratio("a number above 0")?,
+            l: l.whole(whole)?,
+        },
     };
     // The parameters themselves are checked where the requirement is made; here the line is known.
     match crate::privacy::LDiversity::new(0, form) {
@@ -325,10 +366,17 @@ fn closeness(entry: &Entry<'_>) -> Result<ClosenessAsked> {
         if t <= Ratio::ONE { Ok(t) } else { Err(entry.wrong(expected)) }
     };
     if !matches!(entry.value, DeValue::Table(_)) {
-        return Ok(ClosenessAsked { t: checked(entry)?, distance: DistanceAsked::Fitting, sensitive: None });
+        return Ok(ClosenessAsked {
+            t: checked(entry)?,
+            distance: DistanceAsked::Fitting,
+            sensitive: None,
+        });
     }
     let section = entry.table(Some("privacy.t-closeness"))?;
-    let distance = section.get("distance").map(|entry| entry.choice(DistanceAsked::NAMES.into_iter())).transpose()?;
+    let distance = section
+        .get("distance")
+        .map(|entry| entry.choice(DistanceAsked::NAMES.into_iter()))
+        .transpose()?;
     Ok(ClosenessAsked {
         t: checked(section.required("t")?)?,
         distance: distance.unwrap_or(DistanceAsked::Fitting),
@@ -346,7 +394,10 @@ fn variance(entry: &Entry<'_>) -> Result<VarianceAsked> {
         return Ok(VarianceAsked { at_least: checked(entry)?, sensitive: None });
     }
     let section = entry.table(Some("privacy.variance"))?;
-    Ok(VarianceAsked { at_least: checked(section.required("at-least")?)?, sensitive: sensitive(&section)? })
+    Ok(VarianceAsked {
+        at_least: checked(section.required("at-least")?)?,
+        sensitive: sensitive(&section)?,
+    })
 }
 
 fn thresholds(entry: &Entry<'_>) -> Result<ThresholdsAsked> {
@@ -398,10 +449,12 @@ fn search(entry: Option<&Entry<'_>>) -> Result<Search> {
     let Some(entry) = entry else { return Ok(search) };
     let section = entry.table(Some("search"))?;
     if let Some(entry) = section.get("algorithm") {
-        search.algorithm = entry.choice(Algorithm::NAMES.into_iter().map(|(name, value, _)| (name, value)))?;
+        search.algorithm =
+            entry.choice(Algorithm::NAMES.into_iter().map(|(name, value, _)| (name, value)))?;
     }
     if let Some(entry) = section.get("loss") {
-        search.loss = entry.choice(Loss::NAMES.into_iter().map(|(name, value, _)| (name, value)))?;
+        search.loss =
+            entry.choice(Loss::NAMES.into_iter().map(|(name, value, _)| (name, value)))?;
     }
     if let Some(entry) = section.get("split") {
         search.partitioning.criterion = entry.choice(Criterion::NAMES.into_iter())?;

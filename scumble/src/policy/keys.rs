@@ -1,4 +1,5 @@
-//! Every key that a policy may have. Errors and the reference in `docs/policy.md` come from this list.
+//! Every key that a policy may have. Errors and the reference in `docs/policy.md` come from this
+//! list.
 
 /// A key: where it stands, its name and its meaning.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,16 @@ pub const KEYS: &[Key] = &[
     key("", "search", "how the release is looked for"),
     key("attributes.*", "role", "identifier, quasi-identifier, sensitive, target or insensitive"),
     key("attributes.*", "type", "integer, real, text or date; inferred where absent"),
-    key("attributes.*", "hierarchy", "the path of a CSV file (leaf;parent;…;root), or one of the tables below"),
-    key("attributes.*", "missing", "a list of values that mean \"missing\" in this column, besides the empty one"),
+    key(
+        "attributes.*",
+        "hierarchy",
+        "the path of a CSV file (leaf;parent;…;root), or one of the tables below",
+    ),
+    key(
+        "attributes.*",
+        "missing",
+        "a list of values that mean \"missing\" in this column, besides the empty one",
+    ),
     key("attributes.*.hierarchy", "intervals", "widths, each a multiple of the one before"),
     key(
         "attributes.*.hierarchy",
@@ -36,48 +45,120 @@ pub const KEYS: &[Key] = &[
         "to",
         "the greatest value of the domain, inside the last interval, likewise; with `intervals`",
     ),
-    key("attributes.*.hierarchy", "mask", "\"right\" or \"left\": the side from which characters are masked"),
-    key("attributes.*.hierarchy", "char", "the character that stands in for masked ones; `*` where absent"),
+    key(
+        "attributes.*.hierarchy",
+        "mask",
+        "\"right\" or \"left\": the side from which characters are masked",
+    ),
+    key(
+        "attributes.*.hierarchy",
+        "char",
+        "the character that stands in for masked ones; `*` where absent",
+    ),
     key("attributes.*.hierarchy", "dates", "a list from month, quarter, year, decade"),
     key("defaults", "role", "the role of columns that have none"),
     key("defaults", "missing", "a list of values that mean \"missing\" in every column"),
     key("privacy", "k", "k-anonymity: the least number of rows in a class"),
     key("privacy", "l-diversity", "a table (or a list of them) with `kind` and `l`"),
-    key("privacy", "t-closeness", "the largest distance t, or a table (or a list of them) with `t`"),
-    key("privacy", "variance", "the least variance of numbers, or a table (or a list of them) with `at-least`"),
+    key(
+        "privacy",
+        "t-closeness",
+        "the largest distance t, or a table (or a list of them) with `t`",
+    ),
+    key(
+        "privacy",
+        "variance",
+        "the least variance of numbers, or a table (or a list of them) with `at-least`",
+    ),
     key(
         "privacy",
         "distribution",
         "what a sensitive attribute must seem to be drawn from: a table with `attribute` and `target`",
     ),
-    key("privacy", "presence", "delta-presence: a table with `min`, `max` and what is known of the world"),
+    key(
+        "privacy",
+        "presence",
+        "delta-presence: a table with `min`, `max` and what is known of the world",
+    ),
     key("privacy.l-diversity", "kind", "frequency, distinct, entropy or recursive"),
     key("privacy.l-diversity", "l", "how diverse a class must be"),
     key("privacy.l-diversity", "c", "the factor of recursive (c, l)-diversity"),
-    key("privacy.l-diversity", "sensitive", "the sensitive attribute it is about; all where absent"),
+    key(
+        "privacy.l-diversity",
+        "sensitive",
+        "the sensitive attribute it is about; all where absent",
+    ),
     key("privacy.t-closeness", "t", "the largest distance between a class and the table, 0 to 1"),
     key("privacy.t-closeness", "distance", "fitting, equal, ordered or hierarchical"),
-    key("privacy.t-closeness", "sensitive", "the sensitive attribute it is about; all where absent"),
+    key(
+        "privacy.t-closeness",
+        "sensitive",
+        "the sensitive attribute it is about; all where absent",
+    ),
     key("privacy.variance", "at-least", "the least variance of a class, above 0"),
-    key("privacy.variance", "sensitive", "the sensitive attribute it is about; all numeric ones where absent"),
-    key("privacy", "thresholds", "l+-diversity: the largest share of a class that each sensitive value may have"),
+    key(
+        "privacy.variance",
+        "sensitive",
+        "the sensitive attribute it is about; all numeric ones where absent",
+    ),
+    key(
+        "privacy",
+        "thresholds",
+        "l+-diversity: the largest share of a class that each sensitive value may have",
+    ),
     key("privacy.thresholds", "default", "the cap of values that have none of their own"),
-    key("privacy.thresholds", "from-frequency", "the cap of values rarer than average; others in proportion to theirs"),
-    key("privacy.thresholds", "values", "a table of caps by value; they may also stand beside these keys"),
+    key(
+        "privacy.thresholds",
+        "from-frequency",
+        "the cap of values rarer than average; others in proportion to theirs",
+    ),
+    key(
+        "privacy.thresholds",
+        "values",
+        "a table of caps by value; they may also stand beside these keys",
+    ),
     key("privacy.thresholds", "sensitive", "the sensitive attribute it is about; all where absent"),
-    key("privacy.presence", "min", "the least probability that a known person is in the table; 0 where absent"),
+    key(
+        "privacy.presence",
+        "min",
+        "the least probability that a known person is in the table; 0 where absent",
+    ),
     key("privacy.presence", "max", "the greatest one; 1 where absent"),
-    key("privacy.presence", "population", "the path of a table of everybody, those of the table among them"),
-    key("privacy.presence", "marginals", "instead of it, the path of a CSV `attribute,value,count` over leaf values"),
+    key(
+        "privacy.presence",
+        "population",
+        "the path of a table of everybody, those of the table among them",
+    ),
+    key(
+        "privacy.presence",
+        "marginals",
+        "instead of it, the path of a CSV `attribute,value,count` over leaf values",
+    ),
     key(
         "privacy.presence",
         "marginals-of",
         "population (where absent) or others: whether the table is counted in them",
     ),
-    key("privacy.presence", "confidence", "how sure one must be that the range is kept; with `marginals`"),
-    key("privacy.presence", "confidence-column", "a column with the confidence that each row needs instead"),
-    key("privacy.presence", "cover", "table (where absent), or all: every tuple that the marginals allow is covered"),
-    key("privacy.distribution", "attribute", "the sensitive attribute: numbers, or categories with a hierarchy"),
+    key(
+        "privacy.presence",
+        "confidence",
+        "how sure one must be that the range is kept; with `marginals`",
+    ),
+    key(
+        "privacy.presence",
+        "confidence-column",
+        "a column with the confidence that each row needs instead",
+    ),
+    key(
+        "privacy.presence",
+        "cover",
+        "table (where absent), or all: every tuple that the marginals allow is covered",
+    ),
+    key(
+        "privacy.distribution",
+        "attribute",
+        "the sensitive attribute: numbers, or categories with a hierarchy",
+    ),
     key(
         "privacy.distribution",
         "target",
@@ -89,9 +170,21 @@ pub const KEYS: &[Key] = &[
         "groups",
         "a list of columns, or a table from columns to levels; one group where absent",
     ),
-    key("privacy.distribution", "fakes", "at most so many fake values per group: a number, or a share such as \"5%\""),
-    key("privacy.distribution", "algorithm", "sa-only or qi-sa; as [search] says where absent, else sa-only"),
-    key("privacy.distribution", "arity", "children of each node where the attribute has no hierarchy; 2 where absent"),
+    key(
+        "privacy.distribution",
+        "fakes",
+        "at most so many fake values per group: a number, or a share such as \"5%\"",
+    ),
+    key(
+        "privacy.distribution",
+        "algorithm",
+        "sa-only or qi-sa; as [search] says where absent, else sa-only",
+    ),
+    key(
+        "privacy.distribution",
+        "arity",
+        "children of each node where the attribute has no hierarchy; 2 where absent",
+    ),
     key(
         "privacy.distribution",
         "domain",
@@ -103,30 +196,66 @@ pub const KEYS: &[Key] = &[
         "how far the share of a node may be from the target's, for smaller whole weights",
     ),
     key("privacy.distribution.target", "kind", "uniform, source, normal or zipf"),
-    key("privacy.distribution.target", "of", "table (where absent) or group: whose values, whose range"),
+    key(
+        "privacy.distribution.target",
+        "of",
+        "table (where absent) or group: whose values, whose range",
+    ),
     key("privacy.distribution.target", "mean", "of normal; the values' own where absent"),
     key("privacy.distribution.target", "deviation", "of normal; the values' own where absent"),
-    key("privacy.distribution.target", "s", "of zipf: the value of rank k has weight 1 / k^s; 1 where absent"),
+    key(
+        "privacy.distribution.target",
+        "s",
+        "of zipf: the value of rank k has weight 1 / k^s; 1 where absent",
+    ),
     key(
         "search",
         "algorithm",
         "auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution",
     ),
     key("search", "loss", "lm, dm or cm: what is minimised"),
-    key("search", "split", "median, info-gain or regression: how partitioning algorithms choose a split"),
-    key("search", "least-gain", "below this gain a partitioning algorithm goes on with the median; 0.01 where absent"),
-    key("search", "regions", "tight or cover: what the regions of a partitioning algorithm are called"),
-    key("search", "space", "full-domain or subtree: what s-instant goes through; full-domain where absent"),
+    key(
+        "search",
+        "split",
+        "median, info-gain or regression: how partitioning algorithms choose a split",
+    ),
+    key(
+        "search",
+        "least-gain",
+        "below this gain a partitioning algorithm goes on with the median; 0.01 where absent",
+    ),
+    key(
+        "search",
+        "regions",
+        "tight or cover: what the regions of a partitioning algorithm are called",
+    ),
+    key(
+        "search",
+        "space",
+        "full-domain or subtree: what s-instant goes through; full-domain where absent",
+    ),
     key("search", "by", "probability or expectation: which estimate instant algorithms go by"),
-    key("search", "threshold", "the least probability, or the most rows expected to fail, of what they believe in"),
+    key(
+        "search",
+        "threshold",
+        "the least probability, or the most rows expected to fail, of what they believe in",
+    ),
     key("search", "suppression", "a table with `scheme` and `limit`"),
     key(
         "search.suppression",
         "scheme",
         "records or none; for cuts none, all-records, violating-records, all-values, violating-values",
     ),
-    key("search.suppression", "limit", "the largest share of rows that may be left out; with `records`"),
-    key("search.suppression", "token", "what stands for a suppressed sensitive value; `*` where absent"),
+    key(
+        "search.suppression",
+        "limit",
+        "the largest share of rows that may be left out; with `records`",
+    ),
+    key(
+        "search.suppression",
+        "token",
+        "what stands for a suppressed sensitive value; `*` where absent",
+    ),
 ];
 
 /// The keys of a section.
@@ -138,7 +267,8 @@ pub(super) fn of(section: &str) -> impl Iterator<Item = &'static str> {
 pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let ranked = names.map(|name| (distance(&typed.to_lowercase(), &name.to_lowercase()), name));
     let best = ranked.min_by_key(|(distance, _)| *distance)?;
-    (best.0 <= 1 + typed.chars().count().max(best.1.chars().count()) / 2).then(|| best.1.to_string())
+    (best.0 <= 1 + typed.chars().count().max(best.1.chars().count()) / 2)
+        .then(|| best.1.to_string())
 }
 
 /// Edits (insert, delete, replace a character) between two texts.

@@ -1,7 +1,8 @@
 //! What is asked for?
 //!
-//! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns, requirements, and how to search.
-//! [`Policy::prepare`] binds it to a table; what is typed and what it means are two types.
+//! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns,
+//! requirements, and how to search. [`Policy::prepare`] binds it to a table; what is typed and what
+//! it means are two types.
 
 mod believe;
 mod caps;
@@ -112,7 +113,8 @@ pub struct ThresholdsAsked {
     pub from_frequency: Option<Ratio>,
     /// Caps of values, each with the place where it stands.
     pub values: Vec<(String, Ratio, Place)>,
-    /// Caps by column and value that are known from another table: a release has the caps of its input.
+    /// Caps by column and value that are known from another table: a release has the caps of its
+    /// input.
     pub fixed: Vec<(String, String, Ratio)>,
     /// The sensitive attribute; all of them where not said.
     pub sensitive: Option<String>,
@@ -182,30 +184,70 @@ impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
     pub const NAMES: [(&'static str, Algorithm, &'static str); 14] = [
         ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
-        ("incognito", Algorithm::Incognito, "the provably best full-domain recoding: one level per attribute"),
-        ("s-instant", Algorithm::SInstant, "a likely good one from a summary of the table, checked against the rows"),
+        (
+            "incognito",
+            Algorithm::Incognito,
+            "the provably best full-domain recoding: one level per attribute",
+        ),
+        (
+            "s-instant",
+            Algorithm::SInstant,
+            "a likely good one from a summary of the table, checked against the rows",
+        ),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
         (
             "m-instant",
             Algorithm::MInstant,
             "partitioning that a summary of the table decides, mended where the rows disagree",
         ),
-        ("rothko-t", Algorithm::RothkoT, "the same regions for tables that do not fit into memory, by exact counts"),
-        ("rothko-s", Algorithm::RothkoS, "partitioning for tables that do not fit into memory, by samples"),
-        ("l-plus-optimize", Algorithm::LPlusOptimize, "the provably best full-subtree recoding: one cut per attribute"),
-        ("annealing", Algorithm::Annealing, "simulated annealing over the same cuts, for comparison"),
-        ("spalm", Algorithm::Spalm, "of a `presence` with a population: the provably best full-domain recoding"),
+        (
+            "rothko-t",
+            Algorithm::RothkoT,
+            "the same regions for tables that do not fit into memory, by exact counts",
+        ),
+        (
+            "rothko-s",
+            Algorithm::RothkoS,
+            "partitioning for tables that do not fit into memory, by samples",
+        ),
+        (
+            "l-plus-optimize",
+            Algorithm::LPlusOptimize,
+            "the provably best full-subtree recoding: one cut per attribute",
+        ),
+        (
+            "annealing",
+            Algorithm::Annealing,
+            "simulated annealing over the same cuts, for comparison",
+        ),
+        (
+            "spalm",
+            Algorithm::Spalm,
+            "of a `presence` with a population: the provably best full-domain recoding",
+        ),
         ("mpalm", Algorithm::Mpalm, "of a `presence`: greedy partitioning into regions"),
-        ("sfalm", Algorithm::Sfalm, "of a `presence` with marginals: the best full-domain recoding"),
+        (
+            "sfalm",
+            Algorithm::Sfalm,
+            "of a `presence` with marginals: the best full-domain recoding",
+        ),
         ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
-        ("qi-sa", Algorithm::QiSa, "of a `distribution`: each group is cut by equal quasi-identifiers"),
+        (
+            "qi-sa",
+            Algorithm::QiSa,
+            "of a `distribution`: each group is cut by equal quasi-identifiers",
+        ),
     ];
 
     /// Whether it partitions the space into regions.
     pub fn is_partitioning(self) -> bool {
         matches!(
             self,
-            Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS | Algorithm::Mpalm
+            Algorithm::Mondrian
+                | Algorithm::MInstant
+                | Algorithm::RothkoT
+                | Algorithm::RothkoS
+                | Algorithm::Mpalm
         )
     }
 
@@ -229,7 +271,8 @@ pub struct Search {
     pub loss: Loss,
     /// The share of rows that may be left out.
     pub suppression: Ratio,
-    /// What happens to classes that fail, where cuts are searched; `None` for whole classes up to the share.
+    /// What happens to classes that fail, where cuts are searched; `None` for whole classes up to
+    /// the share.
     pub scheme: Option<Suppression>,
     /// What stands for a suppressed sensitive value.
     pub token: String,
@@ -255,7 +298,8 @@ pub enum Space {
 
 impl Space {
     /// Every space with its name in a policy.
-    pub const NAMES: [(&'static str, Space); 2] = [("full-domain", Space::FullDomain), ("subtree", Space::Subtree)];
+    pub const NAMES: [(&'static str, Space); 2] =
+        [("full-domain", Space::FullDomain), ("subtree", Space::Subtree)];
 }
 
 /// By which estimate a recoding is believed in.
@@ -298,19 +342,21 @@ impl Policy {
             let valid = error.utf8_error().valid_up_to();
             let bytes = error.into_bytes();
             let line = bytes[..valid].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-            let value = String::from_utf8_lossy(&bytes[valid..bytes.len().min(valid + 8)]).into_owned();
+            let value =
+                String::from_utf8_lossy(&bytes[valid..bytes.len().min(valid + 8)]).into_owned();
             Error::InvalidUtf8 { place: Place::file(file).line(line), value }
         })?;
         Policy::parse(&text, file)
     }
 
-    /// Reads a policy from text; `file` is what errors call it and where its hierarchies are looked for.
+    /// Reads a policy from text; `file` is what errors call it and where its hierarchies are looked
+    /// for.
     pub fn parse(text: &str, file: &Path) -> Result<Policy> {
         file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
     }
 
-    /// The same policy with the caps of a table that it was bound to, by column and value, where it derives caps from
-    /// frequencies: those of a release are others.
+    /// The same policy with the caps of a table that it was bound to, by column and value, where it
+    /// derives caps from frequencies: those of a release are others.
     pub fn with_caps(&self, caps: &[(String, String, Ratio)]) -> Policy {
         let mut policy = self.clone();
         if let Some(asked) = &mut policy.privacy.thresholds
@@ -323,21 +369,26 @@ impl Policy {
 
     /// Whether caps follow from the frequencies of a table's sensitive values.
     pub fn derives_caps(&self) -> bool {
-        self.privacy.thresholds.as_ref().is_some_and(|asked| asked.from_frequency.is_some() && asked.fixed.is_empty())
+        self.privacy
+            .thresholds
+            .as_ref()
+            .is_some_and(|asked| asked.from_frequency.is_some() && asked.fixed.is_empty())
     }
 
     /// What stands for a suppressed sensitive value, where values are suppressed.
     pub fn token(&self) -> Option<&str> {
-        let of_values = self.search.algorithm.is_on_cuts() && self.search.scheme.is_some_and(Suppression::is_of_values);
+        let of_values = self.search.algorithm.is_on_cuts()
+            && self.search.scheme.is_some_and(Suppression::is_of_values);
         of_values.then_some(self.search.token.as_str())
     }
 
     /// The policy's file and the hierarchy files that it names.
     pub fn files(&self) -> impl Iterator<Item = &Path> {
-        let hierarchies = self.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {
-            Hierarchy::File(file) => Some(file.file()),
-            _ => None,
-        });
+        let hierarchies =
+            self.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {
+                Hierarchy::File(file) => Some(file.file()),
+                _ => None,
+            });
         let targets = self.privacy.distribution.iter().flat_map(DistributionAsked::files);
         let world = self.privacy.presence.iter().map(PresenceAsked::file);
         std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets).chain(world)
@@ -350,15 +401,19 @@ impl Policy {
 
     /// The values that mean "missing" in a column.
     pub fn missing_of(&self, name: &str) -> &[String] {
-        self.attribute(name).and_then(|attribute| attribute.missing.as_deref()).unwrap_or(&self.missing)
+        self.attribute(name)
+            .and_then(|attribute| attribute.missing.as_deref())
+            .unwrap_or(&self.missing)
     }
 
-    /// The role of each column of a source. A column without a role is an error, and so is an attribute without a
-    /// column; `is_release` allows identifiers to be absent, as they are in a release.
+    /// The role of each column of a source. A column without a role is an error, and so is an
+    /// attribute without a column; `is_release` allows identifiers to be absent, as they are in a
+    /// release.
     pub fn roles(&self, source: &Source, is_release: bool) -> Result<Vec<Role>> {
         let names: Vec<&str> = source.names().collect();
         for attribute in &self.attributes {
-            let dropped = is_release && attribute.role.or(self.default_role) == Some(Role::Identifier);
+            let dropped =
+                is_release && attribute.role.or(self.default_role) == Some(Role::Identifier);
             if !dropped && !names.contains(&attribute.name.as_str()) {
                 return Err(Error::NoSuchColumn {
                     file: source.file().to_path_buf(),
@@ -368,7 +423,8 @@ impl Policy {
             }
         }
         let role = |name: &&str| {
-            let said = self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role);
+            let said =
+                self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role);
             said.ok_or_else(|| Error::NoRole {
                 place: Place::file(source.file()).column(*name),
                 policy: self.file.clone(),
@@ -376,7 +432,9 @@ impl Policy {
         };
         let roles: Vec<Role> = names.iter().map(role).collect::<Result<_>>()?;
         if !roles.contains(&Role::QuasiIdentifier) {
-            let missing = "no column is a quasi-identifier; give the role to those that an outsider may know".into();
+            let missing =
+                "no column is a quasi-identifier; give the role to those that an outsider may know"
+                    .into();
             return Err(Error::Incomplete { file: self.file.clone(), missing });
         }
         Ok(roles)

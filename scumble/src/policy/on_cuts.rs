@@ -1,4 +1,5 @@
-//! What a search for cuts asks of a policy: one sensitive attribute with caps, a scheme, a loss that knows its cost.
+//! What a search for cuts asks of a policy: one sensitive attribute with caps, a scheme, a loss
+//! that knows its cost.
 
 use super::prepare::Counted;
 use super::{Policy, Required};
@@ -46,7 +47,9 @@ impl Policy {
         }
         let loss = self.search.loss;
         if !scheme.is_defined_for(loss) {
-            return Err(self.incomplete("suppressed values have a cost in the loss `lm` only".into()));
+            return Err(
+                self.incomplete("suppressed values have a cost in the loss `lm` only".into())
+            );
         }
         let Counted { required, codes } = counted;
         let Asked { k, column, caps } = self.asked_on_cuts(required)?;
@@ -65,10 +68,16 @@ impl Policy {
             scheme,
             loss,
         };
-        Ok(Some(OnCuts { problem, sensitive: column.map(|column| required.names[column].clone()), values, labels }))
+        Ok(Some(OnCuts {
+            problem,
+            sensitive: column.map(|column| required.names[column].clone()),
+            values,
+            labels,
+        }))
     }
 
-    /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is refused.
+    /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is
+    /// refused.
     pub(crate) fn scheme(&self) -> Result<Suppression> {
         match (self.search.scheme, self.search.algorithm.is_on_cuts()) {
             (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
@@ -94,14 +103,20 @@ impl Policy {
         for requirement in &required.requirements {
             let about = requirement.statement().column;
             match about.and_then(|about| requirement.caps(required.values[about])) {
-                None if requirement.rows_decide() => asked.k = asked.k.max(requirement.least_rows()),
+                None if requirement.rows_decide() => {
+                    asked.k = asked.k.max(requirement.least_rows())
+                }
                 Some((about, caps)) if asked.column.is_none_or(|known| known == about) => {
                     let lower = |(a, b): (&Ratio, &Ratio)| *a.min(b);
                     let both = || asked.caps.iter().zip(&caps).map(lower).collect();
                     asked.caps = if asked.column.is_some() { both() } else { caps };
                     asked.column = Some(about);
                 }
-                Some(_) => return Err(self.incomplete("a search for cuts has caps on one sensitive attribute".into())),
+                Some(_) => {
+                    return Err(self.incomplete(
+                        "a search for cuts has caps on one sensitive attribute".into(),
+                    ));
+                }
                 None => return Err(self.unknown_on_cuts(requirement.as_ref())),
             }
         }
@@ -121,10 +136,14 @@ impl Policy {
     pub(super) fn check_token(&self, table: &Table) -> Result<()> {
         let Some(token) = self.token() else { return Ok(()) };
         for column in table.with_role(Role::Sensitive) {
-            let found = column.dictionary().and_then(|dictionary| Some((dictionary, dictionary.find(token)?)));
+            let found = column
+                .dictionary()
+                .and_then(|dictionary| Some((dictionary, dictionary.find(token)?)));
             if let Some((dictionary, code)) = found {
                 return Err(Error::BadParameter {
-                    place: Some(Place::file(&table.file).line(dictionary.line(code)).column(&column.name)),
+                    place: Some(
+                        Place::file(&table.file).line(dictionary.line(code)).column(&column.name),
+                    ),
                     key: "search.suppression.token".into(),
                     value: token.to_string(),
                     expected: "a text that no sensitive value is written as".into(),

@@ -1,4 +1,5 @@
-//! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values that are counted.
+//! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values
+//! that are counted.
 
 use super::world::{BoundKey, World, dictionaries, listed_by_column, others, own_by_column};
 use super::{OnCuts, Policy, Required, Surveyed};
@@ -54,7 +55,8 @@ impl Counted {
     }
 }
 
-/// The position of a target among the counted columns, and the number of each of its values where they are wanted.
+/// The position of a target among the counted columns, and the number of each of its values where
+/// they are wanted.
 type Target = (usize, Option<Arc<[f64]>>);
 
 impl Policy {
@@ -73,7 +75,11 @@ impl Policy {
     pub fn taxonomy(&self, table: &Table, name: &str) -> Result<Taxonomy> {
         let column = table.columns.iter().find(|column| column.name == name);
         let dictionary = column.and_then(Column::dictionary);
-        let unknown = || Error::NoSuchColumn { file: table.file.clone(), column: name.to_string(), nearest: None };
+        let unknown = || Error::NoSuchColumn {
+            file: table.file.clone(),
+            column: name.to_string(),
+            nearest: None,
+        };
         Ok(self.bind(name, dictionary.ok_or_else(unknown)?, &table.file)?.taxonomy)
     }
 
@@ -88,14 +94,23 @@ impl Policy {
         let keys = dictionaries(table.with_role(Role::QuasiIdentifier));
         let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
         let world = self.world(&names, outside.population)?;
-        let (mut taxonomies, mut axes, mut maps, mut leaves) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut taxonomies, mut axes, mut maps, mut leaves) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (key, (name, dictionary)) in keys.iter().enumerate() {
             let BoundKey { binding, world } = match &world {
-                None => BoundKey { binding: self.bind(name, dictionary, &table.file)?, world: Vec::new() },
+                None => BoundKey {
+                    binding: self.bind(name, dictionary, &table.file)?,
+                    world: Vec::new(),
+                },
                 Some(world) => world.bind(self, key, name, dictionary, &table.file)?,
             };
             let taxonomy = Arc::new(binding.taxonomy);
-            axes.push(Binding::axis(self.hierarchy(name), binding.kind, &binding.numbers, &taxonomy));
+            axes.push(Binding::axis(
+                self.hierarchy(name),
+                binding.kind,
+                &binding.numbers,
+                &taxonomy,
+            ));
             taxonomies.push(taxonomy);
             maps.push(binding.leaf_of);
             leaves.push(world);
@@ -112,13 +127,16 @@ impl Policy {
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
         // Where no two cells became one, rows are in those that they were in.
-        let cell_of_row: Cow<'_, [u32]> = match leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32) {
-            true => Cow::Borrowed(&table.row_cells),
-            false => table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect(),
-        };
+        let cell_of_row: Cow<'_, [u32]> =
+            match leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32) {
+                true => Cow::Borrowed(&table.row_cells),
+                false => table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect(),
+            };
         self.check_token(table)?;
         let sensitive = table.with_role(Role::Sensitive);
-        self.check_named_values(sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))))?;
+        self.check_named_values(
+            sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))),
+        )?;
         let cuts = self.on_cuts(&taxonomies, &cells, &cell_of_row, &counted, target)?;
         let mut tallies = counted.tallies(cells.len(), &cell_of_row);
         let required = &mut counted.required;
@@ -142,7 +160,10 @@ impl Policy {
             let mut list = of_rows.to_vec();
             list.sort_unstable();
             list.dedup();
-            let codes: Vec<u32> = of_rows.iter().map(|one| list.partition_point(|known| known < one) as u32).collect();
+            let codes: Vec<u32> = of_rows
+                .iter()
+                .map(|one| list.partition_point(|known| known < one) as u32)
+                .collect();
             confident = confident.map(|asked| asked.with_confidences(tallies.len(), list.clone()));
             tallies.push(Tallies::count(cells.len(), &cell_of_row, &codes));
             required.names.push("confidence".into());
@@ -169,19 +190,30 @@ impl Policy {
     /// The only target, for whatever wants one.
     pub(crate) fn one_target<T>(&self, wanted_by: &str, first: Option<T>, more: bool) -> Result<T> {
         match first {
-            None => Err(self.incomplete(format!("{wanted_by} needs a column with the role `target`"))),
-            Some(_) if more => Err(self.incomplete(format!("{wanted_by} needs one `target`, and there are several"))),
+            None => {
+                Err(self.incomplete(format!("{wanted_by} needs a column with the role `target`")))
+            }
+            Some(_) if more => {
+                Err(self
+                    .incomplete(format!("{wanted_by} needs one `target`, and there are several")))
+            }
             Some(target) => Ok(target),
         }
     }
 
-    /// Counts the target too where the search looks at it: its position among the counted columns, and its numbers where
-    /// they are wanted.
+    /// Counts the target too where the search looks at it: its position among the counted columns,
+    /// and its numbers where they are wanted.
     fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<Target>> {
         let wanted_by = match (self.search.loss, self.search.partitioning.criterion) {
-            _ if !self.search.algorithm.is_partitioning() && self.search.loss == Loss::Cm => "the loss `cm`",
-            (_, Criterion::InfoGain) if self.search.algorithm.is_partitioning() => "the split `info-gain`",
-            (_, Criterion::Regression) if self.search.algorithm.is_partitioning() => "the split `regression`",
+            _ if !self.search.algorithm.is_partitioning() && self.search.loss == Loss::Cm => {
+                "the loss `cm`"
+            }
+            (_, Criterion::InfoGain) if self.search.algorithm.is_partitioning() => {
+                "the split `info-gain`"
+            }
+            (_, Criterion::Regression) if self.search.algorithm.is_partitioning() => {
+                "the split `regression`"
+            }
             _ => return Ok(None),
         };
         let mut targets = table.with_role(Role::Target);
@@ -214,8 +246,10 @@ impl Policy {
                 seen.push((&column.name, dictionary, codes, rows));
             }
         }
-        let surveyed: Vec<Surveyed<'_>> =
-            seen.iter().map(|(name, dictionary, _, rows)| Surveyed { name, dictionary, rows }).collect();
+        let surveyed: Vec<Surveyed<'_>> = seen
+            .iter()
+            .map(|(name, dictionary, _, rows)| Surveyed { name, dictionary, rows })
+            .collect();
         let required = self.required(&surveyed, &table.file)?;
         let leaves = required.columns.iter().zip(&required.leaf_of).map(|(column, leaf_of)| {
             let (_, _, codes, _) = seen[*column];

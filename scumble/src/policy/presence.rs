@@ -1,4 +1,5 @@
-//! `presence` under [privacy]: how likely a known person may be in the table, and what is known of the world.
+//! `presence` under [privacy]: how likely a known person may be in the table, and what is known of
+//! the world.
 
 use super::file::{Entry, Section};
 use super::{Algorithm, Policy};
@@ -87,7 +88,9 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<PresenceAsked> {
         return Err(section.required("min")?.wrong(format!("a share up to `max`, which is {max}")));
     }
     if max == Ratio::ZERO {
-        return Err(section.required("max")?.wrong("a share above 0, since somebody is in the table"));
+        return Err(section
+            .required("max")?
+            .wrong("a share above 0, since somebody is in the table"));
     }
     Ok(PresenceAsked { min, max, world: world(entry, &section)? })
 }
@@ -103,7 +106,8 @@ fn world(entry: &Entry<'_>, section: &Section<'_>) -> Result<WorldAsked> {
     let folder = entry.text.file.parent().unwrap_or(Path::new(""));
     let Some(marginals) = section.get("marginals") else {
         let Some(population) = section.get("population") else {
-            return Err(entry.wrong("`population`, a table of everybody, or `marginals` with a `confidence`"));
+            return Err(entry
+                .wrong("`population`, a table of everybody, or `marginals` with a `confidence`"));
         };
         let only = ["confidence", "marginals-of", "cover", "confidence-column"];
         if let Some(stray) = only.into_iter().find_map(|name| section.get(name)) {
@@ -120,12 +124,17 @@ fn world(entry: &Entry<'_>, section: &Section<'_>) -> Result<WorldAsked> {
     Ok(WorldAsked::Marginals(MarginalsAsked {
         listed: listed(&file)?.into(),
         file,
-        of: section.get("marginals-of").map_or(Ok(MarginalsOf::Population), |entry| entry.choice(of.into_iter()))?,
+        of: section
+            .get("marginals-of")
+            .map_or(Ok(MarginalsOf::Population), |entry| entry.choice(of.into_iter()))?,
         confidence: share(section, "confidence", Ratio::ONE)?,
-        confidence_column: section.get("confidence-column").map(|entry| entry.str().map(str::to_string)).transpose()?,
-        cover_all: section
-            .get("cover")
-            .map_or(Ok(false), |entry| entry.choice([("table", false), ("all", true)].into_iter()))?,
+        confidence_column: section
+            .get("confidence-column")
+            .map(|entry| entry.str().map(str::to_string))
+            .transpose()?,
+        cover_all: section.get("cover").map_or(Ok(false), |entry| {
+            entry.choice([("table", false), ("all", true)].into_iter())
+        })?,
     }))
 }
 
@@ -134,16 +143,27 @@ fn listed(file: &Path) -> Result<Vec<(u64, String, String, u64)>> {
     let mut listed = Vec::new();
     for (at, (line, record)) in read_records(file)?.into_iter().enumerate() {
         let place = || Place::file(file).line(line);
-        let ragged = |record: Vec<String>| Error::RaggedRow { place: place(), expected: 3, found: record.len() };
+        let ragged = |record: Vec<String>| Error::RaggedRow {
+            place: place(),
+            expected: 3,
+            found: record.len(),
+        };
         let [attribute, value, count] = <[String; 3]>::try_from(record).map_err(ragged)?;
         match count.trim().parse::<u64>() {
             // Factorials are kept up to the population.
-            Ok(count) if count <= u64::from(u32::MAX) => listed.push((line, attribute, value, count)),
+            Ok(count) if count <= u64::from(u32::MAX) => {
+                listed.push((line, attribute, value, count))
+            }
             // The first line may name the columns.
             Err(_) if at == 0 => {}
             _ => {
                 let expected = "a whole number from 0 to 4294967295".into();
-                return Err(Error::BadParameter { place: Some(place()), key: "count".into(), value: count, expected });
+                return Err(Error::BadParameter {
+                    place: Some(place()),
+                    key: "count".into(),
+                    value: count,
+                    expected,
+                });
             }
         }
     }
@@ -176,12 +196,11 @@ impl Policy {
             (Algorithm::Auto | Algorithm::Mpalm, _)
             | (Algorithm::Spalm, WorldAsked::Population(_))
             | (Algorithm::Sfalm, WorldAsked::Marginals(_)) => Ok(()),
-            (_, WorldAsked::Population(_)) => {
-                Err(self.incomplete("`presence` with a population needs the algorithm spalm or mpalm".into()))
-            }
-            (_, WorldAsked::Marginals(_)) => {
-                Err(self.incomplete("`presence` with marginals needs the algorithm sfalm or mpalm".into()))
-            }
+            (_, WorldAsked::Population(_)) => Err(self.incomplete(
+                "`presence` with a population needs the algorithm spalm or mpalm".into(),
+            )),
+            (_, WorldAsked::Marginals(_)) => Err(self
+                .incomplete("`presence` with marginals needs the algorithm sfalm or mpalm".into())),
         }
     }
 }

@@ -1,13 +1,15 @@
-//! Requirements get their columns: each is bound to what a scan has seen of the sensitive attributes it is about.
+//! Requirements get their columns: each is bound to what a scan has seen of the sensitive
+//! attributes it is about.
 //!
-//! Nothing here needs rows. The distinct values of a column and how often each occurs are enough, so a table in memory, one
-//! on disk and a release that is read once are all bound in this way.
+//! Nothing here needs rows. The distinct values of a column and how often each occurs are enough,
+//! so a table in memory, one on disk and a release that is read once are all bound in this way.
 
 use super::caps::Values;
 use super::{Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked};
 use crate::error::{Error, Result, quoted};
 use crate::privacy::{
-    Caps, Distance, Diversity, KAnonymity, LDiversity, Requirement, TCloseness, Thresholds, VarianceDiversity,
+    Caps, Distance, Diversity, KAnonymity, LDiversity, Requirement, TCloseness, Thresholds,
+    VarianceDiversity,
 };
 use crate::ratio::Ratio;
 use crate::table::{Dictionary, Type};
@@ -45,8 +47,9 @@ struct Sensitive {
     taxonomy: Arc<Taxonomy>,
     /// The values in ascending order, where they are numbers or dates.
     order: Option<Arc<[u32]>>,
-    /// The distance that fits it. What a table's values look like plays no part in it: a release has fewer of them, and
-    /// must be judged in the same way. Where in doubt all values are equally far apart, which no other distance exceeds.
+    /// The distance that fits it. What a table's values look like plays no part in it: a release
+    /// has fewer of them, and must be judged in the same way. Where in doubt all values are equally
+    /// far apart, which no other distance exceeds.
     fitting: Fitting,
     numbers: Numbers,
     /// The leaf that stands for suppressed values, behind those of the tree.
@@ -70,7 +73,9 @@ impl Fitting {
     fn new(attribute: Option<&Attribute>) -> Fitting {
         match attribute.map(|attribute| (&attribute.hierarchy, attribute.kind)) {
             Some((Hierarchy::Mask(_), _)) => Fitting::Masked,
-            Some((Hierarchy::None, Some(Type::Integer | Type::Real | Type::Date))) => Fitting::Ordered,
+            Some((Hierarchy::None, Some(Type::Integer | Type::Real | Type::Date))) => {
+                Fitting::Ordered
+            }
             Some((Hierarchy::None, _)) | None => Fitting::Equal,
             Some(_) => Fitting::Hierarchical,
         }
@@ -89,9 +94,16 @@ enum Numbers {
 
 impl Numbers {
     /// What a column has; `declared` is the type that the policy states.
-    fn new(binding: &Binding, dictionary: &Dictionary, declared: Option<Type>, missing: &[String]) -> Numbers {
+    fn new(
+        binding: &Binding,
+        dictionary: &Dictionary,
+        declared: Option<Type>,
+        missing: &[String],
+    ) -> Numbers {
         let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
-        let is_number = |value: &str| Type::Real.number(value).is_some() && !missing.iter().any(|token| token == value);
+        let is_number = |value: &str| {
+            Type::Real.number(value).is_some() && !missing.iter().any(|token| token == value)
+        };
         match binding.kind {
             Type::Integer | Type::Real if binding.numbers.len() == present as usize => {
                 Numbers::All(binding.numbers.clone().into())
@@ -104,18 +116,22 @@ impl Numbers {
     }
 }
 
-/// The leaf of each value of a text column without a declared type. Numbers that are written differently share one, as
-/// they do in a numeric column: without the rows that make it text, a release would be one.
+/// The leaf of each value of a text column without a declared type. Numbers that are written
+/// differently share one, as they do in a numeric column: without the rows that make it text, a
+/// release would be one.
 fn leaves_by_number(binding: &Binding, dictionary: &Dictionary) -> Vec<u32> {
     let mut known: HashMap<u64, u32> = HashMap::new();
     let leaf = |(value, leaf): (&str, &u32)| match Type::Real.number(value) {
-        Some(number) if Some(*leaf) != binding.taxonomy.missing() => *known.entry(bits_of(number)).or_insert(*leaf),
+        Some(number) if Some(*leaf) != binding.taxonomy.missing() => {
+            *known.entry(bits_of(number)).or_insert(*leaf)
+        }
         _ => *leaf,
     };
     dictionary.values().zip(&binding.leaf_of).map(leaf).collect()
 }
 
-/// The leaves of a column in the order of their numbers, where all have one; a missing value comes last.
+/// The leaves of a column in the order of their numbers, where all have one; a missing value comes
+/// last.
 fn ascending(binding: &Binding) -> Option<Arc<[u32]>> {
     let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
     // Where all values are missing there is no text among them.
@@ -141,10 +157,11 @@ impl Policy {
     }
 
     /// The requirements on a table whose sensitive columns these are; of those that no requirement
-    /// [counts](Self::counts) nothing is asked. The table may be an input or a release: what compares with the whole
-    /// compares with the rows that are there.
+    /// [counts](Self::counts) nothing is asked. The table may be an input or a release: what
+    /// compares with the whole compares with the rows that are there.
     pub(crate) fn required(&self, columns: &[Surveyed<'_>], file: &Path) -> Result<Required> {
-        let mut binder = Binder { policy: self, columns, file, bound: Vec::new(), required: Required::none() };
+        let mut binder =
+            Binder { policy: self, columns, file, bound: Vec::new(), required: Required::none() };
         let privacy = &self.privacy;
         if let Some(k) = privacy.k.and_then(KAnonymity::new) {
             binder.push(Some(k));
@@ -210,23 +227,30 @@ struct Binder<'a> {
 
 impl Binder<'_> {
     fn push(&mut self, requirement: Option<impl Requirement + 'static>) {
-        self.required.requirements.extend(requirement.map(|one| Box::new(one) as Box<dyn Requirement>));
+        self.required
+            .requirements
+            .extend(requirement.map(|one| Box::new(one) as Box<dyn Requirement>));
     }
 
     /// The counted columns that a requirement is about: one, or all that are sensitive.
     fn columns_of(&mut self, about: &Option<String>, what: &str) -> Result<Vec<usize>> {
-        let is_about = |column: &Surveyed<'_>| about.as_ref().is_none_or(|name| name == column.name);
-        let chosen: Vec<usize> = (0..self.columns.len()).filter(|column| is_about(&self.columns[*column])).collect();
+        let is_about =
+            |column: &Surveyed<'_>| about.as_ref().is_none_or(|name| name == column.name);
+        let chosen: Vec<usize> =
+            (0..self.columns.len()).filter(|column| is_about(&self.columns[*column])).collect();
         if chosen.is_empty() {
             return Err(self.policy.incomplete(match about {
-                Some(name) => format!("{what} is about `{name}`, which is not a sensitive attribute of the table"),
+                Some(name) => format!(
+                    "{what} is about `{name}`, which is not a sensitive attribute of the table"
+                ),
                 None => format!("{what} needs a column with the role `sensitive`"),
             }));
         }
         chosen.into_iter().map(|column| self.position(column)).collect()
     }
 
-    /// The position of a surveyed column among the counted ones, which it joins when first asked for.
+    /// The position of a surveyed column among the counted ones, which it joins when first asked
+    /// for.
     fn position(&mut self, column: usize) -> Result<usize> {
         if let Some(position) = self.required.columns.iter().position(|known| *known == column) {
             return Ok(position);
@@ -246,15 +270,23 @@ impl Binder<'_> {
         required.names.push(name.to_string());
         required.values.push(binding.taxonomy.codes() as usize + usize::from(token.is_some()));
         required.leaf_of.push(binding.leaf_of);
-        self.bound.push(Sensitive { taxonomy: Arc::new(binding.taxonomy), order, fitting, numbers, token });
+        self.bound.push(Sensitive {
+            taxonomy: Arc::new(binding.taxonomy),
+            order,
+            fitting,
+            numbers,
+            token,
+        });
         Ok(self.bound.len() - 1)
     }
 
-    /// The tree of a sensitive column and the leaf of each value. The token for suppressed values is none of them and has
-    /// a leaf of its own, behind the others.
+    /// The tree of a sensitive column and the leaf of each value. The token for suppressed values
+    /// is none of them and has a leaf of its own, behind the others.
     fn bind(&self, name: &str, dictionary: &Dictionary) -> Result<(Binding, Option<usize>)> {
         let token = self.policy.token().and_then(|token| dictionary.find(token));
-        let Some(token) = token else { return Ok((self.policy.bind(name, dictionary, self.file)?, None)) };
+        let Some(token) = token else {
+            return Ok((self.policy.bind(name, dictionary, self.file)?, None));
+        };
         let mut values = Dictionary::default();
         let codes = (0..dictionary.len() as u32).map(|code| match code == token {
             true => None,
@@ -263,11 +295,15 @@ impl Binder<'_> {
         let codes: Vec<Option<u32>> = codes.collect();
         let mut binding = self.policy.bind(name, &values, self.file)?;
         let last = binding.taxonomy.codes();
-        binding.leaf_of = codes.iter().map(|code| code.map_or(last, |code| binding.leaf_of[code as usize])).collect();
+        binding.leaf_of = codes
+            .iter()
+            .map(|code| code.map_or(last, |code| binding.leaf_of[code as usize]))
+            .collect();
         Ok((binding, Some(last as usize)))
     }
 
-    /// A diversity. Suppressed values are nobody's: they make a class larger and are bounded by nothing.
+    /// A diversity. Suppressed values are nobody's: they make a class larger and are bounded by
+    /// nothing.
     fn diverse(&mut self, column: usize, form: Diversity) {
         let Some(diversity) = LDiversity::new(column, form) else { return };
         match (self.bound[column].token, diversity.caps(self.required.values[column])) {
@@ -315,14 +351,18 @@ impl Binder<'_> {
             }
             // A value, then the root.
             (DistanceAsked::Hierarchical, Fitting::Equal, _) => Distance::Equal,
-            (DistanceAsked::Hierarchical, ..) | (DistanceAsked::Fitting, Fitting::Hierarchical, _) => {
+            (DistanceAsked::Hierarchical, ..)
+            | (DistanceAsked::Fitting, Fitting::Hierarchical, _) => {
                 Distance::Hierarchical(taxonomy.clone())
             }
-            (DistanceAsked::Ordered, _, Some(order)) | (DistanceAsked::Fitting, Fitting::Ordered, Some(order)) => {
+            (DistanceAsked::Ordered, _, Some(order))
+            | (DistanceAsked::Fitting, Fitting::Ordered, Some(order)) => {
                 Distance::Ordered(order.clone())
             }
             (DistanceAsked::Ordered, _, None) => {
-                return refused("the ordered distance needs numbers or dates, and the attribute is text");
+                return refused(
+                    "the ordered distance needs numbers or dates, and the attribute is text",
+                );
             }
             (DistanceAsked::Fitting | DistanceAsked::Equal, ..) => Distance::Equal,
         })
@@ -338,8 +378,9 @@ impl Binder<'_> {
         whole
     }
 
-    /// The columns that a variance is about, with their numbers. Attributes without any are passed over if none was named;
-    /// one that looks numeric in part is not, for it would go unprotected because of one mistyped value.
+    /// The columns that a variance is about, with their numbers. Attributes without any are passed
+    /// over if none was named; one that looks numeric in part is not, for it would go unprotected
+    /// because of one mistyped value.
     fn numeric(&mut self, asked: &VarianceAsked) -> Result<Vec<(usize, Arc<[f64]>)>> {
         let columns = self.columns_of(&asked.sensitive, "variance")?;
         let incomplete = |missing: String| Err(self.policy.incomplete(missing));
@@ -349,16 +390,21 @@ impl Binder<'_> {
             match &self.bound[column].numbers {
                 Numbers::All(numbers) => numeric.push((column, numbers.clone())),
                 Numbers::None if asked.sensitive.is_none() => {}
-                Numbers::None => return incomplete(format!("variance needs numbers, and {name} has none")),
+                Numbers::None => {
+                    return incomplete(format!("variance needs numbers, and {name} has none"));
+                }
                 Numbers::Some => {
-                    let advice =
-                        "list under `missing` what is none, or name the attribute that is meant as `sensitive`";
-                    return incomplete(format!("variance needs numbers, and {name} is text in part; {advice}"));
+                    let advice = "list under `missing` what is none, or name the attribute that is meant as `sensitive`";
+                    return incomplete(format!(
+                        "variance needs numbers, and {name} is text in part; {advice}"
+                    ));
                 }
             }
         }
         if numeric.is_empty() {
-            return incomplete("variance needs a sensitive attribute with numbers, and there is none".into());
+            return incomplete(
+                "variance needs a sensitive attribute with numbers, and there is none".into(),
+            );
         }
         Ok(numeric)
     }

@@ -1,8 +1,8 @@
 //! A distribution meets a table: which values there are, in which tree, and with which weights.
 //!
-//! The domain is what a target file lists; else what the attribute's hierarchy file lists, or the whole numbers of `domain`;
-//! else the values that occur. A target is built over the values that it gives a weight above 0, so a group's own range has a
-//! tree of its own.
+//! The domain is what a target file lists; else what the attribute's hierarchy file lists, or the
+//! whole numbers of `domain`; else the values that occur. A target is built over the values that it
+//! gives a weight above 0, so a group's own range has a tree of its own.
 
 use super::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
 use crate::error::{Error, Place, Result, quoted};
@@ -21,7 +21,8 @@ pub struct Domain {
     pub labels: Vec<String>,
     /// The values as numbers; `None` for categories.
     pub numbers: Option<Decimals>,
-    /// The domain's code of each code of the column; of values that no released row has, nothing is known.
+    /// The domain's code of each code of the column; of values that no released row has, nothing is
+    /// known.
     pub code_of: Vec<Option<u32>>,
     /// The attribute's hierarchy with the leaf of each value; `None` where the tree is balanced.
     taxonomy: Option<(Taxonomy, Vec<u32>)>,
@@ -38,8 +39,9 @@ pub enum Weights {
 }
 
 impl Policy {
-    /// The domain of a distribution's attribute, which is a column of the table. `occurs` tells whether a released row has a
-    /// value: what only suppressed rows have must not be seen in a release.
+    /// The domain of a distribution's attribute, which is a column of the table. `occurs` tells
+    /// whether a released row has a value: what only suppressed rows have must not be seen in a
+    /// release.
     pub fn domain(
         &self,
         asked: &DistributionAsked,
@@ -47,31 +49,44 @@ impl Policy {
         column: &Column,
         occurs: impl Fn(u32) -> bool,
     ) -> Result<Domain> {
-        let nowhere = || Error::NoSuchColumn { file: table.file.clone(), column: column.name.clone(), nearest: None };
+        let nowhere = || Error::NoSuchColumn {
+            file: table.file.clone(),
+            column: column.name.clone(),
+            nearest: None,
+        };
         let dictionary = column.dictionary().ok_or_else(nowhere)?;
-        let place = |code: u32| Place::file(&table.file).line(dictionary.line(code)).column(&column.name);
+        let place =
+            |code: u32| Place::file(&table.file).line(dictionary.line(code)).column(&column.name);
         let unfit = |code: u32, problem: &str| Error::Unfit {
             place: place(code),
             value: dictionary.value(code).to_string(),
             problem: problem.into(),
         };
         let missing = self.missing_of(&column.name);
-        let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
+        let is_missing =
+            |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
         let present: Vec<u32> = (0..dictionary.len() as u32).filter(|code| occurs(*code)).collect();
-        if let Some(code) = present.iter().copied().find(|code| is_missing(dictionary.value(*code))) {
-            return Err(unfit(code, "missing, and a distribution needs a value in every row; leave such rows out"));
+        if let Some(code) = present.iter().copied().find(|code| is_missing(dictionary.value(*code)))
+        {
+            return Err(unfit(
+                code,
+                "missing, and a distribution needs a value in every row; leave such rows out",
+            ));
         }
         // The column's values first, in the order of their codes; then those that need not occur.
         let mut values = Dictionary::default();
         for code in &present {
             values.encode(dictionary.value(*code), dictionary.line(*code));
         }
-        let all_targets = std::iter::once(&asked.target).chain(asked.targets.iter().map(|(_, target)| target));
+        let all_targets =
+            std::iter::once(&asked.target).chain(asked.targets.iter().map(|(_, target)| target));
         for target in all_targets {
             if let TargetForm::File { weights, .. } = &target.form {
                 for (line, value, _) in weights {
                     // A whole number may be written with a fraction of nothing: 39.0 for 39.
-                    let number = Type::Real.number(value).filter(|number| number.fract() == 0.0 && value.contains('.'));
+                    let number = Type::Real
+                        .number(value)
+                        .filter(|number| number.fract() == 0.0 && value.contains('.'));
                     let whole = number.map(|number| (number as i64).to_string());
                     values.encode(whole.as_ref().unwrap_or(value), *line);
                 }
@@ -88,19 +103,25 @@ impl Policy {
         let kind = attribute.and_then(|attribute| attribute.kind);
         let bound = bind(hierarchy, kind, &[], &values, &column.name, &table.file);
         let bound = bound.map_err(|error| in_target(error, asked, dictionary))?;
-        let leaves: Vec<&str> = (0..bound.taxonomy.codes()).map(|leaf| bound.taxonomy.level(0).label(leaf)).collect();
+        let leaves: Vec<&str> =
+            (0..bound.taxonomy.codes()).map(|leaf| bound.taxonomy.level(0).label(leaf)).collect();
         let numeric = matches!(bound.kind, Type::Integer | Type::Real);
         if asked.domain.is_some() && bound.kind != Type::Integer {
-            let missing = format!("`domain` is for whole numbers, and {} has others", quoted(&column.name));
+            let missing =
+                format!("`domain` is for whole numbers, and {} has others", quoted(&column.name));
             return Err(Error::Incomplete { file: self.file.clone(), missing });
         }
         let mut order: Vec<u32> = (0..leaves.len() as u32).collect();
         let mut numbers = None;
         if numeric {
             let inexact = |leaf: usize| {
-                let code = bound.leaf_of[..present.len()].iter().position(|found| *found as usize == leaf);
+                let code =
+                    bound.leaf_of[..present.len()].iter().position(|found| *found as usize == leaf);
                 match code {
-                    Some(code) => unfit(present[code], "has more than 15 digits, or lies too far from the others"),
+                    Some(code) => unfit(
+                        present[code],
+                        "has more than 15 digits, or lies too far from the others",
+                    ),
                     None => nowhere(),
                 }
             };
@@ -119,8 +140,10 @@ impl Policy {
             labels: order.iter().map(|leaf| leaves[*leaf as usize].to_string()).collect(),
             numbers,
             code_of,
-            // A tree without inner nodes has nothing to say: numbers get a balanced one, categories stay below the root.
-            taxonomy: (!matches!(hierarchy, Hierarchy::None) || !numeric).then_some((bound.taxonomy, order)),
+            // A tree without inner nodes has nothing to say: numbers get a balanced one, categories
+            // stay below the root.
+            taxonomy: (!matches!(hierarchy, Hierarchy::None) || !numeric)
+                .then_some((bound.taxonomy, order)),
             arity: asked.arity,
         };
         domain.check(self, &column.name)?;
@@ -131,8 +154,13 @@ impl Policy {
 impl Policy {
     /// What each value of a quasi-identifier is called at a level of its hierarchy.
     pub fn labels_at(&self, table: &Table, column: &Column, level: usize) -> Result<Vec<String>> {
-        let nowhere = || Error::NoSuchColumn { file: table.file.clone(), column: column.name.clone(), nearest: None };
-        let bound = self.bind(&column.name, column.dictionary().ok_or_else(nowhere)?, &table.file)?;
+        let nowhere = || Error::NoSuchColumn {
+            file: table.file.clone(),
+            column: column.name.clone(),
+            nearest: None,
+        };
+        let bound =
+            self.bind(&column.name, column.dictionary().ok_or_else(nowhere)?, &table.file)?;
         if level > bound.taxonomy.height() {
             return Err(Error::BadParameter {
                 place: None,
@@ -190,16 +218,26 @@ impl Domain {
 
     /// The tree over some values.
     fn shape(&self, codes: &[u32]) -> Shape {
-        let Some((taxonomy, leaves)) = &self.taxonomy else { return Shape::Balanced { arity: self.arity } };
+        let Some((taxonomy, leaves)) = &self.taxonomy else {
+            return Shape::Balanced { arity: self.arity };
+        };
         let starts = |level: &crate::taxonomy::Level| {
             let node = |code: u32| level.node_of(leaves[code as usize]);
-            (1..codes.len()).filter(|at| node(codes[*at]) != node(codes[at - 1])).map(|at| at as u32).collect()
+            (1..codes.len())
+                .filter(|at| node(codes[*at]) != node(codes[at - 1]))
+                .map(|at| at as u32)
+                .collect()
         };
         Shape::Levels(taxonomy.levels().iter().rev().map(starts).collect())
     }
 
     /// A target; `counts` is how often each value occurs in what the target is about.
-    pub fn target(&self, asked: &TargetAsked, rounding: Option<Ratio>, counts: &[u64]) -> Result<Target> {
+    pub fn target(
+        &self,
+        asked: &TargetAsked,
+        rounding: Option<Ratio>,
+        counts: &[u64],
+    ) -> Result<Target> {
         // Counts are given, so weights there are.
         let found = weights(asked, &self.labels, self.floats().as_deref(), Some(counts))?;
         let found = found.unwrap_or(Weights::Exact(counts.to_vec()));
@@ -209,8 +247,10 @@ impl Domain {
         };
         let codes: Vec<u32> = (0..self.len() as u32).filter(above_zero).collect();
         let shape = self.shape(&codes);
-        let units: Option<Vec<i64>> =
-            self.numbers.as_ref().map(|numbers| codes.iter().map(|code| numbers.units[*code as usize]).collect());
+        let units: Option<Vec<i64>> = self
+            .numbers
+            .as_ref()
+            .map(|numbers| codes.iter().map(|code| numbers.units[*code as usize]).collect());
         let measure = units.as_deref().map_or(Measure::Categories, Measure::Numbers);
         let (hierarchy, rounding) = match (&found, rounding) {
             (Weights::Exact(weights), None) => {
@@ -223,7 +263,12 @@ impl Domain {
                     Weights::Real(weights) => weights[*code as usize],
                 };
                 let weights: Vec<f64> = codes.iter().map(weight).collect();
-                Annotated::rounded(&weights, rounding.map_or(ROUNDING, Ratio::to_f64), &shape, measure)
+                Annotated::rounded(
+                    &weights,
+                    rounding.map_or(ROUNDING, Ratio::to_f64),
+                    &shape,
+                    measure,
+                )
             }
         };
         Ok(Target { codes, hierarchy, rounding })
@@ -232,7 +277,8 @@ impl Domain {
     /// What a node of a target is called: a value, `least-greatest`, or as the hierarchy says.
     pub fn label(&self, target: &Target, node: u32) -> String {
         let leaves = &target.hierarchy.node(node).leaves;
-        let (first, last) = (target.codes[leaves.start as usize], target.codes[leaves.end as usize - 1]);
+        let (first, last) =
+            (target.codes[leaves.start as usize], target.codes[leaves.end as usize - 1]);
         if first == last {
             return self.labels[first as usize].clone();
         }
@@ -241,14 +287,19 @@ impl Domain {
             Some((taxonomy, order)) => {
                 let (first, last) = (order[first as usize], order[last as usize]);
                 // The lowest node above both.
-                let above = taxonomy.levels().iter().find(|level| level.node_of(first) == level.node_of(last));
-                above.map_or_else(String::new, |level| level.label(level.node_of(first)).to_string())
+                let above = taxonomy
+                    .levels()
+                    .iter()
+                    .find(|level| level.node_of(first) == level.node_of(last));
+                above
+                    .map_or_else(String::new, |level| level.label(level.node_of(first)).to_string())
             }
         }
     }
 }
 
-/// The weights that a target gives to some values; `None` where it depends on how often they occur and that is not known.
+/// The weights that a target gives to some values; `None` where it depends on how often they occur
+/// and that is not known.
 pub fn weights(
     asked: &TargetAsked,
     labels: &[String],
@@ -277,7 +328,9 @@ pub fn weights(
         Weights::Real(all)
     };
     Ok(match &asked.form {
-        TargetForm::Uniform => Some(Weights::Exact((0..labels.len()).map(|at| inside.contains(&at).into()).collect())),
+        TargetForm::Uniform => {
+            Some(Weights::Exact((0..labels.len()).map(|at| inside.contains(&at).into()).collect()))
+        }
         TargetForm::Source => counts.map(|counts| Weights::Exact(counts.to_vec())),
         TargetForm::Zipf { s } => Some(spread(zipf(inside.len(), *s))),
         TargetForm::Normal { mean, deviation } => {
@@ -285,15 +338,19 @@ pub fn weights(
             let own = counts.map(|counts| moments(numbers, counts));
             let mean = mean.or(own.map(|own| own.0));
             let deviation = deviation.or(own.map(|own| own.1));
-            mean.zip(deviation).map(|(mean, deviation)| spread(normal(&numbers[inside.clone()], mean, deviation)))
+            mean.zip(deviation)
+                .map(|(mean, deviation)| spread(normal(&numbers[inside.clone()], mean, deviation)))
         }
-        TargetForm::File { file, weights } => Some(Weights::Exact(whole(file, weights, labels, numbers.is_some())?)),
+        TargetForm::File { file, weights } => {
+            Some(Weights::Exact(whole(file, weights, labels, numbers.is_some())?))
+        }
     })
 }
 
 /// An error about a value that the column does not have is about the target that lists it.
 fn in_target(mut error: Error, asked: &DistributionAsked, dictionary: &Dictionary) -> Error {
-    if let Error::WrongType { place, value, .. } | Error::NotInHierarchy { place, value, .. } = &mut error
+    if let Error::WrongType { place, value, .. } | Error::NotInHierarchy { place, value, .. } =
+        &mut error
         && !dictionary.values().any(|own| own == value)
         && let Some(file) = asked.files().next()
     {
@@ -306,14 +363,16 @@ fn in_target(mut error: Error, asked: &DistributionAsked, dictionary: &Dictionar
 /// Mean and standard deviation of values with counts; never a deviation of 0.
 fn moments(numbers: &[f64], counts: &[u64]) -> (f64, f64) {
     let rows: f64 = counts.iter().map(|count| *count as f64).sum();
-    let mean = numbers.iter().zip(counts).map(|(number, count)| number * *count as f64).sum::<f64>() / rows.max(1.0);
+    let mean =
+        numbers.iter().zip(counts).map(|(number, count)| number * *count as f64).sum::<f64>()
+            / rows.max(1.0);
     let square = |(number, count): (&f64, &u64)| (number - mean).powi(2) * *count as f64;
     let deviation = (numbers.iter().zip(counts).map(square).sum::<f64>() / rows.max(1.0)).sqrt();
     (mean, if deviation > 0.0 { deviation } else { 1.0 })
 }
 
-/// The weights of a file over some values, times the least number that makes all of them whole. A value that the file does not
-/// list has none.
+/// The weights of a file over some values, times the least number that makes all of them whole. A
+/// value that the file does not list has none.
 fn whole(
     file: &std::path::Path,
     weights: &[(u64, String, Ratio)],
@@ -322,18 +381,26 @@ fn whole(
 ) -> Result<Vec<u64>> {
     let key = |text: &str| match numeric {
         // A number may be written in another way: 39.0 for 39.
-        true => Type::Real.number(text).map_or_else(|| text.to_string(), |number| format!("{number}")),
+        true => {
+            Type::Real.number(text).map_or_else(|| text.to_string(), |number| format!("{number}"))
+        }
         false => text.to_string(),
     };
-    let mut listed: std::collections::HashMap<String, (u64, Ratio)> = std::collections::HashMap::new();
+    let mut listed: std::collections::HashMap<String, (u64, Ratio)> =
+        std::collections::HashMap::new();
     for (line, value, weight) in weights {
         if let Some((first, _)) = listed.insert(key(value), (*line, *weight)) {
-            return Err(Error::RepeatedLeaf { place: Place::file(file).line(*line), leaf: value.clone(), first });
+            return Err(Error::RepeatedLeaf {
+                place: Place::file(file).line(*line),
+                leaf: value.clone(),
+                first,
+            });
         }
     }
     let too_large = || Error::Mismatch {
         file: file.to_path_buf(),
-        problem: "the weights have no common denominator that fits; round them to fewer digits".into(),
+        problem: "the weights have no common denominator that fits; round them to fewer digits"
+            .into(),
     };
     let mut common = 1u64;
     for (_, weight) in listed.values() {
@@ -344,7 +411,8 @@ fn whole(
         None => Some(0),
         Some((_, weight)) => weight.numerator().checked_mul(common / weight.denominator()),
     };
-    let scaled: Vec<u64> = labels.iter().map(scaled).collect::<Option<_>>().ok_or_else(too_large)?;
+    let scaled: Vec<u64> =
+        labels.iter().map(scaled).collect::<Option<_>>().ok_or_else(too_large)?;
     let sum = scaled.iter().try_fold(0u64, |sum, weight| sum.checked_add(*weight));
     sum.filter(|sum| *sum < 1 << 62).ok_or_else(too_large)?;
     Ok(scaled)

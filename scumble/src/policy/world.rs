@@ -1,7 +1,7 @@
 //! The world that a table is a part of: everybody, or how often each value occurs among them.
 //!
-//! Trees are laid over the values of the table and of the world together, so a person who is not in the table has a place
-//! in every group as well.
+//! Trees are laid over the values of the table and of the world together, so a person who is not in
+//! the table has a place in every group as well.
 
 use super::presence::{MarginalsAsked, MarginalsOf, WorldAsked};
 use super::{Policy, nearest};
@@ -29,13 +29,19 @@ pub(crate) struct BoundKey {
 }
 
 impl Policy {
-    /// What is known of the world of a table with these quasi-identifiers; `population` is the policy's public table.
-    pub(crate) fn world<'a>(&'a self, keys: &[&str], population: Option<&'a Table>) -> Result<Option<World<'a>>> {
+    /// What is known of the world of a table with these quasi-identifiers; `population` is the
+    /// policy's public table.
+    pub(crate) fn world<'a>(
+        &'a self,
+        keys: &[&str],
+        population: Option<&'a Table>,
+    ) -> Result<Option<World<'a>>> {
         let Some(asked) = &self.privacy.presence else { return Ok(None) };
         match (&asked.world, population) {
             (WorldAsked::Population(_), None) => Err(Error::Defect),
             (WorldAsked::Population(_), Some(population)) => {
-                let names: Vec<&str> = population.columns.iter().map(|column| column.name.as_str()).collect();
+                let names: Vec<&str> =
+                    population.columns.iter().map(|column| column.name.as_str()).collect();
                 let find = |key: &&str| {
                     names.iter().position(|name| name == key).ok_or_else(|| Error::NoSuchColumn {
                         file: population.file.clone(),
@@ -48,16 +54,21 @@ impl Policy {
             }
             (WorldAsked::Marginals(marginals), _) => {
                 let of_key = |key: &&str| {
-                    let lines = marginals.listed.iter().enumerate().filter(|(_, line)| line.1 == *key);
+                    let lines =
+                        marginals.listed.iter().enumerate().filter(|(_, line)| line.1 == *key);
                     let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
                     match lines.is_empty() {
-                        true => {
-                            Err(marginals.impossible(format!("no counts for the quasi-identifier {}", quoted(key))))
-                        }
+                        true => Err(marginals.impossible(format!(
+                            "no counts for the quasi-identifier {}",
+                            quoted(key)
+                        ))),
                         false => Ok(lines),
                     }
                 };
-                Ok(Some(World::Marginals(marginals, keys.iter().map(of_key).collect::<Result<_>>()?)))
+                Ok(Some(World::Marginals(
+                    marginals,
+                    keys.iter().map(of_key).collect::<Result<_>>()?,
+                )))
             }
         }
     }
@@ -83,13 +94,15 @@ impl World<'_> {
             World::Population(table, positions) => {
                 let dictionary = table.columns[positions[key]].dictionary();
                 let values = dictionary.into_iter().flat_map(|dictionary| {
-                    (0..dictionary.len() as u32).map(|code| (dictionary.value(code), dictionary.line(code)))
+                    (0..dictionary.len() as u32)
+                        .map(|code| (dictionary.value(code), dictionary.line(code)))
                 });
                 values.collect()
             }
-            World::Marginals(asked, lines) => {
-                lines[key].iter().map(|at| (asked.listed[*at].2.as_str(), asked.listed[*at].0)).collect()
-            }
+            World::Marginals(asked, lines) => lines[key]
+                .iter()
+                .map(|at| (asked.listed[*at].2.as_str(), asked.listed[*at].0))
+                .collect(),
         }
     }
 
@@ -106,10 +119,12 @@ impl World<'_> {
         for code in 0..own.len() as u32 {
             both.encode(own.value(code), own.line(code));
         }
-        let codes: Vec<u32> = self.values(key).into_iter().map(|(value, line)| both.encode(value, line)).collect();
+        let codes: Vec<u32> =
+            self.values(key).into_iter().map(|(value, line)| both.encode(value, line)).collect();
         let mut binding = policy.bind(name, &both, file).map_err(|mut error| {
             // A value that the table does not have is the world's.
-            if let Error::WrongType { place, value, .. } | Error::NotInHierarchy { place, value, .. } = &mut error
+            if let Error::WrongType { place, value, .. }
+            | Error::NotInHierarchy { place, value, .. } = &mut error
                 && own.find(value).is_none()
             {
                 place.file = self.file().to_path_buf();
@@ -122,9 +137,14 @@ impl World<'_> {
     }
 }
 
-/// Adds the cells of a population to those of a table, and counts in each the people who are not in the table. `maps[i]` are
-/// the leaves of the values of quasi-identifier `i`.
-pub(crate) fn others(population: &Table, positions: &[usize], maps: &[&[u32]], cells: &mut Cells) -> Result<Tallies> {
+/// Adds the cells of a population to those of a table, and counts in each the people who are not in
+/// the table. `maps[i]` are the leaves of the values of quasi-identifier `i`.
+pub(crate) fn others(
+    population: &Table,
+    positions: &[usize],
+    maps: &[&[u32]],
+    cells: &mut Cells,
+) -> Result<Tallies> {
     let mut people = vec![0u64; cells.len()];
     let mut tuple = vec![0; positions.len()];
     for cell in 0..population.cells.len() as u32 {
@@ -167,8 +187,8 @@ pub(crate) fn own_by_column(cells: &Cells, taxonomies: &[Arc<Taxonomy>]) -> Vec<
     taxonomies.iter().enumerate().map(of_column).collect()
 }
 
-/// How many people the marginals count with each leaf, column by column. What no population can have is refused; `own` is
-/// how many rows of the table have each leaf, where the table is known.
+/// How many people the marginals count with each leaf, column by column. What no population can
+/// have is refused; `own` is how many rows of the table have each leaf, where the table is known.
 pub(crate) fn listed_by_column(
     asked: &MarginalsAsked,
     names: &[&str],
@@ -209,8 +229,14 @@ pub(crate) fn listed_by_column(
     }
 }
 
-/// The counts of some lines by leaf. A leaf that stands there twice is refused, however it is written.
-fn listed_by_leaf(asked: &MarginalsAsked, lines: &[usize], leaves: &[u32], codes: usize) -> Result<Vec<u64>> {
+/// The counts of some lines by leaf. A leaf that stands there twice is refused, however it is
+/// written.
+fn listed_by_leaf(
+    asked: &MarginalsAsked,
+    lines: &[usize],
+    leaves: &[u32],
+    codes: usize,
+) -> Result<Vec<u64>> {
     let mut counts = vec![0u64; codes];
     let mut first: Vec<Option<u64>> = vec![None; codes];
     for (at, leaf) in lines.iter().zip(leaves) {
@@ -225,9 +251,13 @@ fn listed_by_leaf(asked: &MarginalsAsked, lines: &[usize], leaves: &[u32], codes
 }
 
 impl Policy {
-    /// The presence that is asked for in likely worlds, where so many people are counted with each leaf and so many rows of the
-    /// table have it.
-    pub(crate) fn confident(&self, listed: &[Vec<u64>], own: &[Vec<u64>]) -> Option<ConfidentPresence> {
+    /// The presence that is asked for in likely worlds, where so many people are counted with each
+    /// leaf and so many rows of the table have it.
+    pub(crate) fn confident(
+        &self,
+        listed: &[Vec<u64>],
+        own: &[Vec<u64>],
+    ) -> Option<ConfidentPresence> {
         let asked = self.privacy.presence.as_ref()?;
         let marginals = asked.marginals()?;
         let own = (marginals.of == MarginalsOf::Population).then_some(own);
@@ -237,6 +267,8 @@ impl Policy {
 }
 
 /// The quasi-identifiers of a table with their values.
-pub(crate) fn dictionaries<'a>(columns: impl Iterator<Item = &'a Column>) -> Vec<(&'a str, &'a Dictionary)> {
+pub(crate) fn dictionaries<'a>(
+    columns: impl Iterator<Item = &'a Column>,
+) -> Vec<(&'a str, &'a Dictionary)> {
     columns.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))).collect()
 }

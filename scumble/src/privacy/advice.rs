@@ -1,23 +1,25 @@
 //! From acceptable misuse to delta-presence (Nergiz and Clifton 2008, section 6).
 //!
-//! Everybody believes that a person has the condition with the prior probability b. Of a population of P people T are in the
-//! table, and all of them have it. Whoever knows that a person is in the table with probability p believes
+//! Everybody believes that a person has the condition with the prior probability b. Of a population
+//! of P people T are in the table, and all of them have it. Whoever knows that a person is in the
+//! table with probability p believes
 //!
 //! ```text
 //! b' = p + (1 - p) (b P - T) / (P - T) = p P (1 - b) / (P - T) + (b P - T) / (P - T)
 //! ```
 //!
-//! Belief may be worth as much as the acceptable misuse m of the cost d of a disclosure: a = m / d. From b' - b <= a and
-//! b - b' <= a' follow
+//! Belief may be worth as much as the acceptable misuse m of the cost d of a disclosure: a = m / d.
+//! From b' - b <= a and b - b' <= a' follow
 //!
 //! ```text
 //! p <= delta-max = ( a  P + (1 - a  - b) T) / ((1 - b) P)
 //! p >= delta-min = (-a' P + (1 + a' - b) T) / ((1 - b) P)
 //! ```
 //!
-//! With a confidence c there is a rest of 1 - c in which a person may be exposed altogether: belief grows to 1 at most, which
-//! costs (1 - b) d. The expected liability is (1 - c)(1 - b) d for each person of the table. The paper sets it apart from
-//! the misuse as well; its printed term, (1 / c) / d, has no unit.
+//! With a confidence c there is a rest of 1 - c in which a person may be exposed altogether: belief
+//! grows to 1 at most, which costs (1 - b) d. The expected liability is (1 - c)(1 - b) d for each
+//! person of the table. The paper sets it apart from the misuse as well; its printed term, (1 / c)
+//! / d, has no unit.
 
 /// What is known and what is acceptable. Costs are in any one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,7 +32,8 @@ pub struct Stakes {
     pub table: f64,
     /// d: what a disclosure costs.
     pub cost: f64,
-    /// m: the misuse that is acceptable when somebody is believed to have it more likely than before.
+    /// m: the misuse that is acceptable when somebody is believed to have it more likely than
+    /// before.
     pub misuse: f64,
     /// The same when somebody is believed to have it less likely; any where absent.
     pub misuse_below: Option<f64>,
@@ -67,7 +70,8 @@ pub enum Unadvisable {
 impl Stakes {
     /// The presence that is acceptable. Ends are rounded inwards to six digits.
     pub fn advice(&self) -> Result<Advice, Unadvisable> {
-        let Stakes { prior: b, population: p, table: t, cost: d, misuse, misuse_below, confidence } = *self;
+        let Stakes { prior: b, population: p, table: t, cost: d, misuse, misuse_below, confidence } =
+            *self;
         let is_number = |number: f64| number.is_finite() && number >= 0.0;
         if !(b > 0.0 && b < 1.0) {
             return Err(Unadvisable::Prior);
@@ -109,7 +113,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Diabetes: 7 % have it, 4 % of the population are in the table, it costs $10,000, and $100 and $200 are noise.
+    /// Diabetes: 7 % have it, 4 % of the population are in the table, it costs $10,000, and $100
+    /// and $200 are noise.
     const DIABETES: Stakes = Stakes {
         prior: 0.07,
         population: 45_222.0,
@@ -123,7 +128,8 @@ mod tests {
     #[test]
     fn nergiz_2008_section_6_diabetes() {
         let advice = DIABETES.advice().unwrap();
-        // (0.01 + 0.92 x 0.04) / 0.93 and (-0.02 + 0.95 x 0.04) / 0.93: "about 0.05" and "about 0.02".
+        // (0.01 + 0.92 x 0.04) / 0.93 and (-0.02 + 0.95 x 0.04) / 0.93: "about 0.05" and "about
+        // 0.02".
         assert_eq!((advice.min, advice.max), (0.019355, 0.050322));
         assert!((advice.liability - 186.0).abs() < 1e-9);
         // Nobody in the table: belief falls to 0.03125 ("b_o = 0.032").

@@ -1,9 +1,10 @@
-//! c-confident delta-presence: the range of delta-presence is kept with a confidence, when only attribute distributions are
-//! known (Nergiz and Clifton 2008, sections 4, 5 and 7).
+//! c-confident delta-presence: the range of delta-presence is kept with a confidence, when only
+//! attribute distributions are known (Nergiz and Clifton 2008, sections 4, 5 and 7).
 //!
-//! Whoever attacks may know the whole population; whoever publishes knows how many of the others have each value. So the
-//! world is a random one, and each person of the table must be present within [min, max] in a share of worlds that is at
-//! least the confidence. For a class of n1 rows that means: the number of others who match it is from c_low to c_high.
+//! Whoever attacks may know the whole population; whoever publishes knows how many of the others
+//! have each value. So the world is a random one, and each person of the table must be present
+//! within [min, max] in a share of worlds that is at least the confidence. For a class of n1 rows
+//! that means: the number of others who match it is from c_low to c_high.
 //!
 //! | here | paper |
 //! |---|---|
@@ -14,13 +15,16 @@
 //! | [`Shortcuts::dominant`] | DM: only tuples that no other dominates are judged |
 //! | [`Shortcuts::bucket`] | DC |
 //!
-//! What is added: the mean and the variance of the number of matches are known in closed form, and by the inequalities of
-//! Cantelli and Chernoff they decide most tuples for certain ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is
-//! computed without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once, and those that agree on
-//! their rarest values share likelihoods ([`Shortcuts::shared`]): the order of attributes does not matter, so they are
-//! taken from the rarest value on, which keeps bands narrow.
+//! What is added: the mean and the variance of the number of matches are known in closed form, and
+//! by the inequalities of Cantelli and Chernoff they decide most tuples for certain
+//! ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is computed
+//! without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once, and those
+//! that agree on their rarest values share likelihoods ([`Shortcuts::shared`]): the order of
+//! attributes does not matter, so they are taken from the rarest value on, which keeps bands
+//! narrow.
 //!
-//! Every number rounds toward refusal; a confidence that equals what is asked is decided by integers where 128 bits hold them.
+//! Every number rounds toward refusal; a confidence that equals what is asked is decided by
+//! integers where 128 bits hold them.
 
 use super::{Shortcuts, Statement};
 use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, reaches};
@@ -30,13 +34,15 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is known of a class: how many rows it has, and how many of the others have its value in each attribute.
+/// What is known of a class: how many rows it has, and how many of the others have its value in
+/// each attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tuple {
     rows: u64,
     /// Ascending: the order of attributes does not matter.
     marked: Vec<u64>,
-    /// The same where no more than that is known: at least `marked`, at most these. Empty where they are equal.
+    /// The same where no more than that is known: at least `marked`, at most these. Empty where
+    /// they are equal.
     more: Vec<u64>,
     /// Which of the confidences it needs.
     needed: u32,
@@ -51,7 +57,8 @@ pub struct ConfidentPresence {
     asked: Ratio,
     /// Confidences that classes may need, ascending.
     confidences: Vec<Ratio>,
-    /// The counted column that holds the number of the confidence that each row needs; all need the first where absent.
+    /// The counted column that holds the number of the confidence that each row needs; all need the
+    /// first where absent.
     needed_by: Option<usize>,
     /// `sums[column][code]`: others with a smaller code.
     sums: Vec<Vec<u64>>,
@@ -98,14 +105,17 @@ const NEARLY_ALL: f64 = 4.0;
 /// Rows that are divided by their sums are right to a few of these.
 const MARGIN: f64 = 1e-11;
 
-/// A number that the probability of at least (or, below the mean, at most) so many matches is not above. Whether one person
-/// matches makes it only less likely of others (negative association), so matches stray no further than independent ones of
-/// the same mean would: exp(-U KL(x/U || mean/U)).
+/// A number that the probability of at least (or, below the mean, at most) so many matches is not
+/// above. Whether one person matches makes it only less likely of others (negative association), so
+/// matches stray no further than independent ones of the same mean would: exp(-U KL(x/U ||
+/// mean/U)).
 fn chernoff(others: f64, mean: f64, number: f64) -> f64 {
     if number > others {
         return 0.0;
     }
-    let part = |number: f64, mean: f64| if number > 0.0 { number * ((mean - number) / number).ln_1p() } else { 0.0 };
+    let part = |number: f64, mean: f64| {
+        if number > 0.0 { number * ((mean - number) / number).ln_1p() } else { 0.0 }
+    };
     (part(number, mean) + part(others - number, others - mean)).exp().min(1.0)
 }
 
@@ -119,8 +129,9 @@ fn sums(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 impl ConfidentPresence {
-    /// What must hold; `listed[column][code]` is how many people the marginals count with each code, the same number in every
-    /// column. `own` is how many of them are rows of the table, where those are counted too.
+    /// What must hold; `listed[column][code]` is how many people the marginals count with each
+    /// code, the same number in every column. `own` is how many of them are rows of the table,
+    /// where those are counted too.
     pub fn new(
         (min, max): (Ratio, Ratio),
         confidence: Ratio,
@@ -144,10 +155,15 @@ impl ConfidentPresence {
             asked: confidence,
             confidences: vec![confidence],
             needed_by: None,
-            draws: Hypergeometric::new(others.first().and_then(|sums| sums.last()).copied().unwrap_or(0)),
+            draws: Hypergeometric::new(
+                others.first().and_then(|sums| sums.last()).copied().unwrap_or(0),
+            ),
             sums: others,
             listed: own.map(|_| all),
-            occurring: listed.iter().map(|counts| sums(counts.iter().map(|count| u64::from(*count > 0)))).collect(),
+            occurring: listed
+                .iter()
+                .map(|counts| sums(counts.iter().map(|count| u64::from(*count > 0))))
+                .collect(),
             cover_all,
             shortcuts: Shortcuts::default(),
             memory: Mutex::default(),
@@ -161,7 +177,8 @@ impl ConfidentPresence {
         ConfidentPresence { draws: Hypergeometric::new(others), ..self }
     }
 
-    /// The same with a confidence for each row: a counted column holds the number of each in an ascending list.
+    /// The same with a confidence for each row: a counted column holds the number of each in an
+    /// ascending list.
     pub fn with_confidences(self, column: usize, confidences: Vec<Ratio>) -> ConfidentPresence {
         ConfidentPresence { confidences, needed_by: Some(column), ..self }
     }
@@ -191,20 +208,23 @@ impl ConfidentPresence {
         self.sums[column][codes.end as usize] - self.sums[column][codes.start as usize]
     }
 
-    /// How many people with one of these codes the marginals count, where the table's rows are among them.
+    /// How many people with one of these codes the marginals count, where the table's rows are
+    /// among them.
     pub fn listed(&self, column: usize, codes: Range<u32>) -> Option<u64> {
         let sums = &self.listed.as_ref()?[column];
         Some(sums[codes.end as usize] - sums[codes.start as usize])
     }
 
-    /// A class of so many rows, given what is marked of each attribute and which confidence is needed.
+    /// A class of so many rows, given what is marked of each attribute and which confidence is
+    /// needed.
     pub fn tuple(&self, rows: u64, mut marked: Vec<u64>, needed: u32) -> Tuple {
         marked.sort_unstable();
         Tuple { rows, marked, more: Vec::new(), needed }
     }
 
-    /// The same where others who have the value of an attribute are known to be from one number to another. Its confidence is
-    /// the least that they can make: more others never make fewer matches likely (theorem 3).
+    /// The same where others who have the value of an attribute are known to be from one number to
+    /// another. Its confidence is the least that they can make: more others never make fewer
+    /// matches likely (theorem 3).
     pub fn tuple_between(&self, rows: u64, marked: &[(u64, u64)], needed: u32) -> Tuple {
         let others = self.draws.others();
         let mut least: Vec<u64> = marked.iter().map(|(least, _)| (*least).min(others)).collect();
@@ -241,7 +261,10 @@ impl ConfidentPresence {
     /// Whether all classes of a release have the confidence that they need.
     pub fn hold(&self, tuples: &[Tuple]) -> bool {
         if !self.shortcuts.moments {
-            return self.dominant(tuples.iter().collect()).into_iter().all(|tuple| self.holds(tuple));
+            return self
+                .dominant(tuples.iter().collect())
+                .into_iter()
+                .all(|tuple| self.holds(tuple));
         }
         let mut open = Vec::new();
         for tuple in tuples {
@@ -290,7 +313,8 @@ impl ConfidentPresence {
         (enough.min(not_more), 1.0 - too_few - too_many)
     }
 
-    /// The tuples that no other dominates, where one end of the range asks nothing (definition 12); else all of them.
+    /// The tuples that no other dominates, where one end of the range asks nothing (definition 12);
+    /// else all of them.
     fn dominant<'a>(&self, mut tuples: Vec<&'a Tuple>) -> Vec<&'a Tuple> {
         let (only_max, only_min) = (self.min == Ratio::ZERO, self.max == Ratio::ONE);
         self.seen.fetch_add(tuples.len() as u64, Ordering::Relaxed);
@@ -298,7 +322,8 @@ impl ConfidentPresence {
             self.judged.fetch_add(tuples.len() as u64, Ordering::Relaxed);
             return tuples;
         }
-        // What is harder to keep: more rows and fewer others for the greatest share, the other way round for the least.
+        // What is harder to keep: more rows and fewer others for the greatest share, the other way
+        // round for the least.
         let harder = |one: &Tuple, other: &Tuple| {
             let pairs = || one.marked.iter().zip(&other.marked);
             // With one end a tuple has one list of counts.
@@ -334,13 +359,19 @@ impl ConfidentPresence {
 
     /// Whether a class has the confidence that it needs.
     pub fn holds(&self, tuple: &Tuple) -> bool {
-        let known = || self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.get(tuple).copied();
+        let known = || {
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.get(tuple).copied()
+        };
         if let Some(known) = self.shortcuts.shared.then(known).flatten() {
             return known;
         }
         let verdict = self.judge(tuple);
         if self.shortcuts.shared {
-            self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.insert(tuple.clone(), verdict);
+            self.memory
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .verdicts
+                .insert(tuple.clone(), verdict);
         }
         verdict
     }
@@ -371,7 +402,8 @@ impl ConfidentPresence {
         let cut = self.shortcuts.cut();
         let lowers = cut.sigmas.is_some() || cut.bucket > 1;
         // Two standard deviations keep 95.5 % at every step, so many steps cannot reach much.
-        let steps = tuple.marked.iter().filter(|marked| **marked < self.draws.others()).count() as i32 - 1;
+        let steps =
+            tuple.marked.iter().filter(|marked| **marked < self.draws.others()).count() as i32 - 1;
         let kept = cut.sigmas.map_or(1.0, |sigmas| 1.0 - 2.0 * normal_tail(sigmas));
         let first = lowers && !(self.shortcuts.refined && kept.powi(steps.max(0)) < needed);
         let second = cut.sigmas.is_some() && self.shortcuts.refined;
@@ -389,8 +421,8 @@ impl ConfidentPresence {
         reaches(self.draws.others(), &tuple.marked, within, needed).unwrap_or(false)
     }
 
-    /// How likely it is that a class's matching others are within their bounds, and how likely everything is that was not
-    /// left out.
+    /// How likely it is that a class's matching others are within their bounds, and how likely
+    /// everything is that was not left out.
     fn likelihood(&self, tuple: &Tuple, cut: Cut) -> (f64, f64) {
         let (least, most) = self.bounds(tuple.rows);
         let few = self.likelihoods(&tuple.marked, cut);
@@ -418,7 +450,9 @@ impl ConfidentPresence {
             _ => 2,
         };
         let key = (number, marked.to_vec());
-        if let Some(known) = self.memory.lock().unwrap_or_else(PoisonError::into_inner).likelihoods.get(&key) {
+        if let Some(known) =
+            self.memory.lock().unwrap_or_else(PoisonError::into_inner).likelihoods.get(&key)
+        {
             return known.clone();
         }
         let found = Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
@@ -437,11 +471,12 @@ impl ConfidentPresence {
         self.likelihood(tuple, Cut::EXACT).0.clamp(0.0, 1.0) + 0.0
     }
 
-    /// The smallest confidence of all classes, and how many have less than they need. Nothing is left out but what cannot be
-    /// the smallest.
+    /// The smallest confidence of all classes, and how many have less than they need. Nothing is
+    /// left out but what cannot be the smallest.
     pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
         let at_least = |tuple: &Tuple| self.at_most_and_at_least(tuple).1;
-        let mut order: Vec<(f64, &Tuple)> = tuples.iter().map(|tuple| (at_least(tuple), tuple)).collect();
+        let mut order: Vec<(f64, &Tuple)> =
+            tuples.iter().map(|tuple| (at_least(tuple), tuple)).collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut smallest, mut failing) = (1.0f64, 0);
         for (at_least, tuple) in order {
@@ -458,7 +493,8 @@ impl ConfidentPresence {
         (smallest, failing)
     }
 
-    /// How many tuples that the marginals allow lie in a box: whoever has values that occur may exist.
+    /// How many tuples that the marginals allow lie in a box: whoever has values that occur may
+    /// exist.
     pub fn volume(&self, side: impl Fn(usize) -> Range<u32>) -> u128 {
         let lengths = self.occurring.iter().enumerate().map(|(column, values)| {
             let codes = side(column);
@@ -467,7 +503,8 @@ impl ConfidentPresence {
         lengths.fold(1u128, |volume, length| volume.saturating_mul(length))
     }
 
-    /// Whether boxes that do not overlap cover every tuple that the marginals allow. `codes(class, column)` are a box's sides.
+    /// Whether boxes that do not overlap cover every tuple that the marginals allow. `codes(class,
+    /// column)` are a box's sides.
     pub fn is_covered(&self, classes: usize, codes: impl Fn(usize, usize) -> Range<u32>) -> bool {
         let whole = self.volume(|column| 0..self.occurring[column].len() as u32 - 1);
         let covered = (0..classes).map(|class| self.volume(|column| codes(class, column)));

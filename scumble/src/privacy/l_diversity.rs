@@ -1,4 +1,5 @@
-//! l-diversity: a group does not give away the sensitive value of its members (Machanavajjhala et al. 2006).
+//! l-diversity: a group does not give away the sensitive value of its members (Machanavajjhala et
+//! al. 2006).
 //!
 //! Four forms, for a group of n rows whose values occur x1 >= x2 >= … >= xm times:
 //!
@@ -9,8 +10,9 @@
 //! | entropy | -sum (xi/n) ln (xi/n) >= ln l | n ln n - sum xi ln xi >= n ln l; see [`entropy_holds`] |
 //! | recursive (c, l) | x1 < c (xl + … + xm) | integers; (c, 1) always holds, as [LeFevre and DeWitt] define it |
 //!
-//! Distinct diversity only grows when groups merge. For the other three the union of two groups that hold holds, but a
-//! failing group may spoil its neighbour: merging is safe only where nothing is suppressed.
+//! Distinct diversity only grows when groups merge. For the other three the union of two groups
+//! that hold holds, but a failing group may spoil its neighbour: merging is safe only where nothing
+//! is suppressed.
 
 use super::sample::TOWARD_NO;
 use super::{Group, Monotone, Requirement, Sample, Statement};
@@ -56,7 +58,8 @@ impl LDiversity {
 /// Up to this l the most frequent values are found without sorting.
 const SMALL_L: usize = 8;
 
-/// The count of the most frequent value, and the rows of the values from the `l`-th most frequent on.
+/// The count of the most frequent value, and the rows of the values from the `l`-th most frequent
+/// on.
 fn recursive_parts(tally: &[(u32, u32)], l: u64) -> (u64, u64) {
     let skipped = usize::try_from(l - 1).unwrap_or(usize::MAX);
     let mut small = [0; SMALL_L];
@@ -77,7 +80,10 @@ fn recursive_parts(tally: &[(u32, u32)], l: u64) -> (u64, u64) {
     };
     let sum = |counts: &mut dyn Iterator<Item = u32>| counts.map(u64::from).sum::<u64>();
     let all = sum(&mut tally.iter().map(|(_, count)| *count));
-    (u64::from(largest.first().copied().unwrap_or(0)), all - sum(&mut largest.iter().take(skipped).copied()))
+    (
+        u64::from(largest.first().copied().unwrap_or(0)),
+        all - sum(&mut largest.iter().take(skipped).copied()),
+    )
 }
 
 impl Requirement for LDiversity {
@@ -86,14 +92,16 @@ impl Requirement for LDiversity {
         match self.form {
             Diversity::Frequency(l) => {
                 let largest = tally.iter().map(|(_, count)| u128::from(*count)).max().unwrap_or(0);
-                largest * u128::from(l.numerator()) <= u128::from(group.rows) * u128::from(l.denominator())
+                largest * u128::from(l.numerator())
+                    <= u128::from(group.rows) * u128::from(l.denominator())
             }
             Diversity::Distinct(l) => tally.len() as u64 >= l,
             Diversity::Entropy(l) => entropy_holds(group.rows, tally, l),
             Diversity::Recursive { l: 1, .. } => true,
             Diversity::Recursive { c, l } => {
                 let (largest, tail) = recursive_parts(tally, l);
-                u128::from(largest) * u128::from(c.denominator()) < u128::from(tail) * u128::from(c.numerator())
+                u128::from(largest) * u128::from(c.denominator())
+                    < u128::from(tail) * u128::from(c.numerator())
             }
         }
     }
@@ -117,10 +125,19 @@ impl Requirement for LDiversity {
             Diversity::Frequency(l) => ("frequency", l.to_f64(), None, true),
             Diversity::Distinct(l) => ("distinct", l as f64, None, true),
             Diversity::Entropy(l) => ("entropy", l.to_f64(), None, true),
-            Diversity::Recursive { c, l } => ("recursive", c.to_f64(), Some(("l", l as f64)), false),
+            Diversity::Recursive { c, l } => {
+                ("recursive", c.to_f64(), Some(("l", l as f64)), false)
+            }
         };
         let column = Some(self.column);
-        Statement { requirement: "l-diversity", kind: Some(kind), column, required, also, larger_is_safer }
+        Statement {
+            requirement: "l-diversity",
+            kind: Some(kind),
+            column,
+            required,
+            also,
+            larger_is_safer,
+        }
     }
 
     /// A part with each value once is the most diverse there is, so it decides.
@@ -139,12 +156,13 @@ impl Requirement for LDiversity {
         }
     }
 
-    /// Recursive diversity by the paper's test: c p2 - p1 > z sqrt(var), where p1 is the share of the most frequent value and
-    /// p2 that of the l-th and all rarer ones, as if the sample had the population's order of values. The paper takes the two
-    /// for independent; but what one share gains the others lose, their covariance is -p1 p2 / n, and var(c p2 - p1) has
-    /// 2 c p1 p2 / n more. Frequency diversity in the same manner: 1/l - p1 >= z sqrt(var) with the variance of 1/l. Different values of
-    /// a sample are different values of the population, so that distinct diversity needs no test. For entropy there is
-    /// none: it is taken from the sample as it is.
+    /// Recursive diversity by the paper's test: c p2 - p1 > z sqrt(var), where p1 is the share of
+    /// the most frequent value and p2 that of the l-th and all rarer ones, as if the sample had the
+    /// population's order of values. The paper takes the two for independent; but what one share
+    /// gains the others lose, their covariance is -p1 p2 / n, and var(c p2 - p1) has 2 c p1 p2 / n
+    /// more. Frequency diversity in the same manner: 1/l - p1 >= z sqrt(var) with the variance of
+    /// 1/l. Different values of a sample are different values of the population, so that distinct
+    /// diversity needs no test. For entropy there is none: it is taken from the sample as it is.
     fn likely_holds(&self, group: &Group<'_>, sample: &Sample) -> bool {
         if sample.is_everything() || sample.is_naive() {
             return self.holds(group);
@@ -171,14 +189,18 @@ impl Requirement for LDiversity {
 
     fn caps(&self, values: usize) -> Option<(usize, Vec<Ratio>)> {
         match self.form {
-            Diversity::Frequency(l) => Some((self.column, vec![Ratio::new(l.denominator(), l.numerator())?; values])),
+            Diversity::Frequency(l) => {
+                Some((self.column, vec![Ratio::new(l.denominator(), l.numerator())?; values]))
+            }
             _ => None,
         }
     }
 
     fn least_rows(&self) -> u64 {
         match self.form {
-            Diversity::Frequency(l) | Diversity::Entropy(l) => l.numerator().div_ceil(l.denominator()),
+            Diversity::Frequency(l) | Diversity::Entropy(l) => {
+                l.numerator().div_ceil(l.denominator())
+            }
             Diversity::Distinct(l) | Diversity::Recursive { l, .. } => l,
         }
     }
@@ -197,10 +219,11 @@ fn entropy_sum(rows: u64, tally: &[(u32, u32)]) -> f64 {
     term(rows as f64) - tally.iter().map(|(_, count)| term(f64::from(*count))).sum::<f64>()
 }
 
-/// Whether the entropy reaches ln l. Values of one frequency have the entropy ln m, which is decided by integers. Other
-/// groups are decided by floats wherever these are certain. What is left is within rounding of the boundary: it holds
-/// if the two sides, as products of powers `n^n` and `l^n * prod xi^xi`, are the same number, which their prime factors
-/// tell; otherwise it is refused.
+/// Whether the entropy reaches ln l. Values of one frequency have the entropy ln m, which is
+/// decided by integers. Other groups are decided by floats wherever these are certain. What is left
+/// is within rounding of the boundary: it holds if the two sides, as products of powers `n^n` and
+/// `l^n * prod xi^xi`, are the same number, which their prime factors tell; otherwise it is
+/// refused.
 fn entropy_holds(rows: u64, tally: &[(u32, u32)], l: Ratio) -> bool {
     let values = tally.len() as u64;
     if tally.iter().all(|(_, count)| *count == tally[0].1) {
@@ -221,8 +244,11 @@ fn entropy_holds(rows: u64, tally: &[(u32, u32)], l: Ratio) -> bool {
             *exponents.entry(prime).or_default() += i128::from(exponent) * power;
         }
     }
-    // The parts of l may be large, but they have no other primes than the counts if the two sides are the same.
-    for (mut part, power) in [(l.denominator(), i128::from(rows)), (l.numerator(), -i128::from(rows))] {
+    // The parts of l may be large, but they have no other primes than the counts if the two sides
+    // are the same.
+    for (mut part, power) in
+        [(l.denominator(), i128::from(rows)), (l.numerator(), -i128::from(rows))]
+    {
         for (prime, sum) in &mut exponents {
             while part.is_multiple_of(*prime) {
                 part /= prime;
@@ -236,7 +262,8 @@ fn entropy_holds(rows: u64, tally: &[(u32, u32)], l: Ratio) -> bool {
     exponents.values().all(|exponent| *exponent == 0)
 }
 
-/// Prime factors with their exponents, by trial division: numbers here are counts, below 2^32, and the case is rare.
+/// Prime factors with their exponents, by trial division: numbers here are counts, below 2^32, and
+/// the case is rare.
 fn factors(mut number: u64) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     let mut prime = 2;
@@ -275,7 +302,9 @@ mod tests {
         assert!(holds(Diversity::Frequency(ratio("3")), &[1, 1, 1]));
         assert!(!holds(Diversity::Frequency(ratio("3")), &[2, 1, 2]));
         assert!(holds(Diversity::Frequency(ratio("2.5")), &[2, 1, 2]));
-        assert!(holds(Diversity::Distinct(3), &[9, 1, 1]) && !holds(Diversity::Distinct(4), &[9, 1, 1]));
+        assert!(
+            holds(Diversity::Distinct(3), &[9, 1, 1]) && !holds(Diversity::Distinct(4), &[9, 1, 1])
+        );
         // x1 < c (xl + …): 3 < 1 * (2 + 1) does not hold, 3 < 2 * 2 does.
         let recursive = |c: &str, l| Diversity::Recursive { c: ratio(c), l };
         assert!(!holds(recursive("1", 2), &[3, 2, 1]) && holds(recursive("1.01", 2), &[3, 2, 1]));
@@ -293,20 +322,22 @@ mod tests {
 
     #[test]
     fn entropy_on_the_boundary_without_equal_frequencies() {
-        // 4, 2, 2 of 8: entropy 1.5 ln 2 = ln sqrt 8, no fraction; 8, 1 x 8 of 16: ln 2 / 2 + ln 16 / 2 = ln sqrt 32.
-        // 2 x 4, 8 x 1 of 16: (1/2) ln 8 + (1/2) ln 16... reaches ln l for l = sqrt 128; none is rational, so compare
-        // neighbours: 4,2,2 lies between 2.8284 and 2.8285.
+        // 4, 2, 2 of 8: entropy 1.5 ln 2 = ln sqrt 8, no fraction; 8, 1 x 8 of 16: ln 2 / 2 + ln 16
+        // / 2 = ln sqrt 32. 2 x 4, 8 x 1 of 16: (1/2) ln 8 + (1/2) ln 16... reaches ln l for l =
+        // sqrt 128; none is rational, so compare neighbours: 4,2,2 lies between 2.8284 and 2.8285.
         assert!(holds(Diversity::Entropy(ratio("2.8284")), &[4, 2, 2]));
         assert!(!holds(Diversity::Entropy(ratio("2.8285")), &[4, 2, 2]));
-        // 8, 8, 4 x 4, 1 x … : shares 1/4, 1/4, 1/8 x 4: entropy (1/2) ln 4 + (1/2) ln 8 = ln sqrt 32; and shares
-        // 1/2, 1/8 x 4: (1/2) ln 2 + (1/2) ln 8 = ln 4 exactly, with unequal frequencies.
+        // 8, 8, 4 x 4, 1 x … : shares 1/4, 1/4, 1/8 x 4: entropy (1/2) ln 4 + (1/2) ln 8 = ln sqrt
+        // 32; and shares 1/2, 1/8 x 4: (1/2) ln 2 + (1/2) ln 8 = ln 4 exactly, with unequal
+        // frequencies.
         assert!(holds(Diversity::Entropy(ratio("4")), &[4, 1, 1, 1, 1]));
         assert!(holds(Diversity::Entropy(ratio("4")), &[4000, 1000, 1000, 1000, 1000]));
         assert!(!holds(Diversity::Entropy(ratio("4.0000000001")), &[4, 1, 1, 1, 1]));
         assert!(!holds(Diversity::Entropy(ratio("4")), &[4001, 1000, 1000, 1000, 1000]));
     }
 
-    /// l is hardly more than 4, with parts that have primes beyond 2^31: nobody may wait for their factors.
+    /// l is hardly more than 4, with parts that have primes beyond 2^31: nobody may wait for their
+    /// factors.
     #[test]
     fn a_large_fraction_is_decided_at_once() {
         let l = Ratio::new(4 * 2_305_843_009_213_693_951 + 1, 2_305_843_009_213_693_951).unwrap();

@@ -1,7 +1,8 @@
 //! Which groups may be released?
 //!
-//! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says what merging does to
-//! it ([`Monotone`]): what a search may prune follows from that, and from nothing else.
+//! A [`Requirement`] judges one group of rows that a release makes indistinguishable. It also says
+//! what merging does to it ([`Monotone`]): what a search may prune follows from that, and from
+//! nothing else.
 
 mod advice;
 mod confident;
@@ -35,7 +36,8 @@ use std::fmt::Debug;
 /// What is counted of a group: its rows, and the values of every counted column.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
-    /// How many rows it has; none only where a population is known, of which some group may have no row in the table.
+    /// How many rows it has; none only where a population is known, of which some group may have no
+    /// row in the table.
     pub rows: u64,
     /// The tallies of the counted columns.
     pub columns: &'a [Tallies],
@@ -53,11 +55,11 @@ impl<'a> Group<'a> {
 /// What merging groups does to a requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Monotone {
-    /// A group that holds still holds after any other rows join it. So the rows that fail only become fewer as groups
-    /// merge, and pruning is sound with suppression too.
+    /// A group that holds still holds after any other rows join it. So the rows that fail only
+    /// become fewer as groups merge, and pruning is sound with suppression too.
     Always,
-    /// Groups that hold make a group that holds; one that fails may spoil its neighbour. So pruning is sound only
-    /// where nothing is suppressed.
+    /// Groups that hold make a group that holds; one that fails may spoil its neighbour. So pruning
+    /// is sound only where nothing is suppressed.
     UnlessSuppressed,
     /// Merging may break it. Nothing may be pruned.
     Never,
@@ -66,7 +68,8 @@ pub enum Monotone {
 /// What a requirement asks, as a report states it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
-    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity", "delta-presence".
+    /// The requirement's name: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity",
+    /// "delta-presence".
     pub requirement: &'static str,
     /// The kind, where there are several.
     pub kind: Option<&'static str>,
@@ -89,8 +92,8 @@ impl Statement {
 
 /// A property that every released group must have.
 pub trait Requirement: Debug + Send + Sync {
-    /// Whether the group has it. Exact: a group on the boundary is decided by integers, and where that is beyond reach,
-    /// against the group.
+    /// Whether the group has it. Exact: a group on the boundary is decided by integers, and where
+    /// that is beyond reach, against the group.
     fn holds(&self, group: &Group<'_>) -> bool;
 
     /// What is measured of the group, for a report; comparable with [`Statement::required`].
@@ -102,22 +105,24 @@ pub trait Requirement: Debug + Send + Sync {
     /// What merging does to it.
     fn monotone(&self) -> Monotone;
 
-    /// Whether some part of the group's rows could meet it. Where none can, the rows fail at every finer node as well,
-    /// and a search may count on that.
+    /// Whether some part of the group's rows could meet it. Where none can, the rows fail at every
+    /// finer node as well, and a search may count on that.
     fn attainable(&self, group: &Group<'_>) -> bool {
         self.monotone() != Monotone::Always || self.holds(group)
     }
 
-    /// Whether it likely holds for the part of a population from which a sample drew just this group. If the sample is
-    /// everything, the answer is that of [`Requirement::holds`]; a naive one is taken at its word. A wrong answer costs a
-    /// search some work, which it must be ready to undo.
+    /// Whether it likely holds for the part of a population from which a sample drew just this
+    /// group. If the sample is everything, the answer is that of [`Requirement::holds`]; a naive
+    /// one is taken at its word. A wrong answer costs a search some work, which it must be ready to
+    /// undo.
     ///
     /// Where there is no test, a group that meets it stands for a part that does.
     fn likely_holds(&self, group: &Group<'_>, _sample: &Sample) -> bool {
         self.holds(group)
     }
 
-    /// The column it is about and the cap of each of its `values` values, where such caps are all it asks.
+    /// The column it is about and the cap of each of its `values` values, where such caps are all
+    /// it asks.
     fn caps(&self, _values: usize) -> Option<(usize, Vec<Ratio>)> {
         None
     }
@@ -127,8 +132,8 @@ pub trait Requirement: Debug + Send + Sync {
         1
     }
 
-    /// Whether it asks something of a group of the population that has no row in the table. All others are met by such a
-    /// group, which has nobody to protect.
+    /// Whether it asks something of a group of the population that has no row in the table. All
+    /// others are met by such a group, which has nobody to protect.
     fn is_about_absent(&self) -> bool {
         false
     }
@@ -138,17 +143,19 @@ pub trait Requirement: Debug + Send + Sync {
         false
     }
 
-    /// What belief can tell of it, before any row is counted: a condition that every group which meets it meets too. Where it
-    /// asks for no more than rows and caps the two are the same; of the others the least number of rows is all, and a
-    /// search by belief finds out the rest when it counts. `values[column]` is how many values a counted column has.
+    /// What belief can tell of it, before any row is counted: a condition that every group which
+    /// meets it meets too. Where it asks for no more than rows and caps the two are the same; of
+    /// the others the least number of rows is all, and a search by belief finds out the rest when
+    /// it counts. `values[column]` is how many values a counted column has.
     fn believed(&self, values: &[usize]) -> Condition {
         let caps = self.statement().column.and_then(|column| self.caps(values[column]));
         Condition { least: self.least_rows(), caps: caps.into_iter().collect() }
     }
 
-    /// The same requirement measured against what is released instead of the whole input, where it compares a group
-    /// with the whole: `columns[i]` are the totals of counted column `i` over the released rows. A release must hold
-    /// in both ways, so that whoever has only the release can check it.
+    /// The same requirement measured against what is released instead of the whole input, where it
+    /// compares a group with the whole: `columns[i]` are the totals of counted column `i` over the
+    /// released rows. A release must hold in both ways, so that whoever has only the release can
+    /// check it.
     fn against_release(&self, _columns: &[Vec<u64>]) -> Option<Box<dyn Requirement>> {
         None
     }
@@ -156,7 +163,9 @@ pub trait Requirement: Debug + Send + Sync {
 
 /// Whether a group meets all requirements.
 pub fn all_hold(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> bool {
-    requirements.iter().all(|requirement| asks_nothing(requirement.as_ref(), group) || requirement.holds(group))
+    requirements
+        .iter()
+        .all(|requirement| asks_nothing(requirement.as_ref(), group) || requirement.holds(group))
 }
 
 /// Whether a requirement has nothing to ask of a group, which has no row.
@@ -167,7 +176,8 @@ pub fn asks_nothing(requirement: &dyn Requirement, group: &Group<'_>) -> bool {
 /// What is said of a group with so many rows of each value, in one counted column.
 #[cfg(test)]
 fn judged<T>(counts: &[u32], judge: impl FnOnce(&Group<'_>) -> T) -> T {
-    let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+    let entries: Vec<(u32, u32)> =
+        (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
     let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
     let rows = counts.iter().map(|count| u64::from(*count)).sum();
     judge(&Group { rows, columns: &tallies, index: 0 })

@@ -1,9 +1,10 @@
 //! What a release tells of its own rows: how many have a value on a side of a box.
 //!
-//! Marginals of the whole population count the rows of the table too, and whoever has the release alone does not know how
-//! many rows have which value: a class of people from 20 to 40 may have all of them below 30 or none. Of the rows of all
-//! classes whose side lies within a side, all are there; of those whose side meets it, at most all. Where sides never meet
-//! in part, as at one level of a hierarchy, both numbers are the same.
+//! Marginals of the whole population count the rows of the table too, and whoever has the release
+//! alone does not know how many rows have which value: a class of people from 20 to 40 may have all
+//! of them below 30 or none. Of the rows of all classes whose side lies within a side, all are
+//! there; of those whose side meets it, at most all. Where sides never meet in part, as at one
+//! level of a hierarchy, both numbers are the same.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -52,7 +53,8 @@ impl Overlaps {
         (least, most)
     }
 
-    /// How many of the others are on a side, at least and at most, where `listed` people of the population are.
+    /// How many of the others are on a side, at least and at most, where `listed` people of the
+    /// population are.
     pub fn others(&self, column: usize, side: &Range<u32>, listed: u64) -> (u64, u64) {
         let (least, most) = self.rows(column, side);
         (listed.saturating_sub(most), listed.saturating_sub(least))
@@ -66,8 +68,8 @@ mod tests {
     use std::slice::from_ref;
 
     proptest! {
-        /// Rows somewhere on the sides of their classes: as many as are on a side lie between the two numbers, and taking
-        /// a class out again leaves no trace.
+        /// Rows somewhere on the sides of their classes: as many as are on a side lie between the
+        /// two numbers, and taking a class out again leaves no trace.
         #[test]
         fn what_is_known_holds_for_every_table(
             classes in prop::collection::vec((0u32..8, 1u32..5, prop::collection::vec(any::<u8>(), 1..4)), 1..10),

@@ -1,15 +1,17 @@
-//! delta-presence: how likely a known person is in the table at all (Nergiz and Clifton 2008, section 3).
+//! delta-presence: how likely a known person is in the table at all (Nergiz and Clifton 2008,
+//! section 3).
 //!
-//! Whoever knows the population sees for each of its groups how many of its people are in the release; a person of the
-//! group is in it with just that share (equation 1). The share must lie within [min, max], also where it is nothing
-//! because no row of the group is in the table.
+//! Whoever knows the population sees for each of its groups how many of its people are in the
+//! release; a person of the group is in it with just that share (equation 1). The share must lie
+//! within [min, max], also where it is nothing because no row of the group is in the table.
 //!
 //! | here | paper |
 //! |---|---|
 //! | rows of a group | \|t* in T*\| |
 //! | rows and others | \|t* in P*\| |
 //!
-//! A share of merged groups lies between theirs, so groups that hold make a group that holds (theorem 1).
+//! A share of merged groups lies between theirs, so groups that hold make a group that holds
+//! (theorem 1).
 
 use super::{Group, Monotone, Requirement, Statement};
 use crate::ratio::Ratio;
@@ -23,7 +25,8 @@ pub enum Side {
     Min,
 }
 
-/// One end of delta-presence. A counted column holds the people of each group who are not in the table.
+/// One end of delta-presence. A counted column holds the people of each group who are not in the
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Presence {
     others: usize,
@@ -32,8 +35,8 @@ pub struct Presence {
 }
 
 impl Presence {
-    /// What delta-presence asks: both ends, where they ask anything. `others` is the counted column of the people who
-    /// are not in the table; all its values are one.
+    /// What delta-presence asks: both ends, where they ask anything. `others` is the counted column
+    /// of the people who are not in the table; all its values are one.
     pub fn within(others: usize, min: Ratio, max: Ratio) -> Vec<Presence> {
         let max = (max < Ratio::ONE).then_some((Side::Max, max));
         let min = (min > Ratio::ZERO).then_some((Side::Min, min));

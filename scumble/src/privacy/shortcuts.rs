@@ -1,4 +1,5 @@
-//! How [confident presence](super::ConfidentPresence) may be judged faster: the paper's four optimizations and what was added.
+//! How [confident presence](super::ConfidentPresence) may be judged faster: the paper's four
+//! optimizations and what was added.
 
 use crate::estimate::Cut;
 

@@ -1,8 +1,10 @@
-//! t-closeness: the sensitive values of a group are distributed nearly as in the whole table (Li et al. 2007).
+//! t-closeness: the sensitive values of a group are distributed nearly as in the whole table (Li et
+//! al. 2007).
 //!
-//! The earth mover's distance between a group's distribution q and the table's p must be at most t. With counts n_i of
-//! n rows in the group and N_i of N rows in the table, n N (q_i - p_i) = n_i N - N_i n is an integer, and so is the
-//! distance times a known denominator: every comparison is exact.
+//! The earth mover's distance between a group's distribution q and the table's p must be at most t.
+//! With counts n_i of n rows in the group and N_i of N rows in the table, n N (q_i - p_i) = n_i N -
+//! N_i n is an integer, and so is the distance times a known denominator: every comparison is
+//! exact.
 //!
 //! | ground distance | distance |
 //! |---|---|
@@ -10,9 +12,10 @@
 //! | ordered | sum over i of abs(sum up to i of (p - q)), over m - 1 |
 //! | hierarchical | sum over inner nodes of height/H x min(surplus, deficit) of their children |
 //!
-//! For the ordered distance the m values that occur in the table count, in numeric order, a missing value last. The
-//! distance is convex, so groups that hold make a group that holds; a failing one may spoil its neighbour. There is no test
-//! for a sample: one is taken as it is, and a small one is rarely close to the whole.
+//! For the ordered distance the m values that occur in the table count, in numeric order, a missing
+//! value last. The distance is convex, so groups that hold make a group that holds; a failing one
+//! may spoil its neighbour. There is no test for a sample: one is taken as it is, and a small one
+//! is rarely close to the whole.
 
 use super::{Group, Monotone, Requirement, Statement};
 use crate::ratio::Ratio;
@@ -24,7 +27,8 @@ use std::sync::Arc;
 pub enum Distance {
     /// Any two different values are 1 apart.
     Equal,
-    /// Values are as far apart as their ranks among those that occur. The values in ascending order.
+    /// Values are as far apart as their ranks among those that occur. The values in ascending
+    /// order.
     Ordered(Arc<[u32]>),
     /// Values are as far apart as the height of their lowest common ancestor.
     Hierarchical(Arc<Taxonomy>),
@@ -42,7 +46,8 @@ pub struct TCloseness {
 }
 
 impl TCloseness {
-    /// The requirement on a counted column whose values occur `whole[value]` times in all; `None` for t above 1.
+    /// The requirement on a counted column whose values occur `whole[value]` times in all; `None`
+    /// for t above 1.
     pub fn new(column: usize, t: Ratio, distance: Distance, whole: Vec<u64>) -> Option<TCloseness> {
         let rows = whole.iter().sum();
         (t <= Ratio::ONE).then_some(TCloseness { column, t, distance, whole, rows })
@@ -65,7 +70,9 @@ impl TCloseness {
                 let differences: Vec<i128> = self.differences(group).collect();
                 let (mut carried, mut sum, mut values) = (0i128, 0u128, 0u128);
                 // A value that does not occur is no step on the way.
-                for value in order.iter().map(|value| *value as usize).filter(|value| self.whole[*value] > 0) {
+                for value in
+                    order.iter().map(|value| *value as usize).filter(|value| self.whole[*value] > 0)
+                {
                     carried += differences[value];
                     sum += carried.unsigned_abs();
                     values += 1;
@@ -82,7 +89,8 @@ impl TCloseness {
                         surplus[parent as usize] += below[child].max(0);
                         deficit[parent as usize] -= below[child].min(0);
                     }
-                    let moved: i128 = surplus.iter().zip(&deficit).map(|(more, less)| more.min(less)).sum();
+                    let moved: i128 =
+                        surplus.iter().zip(&deficit).map(|(more, less)| more.min(less)).sum();
                     sum += moved.unsigned_abs() * level as u128;
                     below = surplus.iter().zip(&deficit).map(|(more, less)| more - less).collect();
                 }
@@ -96,7 +104,8 @@ impl TCloseness {
         let rows = i128::from(group.rows);
         let mut tally = group.tally(self.column).iter().peekable();
         self.whole.iter().enumerate().map(move |(value, whole)| {
-            let count = tally.next_if(|(next, _)| *next as usize == value).map_or(0, |(_, count)| *count);
+            let count =
+                tally.next_if(|(next, _)| *next as usize == value).map_or(0, |(_, count)| *count);
             i128::from(count) * i128::from(self.rows) - i128::from(*whole) * rows
         })
     }
@@ -107,7 +116,9 @@ impl Requirement for TCloseness {
         let (numerator, denominator) = self.fraction(group);
         // Both sides fit: counts are below 2^32 each, so the fraction's parts stay below 2^98.
         match numerator.checked_mul(u128::from(self.t.denominator())) {
-            Some(left) => denominator.checked_mul(u128::from(self.t.numerator())).is_none_or(|right| left <= right),
+            Some(left) => denominator
+                .checked_mul(u128::from(self.t.numerator()))
+                .is_none_or(|right| left <= right),
             None => false,
         }
     }
@@ -152,14 +163,21 @@ mod tests {
     use std::path::Path;
 
     fn figure(distance: Distance, whole: &[u64], counts: &[u32]) -> (f64, bool) {
-        let entries: Vec<(u32, u32)> = (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
+        let entries: Vec<(u32, u32)> =
+            (0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0).collect();
         let tallies = [Tallies::from_parts(vec![0, entries.len() as u32], entries)];
-        let group = Group { rows: counts.iter().map(|count| u64::from(*count)).sum(), columns: &tallies, index: 0 };
-        let requirement = TCloseness::new(0, "0.375".parse().unwrap(), distance, whole.to_vec()).unwrap();
+        let group = Group {
+            rows: counts.iter().map(|count| u64::from(*count)).sum(),
+            columns: &tallies,
+            index: 0,
+        };
+        let requirement =
+            TCloseness::new(0, "0.375".parse().unwrap(), distance, whole.to_vec()).unwrap();
         (requirement.figure(&group), requirement.holds(&group))
     }
 
-    /// Li et al.'s example: salaries 3k to 11k, the group {3k, 4k, 5k} has distance 0.375, {6k, 8k, 11k} 0.167.
+    /// Li et al.'s example: salaries 3k to 11k, the group {3k, 4k, 5k} has distance 0.375, {6k, 8k,
+    /// 11k} 0.167.
     #[test]
     fn ordered_distance_of_the_salary_example() {
         let whole = [1; 9];
@@ -186,12 +204,16 @@ mod tests {
     #[test]
     fn hierarchical_distance_moves_mass_through_ancestors() {
         let rows = [("a", "x"), ("b", "x"), ("c", "y"), ("d", "y")];
-        let rows = rows.map(|(leaf, parent)| (1, vec![leaf.into(), parent.into(), "*".into()])).to_vec();
+        let rows =
+            rows.map(|(leaf, parent)| (1, vec![leaf.into(), parent.into(), "*".into()])).to_vec();
         let file = HierarchyFile::new(Path::new("h"), rows).unwrap();
         let dictionary = Dictionary::default();
-        let bound = bind(&Hierarchy::File(file), Some(Type::Text), &[], &dictionary, "s", Path::new("t")).unwrap();
+        let bound =
+            bind(&Hierarchy::File(file), Some(Type::Text), &[], &dictionary, "s", Path::new("t"))
+                .unwrap();
         let distance = Distance::Hierarchical(Arc::new(bound.taxonomy));
-        // All of the group in a; the whole is uniform: 1/4 moves within x (height 1 of 2), 1/2 across the root.
+        // All of the group in a; the whole is uniform: 1/4 moves within x (height 1 of 2), 1/2
+        // across the root.
         assert_eq!(figure(distance.clone(), &[1; 4], &[1, 0, 0, 0]).0, 0.25 * 0.5 + 0.5);
         assert_eq!(figure(distance, &[1; 4], &[1, 1, 0, 0]).0, 0.5);
     }

@@ -1,9 +1,11 @@
 //! l+-diversity: a cap on the confidence in each sensitive value (Liu and Wang 2010, definition 1).
 //!
-//! In a class of n rows a value that occurs n_i times has the confidence n_i / n, which must not exceed its cap θ_i.
-//! Where every θ_i is 1/l this is the frequency form of l-diversity. Comparisons are by integers: 1 of 3 meets 1/3.
+//! In a class of n rows a value that occurs n_i times has the confidence n_i / n, which must not
+//! exceed its cap θ_i. Where every θ_i is 1/l this is the frequency form of l-diversity.
+//! Comparisons are by integers: 1 of 3 meets 1/3.
 //!
-//! Groups that meet their caps make a group that meets them; one that fails may spoil its neighbour.
+//! Groups that meet their caps make a group that meets them; one that fails may spoil its
+//! neighbour.
 
 use super::{Group, Monotone, Requirement, Statement};
 use crate::ratio::Ratio;
@@ -27,11 +29,14 @@ impl Caps {
     #[inline]
     fn sides(&self, value: usize, count: u64, rows: u64) -> (u128, u128) {
         let cap = self.0[value];
-        (u128::from(count) * u128::from(cap.denominator()), u128::from(rows) * u128::from(cap.numerator()))
+        (
+            u128::from(count) * u128::from(cap.denominator()),
+            u128::from(rows) * u128::from(cap.numerator()),
+        )
     }
 
-    /// By how many rows a value is too frequent, times the denominator of its cap, where it breaks the cap. Rounded only
-    /// past 2^53.
+    /// By how many rows a value is too frequent, times the denominator of its cap, where it breaks
+    /// the cap. Rounded only past 2^53.
     #[inline]
     pub fn excess(&self, value: usize, count: u64, rows: u64) -> Option<f64> {
         let (count, rows) = self.sides(value, count, rows);
@@ -52,9 +57,10 @@ impl Caps {
         count.min(self.0[value].floor_of(rows))
     }
 
-    /// The largest number of rows that can be kept of a group so that every value meets its cap: the largest m with
-    /// sum of min(n_i, floor(θ_i m)) >= m. The sum only falls with m, so every m that is too large leads down to one
-    /// that no answer exceeds; lemma 3, repeated, is a bound on the way.
+    /// The largest number of rows that can be kept of a group so that every value meets its cap:
+    /// the largest m with sum of min(n_i, floor(θ_i m)) >= m. The sum only falls with m, so every m
+    /// that is too large leads down to one that no answer exceeds; lemma 3, repeated, is a bound on
+    /// the way.
     pub fn largest_part(&self, tally: impl Iterator<Item = (usize, u64)> + Clone) -> u64 {
         let mut rows: u64 = tally.clone().map(|(_, count)| count).sum();
         loop {
@@ -72,7 +78,8 @@ impl Caps {
 pub struct Thresholds {
     column: usize,
     caps: Caps,
-    /// The cap that all values share, except those that have none (suppressed values, whose cap is the whole).
+    /// The cap that all values share, except those that have none (suppressed values, whose cap is
+    /// the whole).
     uniform: Option<Ratio>,
 }
 
@@ -92,15 +99,22 @@ fn counts(tally: &[(u32, u32)]) -> impl Iterator<Item = (usize, u64)> + Clone {
 
 impl Requirement for Thresholds {
     fn holds(&self, group: &Group<'_>) -> bool {
-        counts(group.tally(self.column)).all(|(value, count)| !self.caps.is_broken(value, count, group.rows))
+        counts(group.tally(self.column))
+            .all(|(value, count)| !self.caps.is_broken(value, count, group.rows))
     }
 
-    /// The largest confidence, where all caps are the same; otherwise the largest confidence as a multiple of its cap.
+    /// The largest confidence, where all caps are the same; otherwise the largest confidence as a
+    /// multiple of its cap.
     fn figure(&self, group: &Group<'_>) -> f64 {
-        let capped = counts(group.tally(self.column)).filter(|(value, _)| self.caps.0[*value] < Ratio::ONE);
+        let capped =
+            counts(group.tally(self.column)).filter(|(value, _)| self.caps.0[*value] < Ratio::ONE);
         let confidence = |(value, count): (usize, u64)| {
             let confidence = count as f64 / group.rows as f64;
-            if self.uniform.is_some() { confidence } else { confidence / self.caps.0[value].to_f64() }
+            if self.uniform.is_some() {
+                confidence
+            } else {
+                confidence / self.caps.0[value].to_f64()
+            }
         };
         capped.map(confidence).fold(0.0, f64::max)
     }
@@ -131,7 +145,11 @@ impl Requirement for Thresholds {
     fn least_rows(&self) -> u64 {
         // A row that is there has a value, whose share is 1/n at least.
         let largest = self.caps.0.iter().copied().max().unwrap_or(Ratio::ONE);
-        if largest == Ratio::ZERO { u64::MAX } else { largest.denominator().div_ceil(largest.numerator()) }
+        if largest == Ratio::ZERO {
+            u64::MAX
+        } else {
+            largest.denominator().div_ceil(largest.numerator())
+        }
     }
 
     fn monotone(&self) -> Monotone {
@@ -155,14 +173,21 @@ mod tests {
     #[test]
     fn one_of_three_meets_one_third() {
         let caps = caps(&["1/3", "1/3", "1/3"]);
-        assert!(!caps.is_broken(0, 1, 3) && caps.is_broken(0, 1, 2) && caps.is_broken(1, 3334, 10_000));
+        assert!(
+            !caps.is_broken(0, 1, 3) && caps.is_broken(0, 1, 2) && caps.is_broken(1, 3334, 10_000)
+        );
     }
 
-    /// Example 4 of the paper: asthma 3, cancer 2, flu 1 under 1/3. Lemma 3 takes 2 of asthma, then 1 of cancer.
+    /// Example 4 of the paper: asthma 3, cancer 2, flu 1 under 1/3. Lemma 3 takes 2 of asthma, then
+    /// 1 of cancer.
     #[test]
     fn example_4() {
         assert_eq!(part(&caps(&["1/3", "1/3", "1/3"]), &[3, 2, 1]), 3);
-        assert_eq!(part(&caps(&["1/2", "1/2"]), &[2, 1]), 2, "example 1: one of two records with cancer goes");
+        assert_eq!(
+            part(&caps(&["1/2", "1/2"]), &[2, 1]),
+            2,
+            "example 1: one of two records with cancer goes"
+        );
     }
 
     #[test]
@@ -171,12 +196,17 @@ mod tests {
         for _ in 0..3000 {
             let values = 1 + random.below(4) as usize;
             let counts: Vec<u64> = (0..values).map(|_| random.below(7)).collect();
-            let ratio = |random: &mut Random| Ratio::new(random.below(4), 1 + random.below(6)).unwrap().min(Ratio::ONE);
+            let ratio = |random: &mut Random| {
+                Ratio::new(random.below(4), 1 + random.below(6)).unwrap().min(Ratio::ONE)
+            };
             let caps = Caps::new((0..values).map(|_| ratio(&mut random)).collect()).unwrap();
             // Every way to keep some of each value.
             let mut kept = vec![vec![]];
             for count in &counts {
-                kept = kept.iter().flat_map(|k| (0..=*count).map(move |n| [&k[..], &[n]].concat())).collect();
+                kept = kept
+                    .iter()
+                    .flat_map(|k| (0..=*count).map(move |n| [&k[..], &[n]].concat()))
+                    .collect();
             }
             let fine = |kept: &Vec<u64>| {
                 let rows: u64 = kept.iter().sum();
@@ -185,7 +215,12 @@ mod tests {
                     count * cap.denominator() <= rows * cap.numerator()
                 })
             };
-            let best = kept.iter().filter(|kept| fine(kept)).map(|kept| kept.iter().sum::<u64>()).max().unwrap();
+            let best = kept
+                .iter()
+                .filter(|kept| fine(kept))
+                .map(|kept| kept.iter().sum::<u64>())
+                .max()
+                .unwrap();
             assert_eq!(part(&caps, &counts), best, "{caps:?} {counts:?}");
         }
     }

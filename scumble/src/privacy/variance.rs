@@ -1,19 +1,21 @@
-//! Variance diversity: the numbers of a group are spread out, so that belonging to it does not give away about how much
-//! somebody has ([LeFevre and DeWitt], section 1.1).
+//! Variance diversity: the numbers of a group are spread out, so that belonging to it does not give
+//! away about how much somebody has ([LeFevre and DeWitt], section 1.1).
 //!
 //! Var(E, S) = (1/|E|) sum (s - mean)^2 must be at least v. For n rows with numbers s this is
 //! n sum s^2 - (sum s)^2 >= v n^2, and subtracting the same number from all s changes neither side.
 //!
-//! Numbers that are written with few decimals are whole multiples of a unit 10^-d. Then the left side is an integer in units
-//! squared, small after subtracting the smallest s, and the comparison is exact. Other numbers, and sums past 128 bits, are
-//! decided by floats with a bound on their error, against the group where the bound does not settle it.
+//! Numbers that are written with few decimals are whole multiples of a unit 10^-d. Then the left
+//! side is an integer in units squared, small after subtracting the smallest s, and the comparison
+//! is exact. Other numbers, and sums past 128 bits, are decided by floats with a bound on their
+//! error, against the group where the bound does not settle it.
 //!
-//! A missing value has no number. Its row stays in the group and contributes nothing: the variance is that of the rows that
-//! have a number, and a group without any fails.
+//! A missing value has no number. Its row stays in the group and contributes nothing: the variance
+//! is that of the rows that have a number, and a group without any fails.
 //!
-//! The variance of a union is at least the smaller one of its parts' (theorem 1 of the paper), so groups that hold make a
-//! group that holds. A failing one may spoil its neighbour: many equal numbers narrow any spread. (A union within the error
-//! of floats about the boundary may be refused where its parts were not; that can cost a release, never let one pass.)
+//! The variance of a union is at least the smaller one of its parts' (theorem 1 of the paper), so
+//! groups that hold make a group that holds. A failing one may spoil its neighbour: many equal
+//! numbers narrow any spread. (A union within the error of floats about the boundary may be refused
+//! where its parts were not; that can cost a release, never let one pass.)
 
 use super::sample::TOWARD_NO;
 use super::{Group, Monotone, Requirement, Sample, Statement};
@@ -44,8 +46,9 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// The numbers in the largest unit 10^-d that has all of them, if there is one. A multiple below 2^53 divided by 10^d is
-    /// the float nearest to that decimal, so a float that equals it stands for what was written.
+    /// The numbers in the largest unit 10^-d that has all of them, if there is one. A multiple
+    /// below 2^53 divided by 10^d is the float nearest to that decimal, so a float that equals it
+    /// stands for what was written.
     fn of(numbers: &[f64]) -> Option<Decimals> {
         (0..=MOST_DECIMALS).find_map(|places| {
             let scale = 10f64.powi(places as i32);
@@ -71,23 +74,34 @@ struct Spread {
 }
 
 impl VarianceDiversity {
-    /// The requirement on a counted column whose value `v` is the number `numbers[v]` (NaN, or past the end: it has none);
-    /// `None` for a variance of 0, which asks nothing.
+    /// The requirement on a counted column whose value `v` is the number `numbers[v]` (NaN, or past
+    /// the end: it has none); `None` for a variance of 0, which asks nothing.
     pub fn new(column: usize, at_least: Ratio, numbers: Arc<[f64]>) -> Option<VarianceDiversity> {
         let decimals = Decimals::of(&numbers);
-        (at_least > Ratio::ZERO).then_some(VarianceDiversity { column, at_least, numbers, decimals })
+        (at_least > Ratio::ZERO).then_some(VarianceDiversity {
+            column,
+            at_least,
+            numbers,
+            decimals,
+        })
     }
 
     /// The values that have a number, with the number and its count.
-    fn counted<'a>(&'a self, group: &Group<'a>) -> impl Iterator<Item = (usize, f64, u32)> + Clone + 'a {
-        let number = |value: u32| self.numbers.get(value as usize).copied().filter(|number| !number.is_nan());
+    fn counted<'a>(
+        &'a self,
+        group: &Group<'a>,
+    ) -> impl Iterator<Item = (usize, f64, u32)> + Clone + 'a {
+        let number = |value: u32| {
+            self.numbers.get(value as usize).copied().filter(|number| !number.is_nan())
+        };
         group
             .tally(self.column)
             .iter()
             .filter_map(move |(value, count)| Some((*value as usize, number(*value)?, *count)))
     }
 
-    /// The rows n with a number, and n sum s^2 - (sum s)^2 in squared units, where that is within reach.
+    /// The rows n with a number, and n sum s^2 - (sum s)^2 in squared units, where that is within
+    /// reach.
     fn exact(&self, group: &Group<'_>) -> Option<(u64, u128)> {
         let multiples = &self.decimals.as_ref()?.multiples;
         let least = self.counted(group).map(|(value, ..)| multiples[value]).min().unwrap_or(0);
@@ -103,13 +117,17 @@ impl VarianceDiversity {
         Some((rows, squares.checked_mul(u128::from(rows))? - sum * sum))
     }
 
-    /// By floats, in two passes. With r the range of the numbers, R the largest of them, K the values and e one rounding:
-    /// a number differs from what was written by R e at most, a deviation from the mean by a few (r + R) e, and its square
-    /// by 2r times that. A mean that is itself off by K r e adds its square to every row. Sums of K positive terms are off
-    /// by K e of themselves. Every count of roundings below is taken generously.
+    /// By floats, in two passes. With r the range of the numbers, R the largest of them, K the
+    /// values and e one rounding: a number differs from what was written by R e at most, a
+    /// deviation from the mean by a few (r + R) e, and its square by 2r times that. A mean that is
+    /// itself off by K r e adds its square to every row. Sums of K positive terms are off by K e of
+    /// themselves. Every count of roundings below is taken generously.
     fn spread(&self, group: &Group<'_>) -> Spread {
         let numbers = self.counted(group).map(|(_, number, _)| number);
-        let (least, most) = (numbers.clone().fold(f64::INFINITY, f64::min), numbers.fold(f64::NEG_INFINITY, f64::max));
+        let (least, most) = (
+            numbers.clone().fold(f64::INFINITY, f64::min),
+            numbers.fold(f64::NEG_INFINITY, f64::max),
+        );
         let (mut rows, mut values, mut sum) = (0u64, 0.0, 0.0);
         for (_, number, count) in self.counted(group) {
             rows += u64::from(count);
@@ -117,7 +135,9 @@ impl VarianceDiversity {
             sum += (number - least) * f64::from(count);
         }
         let mean = sum / rows as f64;
-        let square = |(_, number, count): (usize, f64, u32)| (number - least - mean).powi(2) * f64::from(count);
+        let square = |(_, number, count): (usize, f64, u32)| {
+            (number - least - mean).powi(2) * f64::from(count)
+        };
         let squares: f64 = self.counted(group).map(square).sum();
         let (range, largest) = (most - least, least.abs().max(most.abs()));
         let deviation = 4.0 * f64::EPSILON * (range + largest);
@@ -145,7 +165,8 @@ impl VarianceDiversity {
 impl Requirement for VarianceDiversity {
     fn holds(&self, group: &Group<'_>) -> bool {
         if let (Some((rows, squares)), Some(decimals)) = (self.exact(group), &self.decimals) {
-            // v n^2: the requirement's parts and the rows have 64 bits at most, so only absurdly many rows overflow.
+            // v n^2: the requirement's parts and the rows have 64 bits at most, so only absurdly
+            // many rows overflow.
             let asked = u128::from(rows)
                 .checked_pow(2)
                 .and_then(|square| square.checked_mul(u128::from(self.at_least.numerator())));
@@ -175,26 +196,34 @@ impl Requirement for VarianceDiversity {
         }
     }
 
-    /// No part has a larger variance than one row of the least number and one of the greatest: a quarter of the squared
-    /// range (Popoviciu's inequality).
+    /// No part has a larger variance than one row of the least number and one of the greatest: a
+    /// quarter of the squared range (Popoviciu's inequality).
     fn attainable(&self, group: &Group<'_>) -> bool {
         if let Some(Decimals { multiples, per_square }) = &self.decimals {
             let of_group = self.counted(group).map(|(value, ..)| multiples[value]);
-            let range = of_group.clone().max().zip(of_group.min()).map_or(0, |(most, least)| most.abs_diff(least));
+            let range = of_group
+                .clone()
+                .max()
+                .zip(of_group.min())
+                .map_or(0, |(most, least)| most.abs_diff(least));
             let asked = product(4 * u128::from(self.at_least.numerator()), *per_square);
             let square = u128::from(range) * u128::from(range);
             return product(square, u128::from(self.at_least.denominator())) >= asked;
         }
         let numbers = self.counted(group).map(|(_, number, _)| number);
-        let (least, most) = (numbers.clone().fold(f64::INFINITY, f64::min), numbers.fold(f64::NEG_INFINITY, f64::max));
+        let (least, most) = (
+            numbers.clone().fold(f64::INFINITY, f64::min),
+            numbers.fold(f64::NEG_INFINITY, f64::max),
+        );
         // Rounded toward yes: a search may rely on a no.
         let range = (most - least) + 8.0 * f64::EPSILON * (most.abs() + least.abs());
         range * range * (1.0 + 8.0 * f64::EPSILON) >= 4.0 * self.at_least.to_f64()
     }
 
-    /// The paper's test: sum (s - mean)^2 / v >= chi-square of alpha with n - 1 degrees of freedom, for n rows that have a
-    /// number. It would be right for normal numbers in an endless population; for others it is a rule of thumb. Asked in the
-    /// other direction, whether at most alpha lies above the left side, which saves finding the right one.
+    /// The paper's test: sum (s - mean)^2 / v >= chi-square of alpha with n - 1 degrees of freedom,
+    /// for n rows that have a number. It would be right for normal numbers in an endless
+    /// population; for others it is a rule of thumb. Asked in the other direction, whether at most
+    /// alpha lies above the left side, which saves finding the right one.
     fn likely_holds(&self, group: &Group<'_>, sample: &Sample) -> bool {
         if sample.is_everything() || sample.is_naive() {
             return self.holds(group);
@@ -220,7 +249,10 @@ fn product(a: u128, b: u128) -> (u128, u128) {
     let ((a1, a0), (b1, b0)) = (half(a), half(b));
     let (low, middle, other) = (a0 * b0, a1 * b0, a0 * b1);
     let carried = (low >> 64) + half(middle).1 + half(other).1;
-    (a1 * b1 + half(middle).0 + half(other).0 + half(carried).0, half(carried).1 << 64 | half(low).1)
+    (
+        a1 * b1 + half(middle).0 + half(other).0 + half(carried).0,
+        half(carried).1 << 64 | half(low).1,
+    )
 }
 
 #[cfg(test)]
@@ -240,16 +272,23 @@ mod tests {
     #[test]
     fn boundaries_are_decided_exactly() {
         // 1, 2, 3: mean 2, variance 2/3.
-        assert!(holds("2/3", &[1.0, 2.0, 3.0], &[1, 1, 1]) && !holds("0.66667", &[1.0, 2.0, 3.0], &[1, 1, 1]));
+        assert!(
+            holds("2/3", &[1.0, 2.0, 3.0], &[1, 1, 1])
+                && !holds("0.66667", &[1.0, 2.0, 3.0], &[1, 1, 1])
+        );
         // 20000 twice and 30000 twice: 5000 squared; far from zero the same.
         for base in [0.0, -25_000.0, 9e15] {
             let numbers = [base, base + 10_000.0];
-            assert!(holds("25e6", &numbers, &[2, 2]) && !holds("25000000.000001", &numbers, &[2, 2]), "{base}");
+            assert!(
+                holds("25e6", &numbers, &[2, 2]) && !holds("25000000.000001", &numbers, &[2, 2]),
+                "{base}"
+            );
             assert!(!holds("25e6", &numbers, &[3, 2]), "{base}");
         }
         // Tenths: 0.1, 0.2, 0.4 have mean 7/30 and variance 7/450.
         assert!(
-            holds("7/450", &[0.1, 0.2, 0.4], &[1, 1, 1]) && !holds("0.0155555555556", &[0.1, 0.2, 0.4], &[1, 1, 1])
+            holds("7/450", &[0.1, 0.2, 0.4], &[1, 1, 1])
+                && !holds("0.0155555555556", &[0.1, 0.2, 0.4], &[1, 1, 1])
         );
         assert_eq!(judged(&[5, 5], |group| required("1", &[0.01, 0.03]).figure(group)), 0.0001);
     }
@@ -273,7 +312,8 @@ mod tests {
         assert!(holds("18446744073709551615", &numbers, &many));
         // A range of 2 about a far centre: exact, although the numbers themselves are large.
         assert!(
-            holds("1", &[9e15 - 1.0, 9e15 + 1.0], &many) && !holds("1.0000000001", &[9e15 - 1.0, 9e15 + 1.0], &many)
+            holds("1", &[9e15 - 1.0, 9e15 + 1.0], &many)
+                && !holds("1.0000000001", &[9e15 - 1.0, 9e15 + 1.0], &many)
         );
     }
 
@@ -282,19 +322,30 @@ mod tests {
         let third = 1.0 / 3.0;
         let requirement = required("1", &[third, third + 2.0]);
         assert!(requirement.decimals.is_none());
-        assert!(!judged(&[1, 1], |group| requirement.holds(group)), "within rounding of the boundary");
-        assert!(judged(&[1, 1], |group| requirement.attainable(group)), "within rounding of the boundary");
+        assert!(
+            !judged(&[1, 1], |group| requirement.holds(group)),
+            "within rounding of the boundary"
+        );
+        assert!(
+            judged(&[1, 1], |group| requirement.attainable(group)),
+            "within rounding of the boundary"
+        );
         assert!(holds("0.9999999999", &[third, third + 2.0], &[1, 1]));
         assert!(!holds("1.0000000001", &[third, third + 2.0], &[1, 1]));
         // Nothing that overflows or is lost in rounding is accepted.
-        assert!(!holds("1", &[-1e300, 1e300], &[1, 1]) && !holds("1e-18", &[1e300, 1e300], &[1, 1]));
+        assert!(
+            !holds("1", &[-1e300, 1e300], &[1, 1]) && !holds("1e-18", &[1e300, 1e300], &[1, 1])
+        );
     }
 
     #[test]
     fn products_carry() {
         assert_eq!(product(u128::MAX, u128::MAX), (u128::MAX - 1, 1));
         assert_eq!(product(1 << 127, 6), (3, 0));
-        assert_eq!(product(u128::from(u64::MAX), u128::from(u64::MAX)), (0, u128::from(u64::MAX).pow(2)));
+        assert_eq!(
+            product(u128::from(u64::MAX), u128::from(u64::MAX)),
+            (0, u128::from(u64::MAX).pow(2))
+        );
     }
 
     #[test]
@@ -318,7 +369,11 @@ mod tests {
     fn margin(numbers: &[i32], unit: f64, counts: &[u32], v: (u64, u64)) -> (i128, i128) {
         let rows: i128 = counts.iter().map(|count| i128::from(*count)).sum();
         let weighted = |power: u32| -> i128 {
-            numbers.iter().zip(counts).map(|(number, count)| i128::from(*number).pow(power) * i128::from(*count)).sum()
+            numbers
+                .iter()
+                .zip(counts)
+                .map(|(number, count)| i128::from(*number).pow(power) * i128::from(*count))
+                .sum()
         };
         let per_square = (unit * unit) as i128;
         let left = (rows * weighted(2) - weighted(1).pow(2)) * i128::from(v.1);
@@ -337,7 +392,8 @@ mod tests {
             } else {
                 prop_assert!(!says(&counts));
             }
-            // Groups that hold make a group that holds, and a part that holds makes the whole attainable.
+            // Groups that hold make a group that holds, and a part that holds makes the whole
+            // attainable.
             let both: Vec<u32> = counts.iter().zip(&others).map(|(a, b)| a + b).collect();
             if says(&counts) && says(&others) {
                 prop_assert!(says(&both));

@@ -1,13 +1,15 @@
 //! Bounds that hold in every world, and that some world reaches.
 //!
-//! Koudas et al. 2009, section 3.3. A world gives each record of a group a subdomain of its own (those left over
-//! were fakes) and a value in it. Which s records of a group a query selects does not matter, only how many.
+//! Koudas et al. 2009, section 3.3. A world gives each record of a group a subdomain of its own
+//! (those left over were fakes) and a value in it. Which s records of a group a query selects does
+//! not matter, only how many.
 //!
-//! Let l₁ ≤ l₂ ≤ … be the lower ends of a group's subdomains and h₁ ≥ h₂ ≥ … the upper ends. In every world the i-th smallest of
-//! s selected values is at least lᵢ, and the world that gives them the subdomains of l₁ … lₛ at their lower ends has exactly
-//! these: a least element among all worlds, value by value. Every aggregate here rises with each value, and groups do not touch
-//! each other, so the least answer is that of the least values of all groups together, and likewise the greatest. Both are
-//! reached, so the bounds are tight.
+//! Let l₁ ≤ l₂ ≤ … be the lower ends of a group's subdomains and h₁ ≥ h₂ ≥ … the upper ends. In
+//! every world the i-th smallest of s selected values is at least lᵢ, and the world that gives them
+//! the subdomains of l₁ … lₛ at their lower ends has exactly these: a least element among all
+//! worlds, value by value. Every aggregate here rises with each value, and groups do not touch each
+//! other, so the least answer is that of the least values of all groups together, and likewise the
+//! greatest. Both are reached, so the bounds are tight.
 //!
 //! | aggregate | lower | upper |
 //! |---|---|---|
@@ -81,9 +83,11 @@ impl Ends {
             }
             all
         };
-        let mut lows: Vec<(i64, u32)> = subdomains.clone().map(|(low, _, copies)| (low, copies)).collect();
+        let mut lows: Vec<(i64, u32)> =
+            subdomains.clone().map(|(low, _, copies)| (low, copies)).collect();
         lows.sort_unstable();
-        let mut highs: Vec<(i64, u32)> = subdomains.map(|(_, high, copies)| (high, copies)).collect();
+        let mut highs: Vec<(i64, u32)> =
+            subdomains.map(|(_, high, copies)| (high, copies)).collect();
         highs.sort_unstable_by(|a, b| b.cmp(a));
         Ends { lows: spread(lows), highs: spread(highs) }
     }
@@ -98,7 +102,8 @@ impl Ends {
         self.lows.is_empty()
     }
 
-    /// The auxiliary table for 1, 2, … `records` selected rows; `records` is at most the number of subdomains.
+    /// The auxiliary table for 1, 2, … `records` selected rows; `records` is at most the number of
+    /// subdomains.
     pub fn lines(&self, records: u32) -> impl Iterator<Item = Line> {
         let mut sum = (0i64, 0i64);
         let ends = self.lows.iter().zip(&self.highs).take(records as usize);
@@ -139,7 +144,8 @@ impl Exact {
 
     fn rounded(self, divide: impl Fn(i128, i128) -> i128) -> f64 {
         let below = i128::from(self.denominator);
-        // The units times 10^shift, as large as 15 digits allow; divided instead where they have more already.
+        // The units times 10^shift, as large as 15 digits allow; divided instead where they have
+        // more already.
         let shifted = |shift: i32, divide: &dyn Fn(i128, i128) -> i128| {
             let ten = 10i128.checked_pow(shift.unsigned_abs())?;
             match shift < 0 {
@@ -148,7 +154,8 @@ impl Exact {
             }
         };
         let fits = |shift: i32| {
-            shifted(shift, &|above, below| above / below).is_some_and(|digits| digits.abs() < 10i128.pow(DIGITS))
+            shifted(shift, &|above, below| above / below)
+                .is_some_and(|digits| digits.abs() < 10i128.pow(DIGITS))
         };
         let mut shift = 0;
         while !fits(shift) && shift > -30 {
@@ -177,14 +184,17 @@ pub struct Answer {
     pub bounds: Option<(Exact, Exact)>,
 }
 
-/// The tight bounds of an aggregate over `selected` rows of each group, whose subdomains are at least as many. `scale` is
-/// the number of decimals of the ends.
+/// The tight bounds of an aggregate over `selected` rows of each group, whose subdomains are at
+/// least as many. `scale` is the number of decimals of the ends.
 pub fn bound(aggregate: Aggregate, groups: &[(&Ends, u32)], scale: u32) -> Answer {
     let rows: u64 = groups.iter().map(|(_, selected)| u64::from(*selected)).sum();
     let some = || groups.iter().filter(|(_, selected)| *selected > 0);
     let units = |(low, high): (i128, i128)| (Exact::units(low, scale), Exact::units(high, scale));
     let sum = |of: fn(&Ends) -> &[i64]| -> i128 {
-        some().flat_map(|(ends, selected)| &of(ends)[..*selected as usize]).map(|end| i128::from(*end)).sum()
+        some()
+            .flat_map(|(ends, selected)| &of(ends)[..*selected as usize])
+            .map(|end| i128::from(*end))
+            .sum()
     };
     let lows: fn(&Ends) -> &[i64] = |ends| &ends.lows;
     let highs: fn(&Ends) -> &[i64] = |ends| &ends.highs;
@@ -192,7 +202,9 @@ pub fn bound(aggregate: Aggregate, groups: &[(&Ends, u32)], scale: u32) -> Answe
         Aggregate::Count => Some((Exact::units(rows.into(), 0), Exact::units(rows.into(), 0))),
         _ if rows == 0 => None,
         Aggregate::Sum => Some(units((sum(lows), sum(highs)))),
-        Aggregate::Avg => Some((Exact::over(sum(lows), rows, scale), Exact::over(sum(highs), rows, scale))),
+        Aggregate::Avg => {
+            Some((Exact::over(sum(lows), rows, scale), Exact::over(sum(highs), rows, scale)))
+        }
         Aggregate::Min => {
             let low = some().map(|(ends, _)| ends.lows[0]).min();
             let high = some().map(|(ends, selected)| ends.highs[*selected as usize - 1]).min();
@@ -205,8 +217,10 @@ pub fn bound(aggregate: Aggregate, groups: &[(&Ends, u32)], scale: u32) -> Answe
         }
         Aggregate::Median => {
             let median = |of: fn(&Ends) -> &[i64]| {
-                let mut all: Vec<i64> =
-                    some().flat_map(|(ends, selected)| &of(ends)[..*selected as usize]).copied().collect();
+                let mut all: Vec<i64> = some()
+                    .flat_map(|(ends, selected)| &of(ends)[..*selected as usize])
+                    .copied()
+                    .collect();
                 all.sort_unstable();
                 let (one, other) = (all[(all.len() - 1) / 2], all[all.len() / 2]);
                 Exact::over(i128::from(one) + i128::from(other), 2, scale)
@@ -231,7 +245,10 @@ mod tests {
         assert_eq!(negative.rounded_down().to_string(), "-3.66666666666667");
         assert_eq!(negative.rounded_up().to_string(), "-3.66666666666666");
         let huge = Exact::units(12_345_678_901_234_567, 0);
-        assert_eq!((huge.rounded_down(), huge.rounded_up()), (12_345_678_901_234_500.0, 12_345_678_901_234_600.0));
+        assert_eq!(
+            (huge.rounded_down(), huge.rounded_up()),
+            (12_345_678_901_234_500.0, 12_345_678_901_234_600.0)
+        );
         for exact in [0, 7, -7, 2_500_000] {
             let number = Exact::units(exact, 3);
             assert_eq!(number.rounded_down(), exact as f64 / 1000.0);

@@ -1,8 +1,9 @@
 //! Which records does a condition select?
 //!
-//! SQL's three-valued logic over the columns of the records: an empty field is NULL, and what compares with NULL is neither
-//! true nor false. Numbers compare as numbers, everything else as text, byte by byte (dates are written so that this is
-//! their order). LIKE tells capitals apart, ILIKE does not.
+//! SQL's three-valued logic over the columns of the records: an empty field is NULL, and what
+//! compares with NULL is neither true nor false. Numbers compare as numbers, everything else as
+//! text, byte by byte (dates are written so that this is their order). LIKE tells capitals apart,
+//! ILIKE does not.
 
 use crate::table::Type;
 use std::cmp::Ordering;
@@ -120,7 +121,8 @@ impl Condition {
             }
             Condition::In(column, literals) => {
                 let cell = cell(*column);
-                let found = literals.iter().map(|literal| cell.compare(literal).map(Ordering::is_eq));
+                let found =
+                    literals.iter().map(|literal| cell.compare(literal).map(Ordering::is_eq));
                 found.fold(Some(false), or)
             }
             Condition::Like(column, pieces, sensitive) => match cell(*column).text {
@@ -148,8 +150,8 @@ fn not(known: Option<bool>) -> Option<bool> {
     known.map(|known| !known)
 }
 
-/// Whether a text is like a pattern. On a mismatch the last `%` takes one character more, so the work is at most the
-/// product of the lengths.
+/// Whether a text is like a pattern. On a mismatch the last `%` takes one character more, so the
+/// work is at most the product of the lengths.
 fn is_like(text: &[char], pieces: &[Piece]) -> bool {
     let (mut at, mut piece) = (0, 0);
     let mut last: Option<(usize, usize)> = None;
@@ -200,7 +202,9 @@ mod tests {
             None => text.is_empty(),
             Some((Piece::Rest, rest)) => (0..=text.len()).any(|skip| textbook(&text[skip..], rest)),
             Some((Piece::Any, rest)) => !text.is_empty() && textbook(&text[1..], rest),
-            Some((Piece::Character(wanted), rest)) => text.first() == Some(wanted) && textbook(&text[1..], rest),
+            Some((Piece::Character(wanted), rest)) => {
+                text.first() == Some(wanted) && textbook(&text[1..], rest)
+            }
         }
     }
 

@@ -1,9 +1,9 @@
 //! What can be answered from a release?
 //!
-//! A distribution release has records with exact quasi-identifiers and, apart from them, the subdomains of each group.
-//! Which records a query selects is known; which subdomains are theirs is not. [`bounds`] gives the least and the greatest
-//! answer of all worlds that fit the release (Koudas et al. 2009, section 3.3); [`sql`] reads what is asked,
-//! [`condition`] selects.
+//! A distribution release has records with exact quasi-identifiers and, apart from them, the
+//! subdomains of each group. Which records a query selects is known; which subdomains are theirs is
+//! not. [`bounds`] gives the least and the greatest answer of all worlds that fit the release
+//! (Koudas et al. 2009, section 3.3); [`sql`] reads what is asked, [`condition`] selects.
 
 pub mod bounds;
 pub mod condition;

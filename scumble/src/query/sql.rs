@@ -1,15 +1,15 @@
 //! SQL that can be answered, and a clear no to everything else.
 //!
-//! The parser is sqlparser's. What it made out is rebuilt from the parts that are understood here; where the two differ,
-//! something was asked that is not supported, whatever it was.
+//! The parser is sqlparser's. What it made out is rebuilt from the parts that are understood here;
+//! where the two differ, something was asked that is not supported, whatever it was.
 
 use super::condition::{Comparison, Condition, Literal, Piece};
 use super::{Aggregate, Query};
 use crate::error::{Error, Result, quoted};
 use crate::table::Type;
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, SelectItem,
-    SetExpr, Statement, TableFactor, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    Ident, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
@@ -46,18 +46,26 @@ pub fn parse(sql: &str, names: Names<'_>) -> Result<Query> {
         return Err(refused(format!("it is longer than {MOST_BYTES} bytes")));
     }
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read(sql, names));
+        let thread =
+            std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read(sql, names));
         let thread = thread.map_err(Error::io("a thread".as_ref(), "start"))?;
         thread.join().unwrap_or(Err(Error::Defect))
     })
 }
 
 fn read(sql: &str, names: Names<'_>) -> Result<Query> {
-    let statements = Parser::parse_sql(&GenericDialect {}, sql)
-        .map_err(|error| refused(error.to_string().trim_start_matches("sql parser error: ").to_string()))?;
-    let [Statement::Query(query)] = &statements[..] else { return Err(refused("it is not one SELECT")) };
-    let SetExpr::Select(select) = query.body.as_ref() else { return Err(refused("it is not a plain SELECT")) };
-    let [from] = &select.from[..] else { return Err(refused("it needs FROM one table, the release")) };
+    let statements = Parser::parse_sql(&GenericDialect {}, sql).map_err(|error| {
+        refused(error.to_string().trim_start_matches("sql parser error: ").to_string())
+    })?;
+    let [Statement::Query(query)] = &statements[..] else {
+        return Err(refused("it is not one SELECT"));
+    };
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        return Err(refused("it is not a plain SELECT"));
+    };
+    let [from] = &select.from[..] else {
+        return Err(refused("it needs FROM one table, the release"));
+    };
     let TableFactor::Table { name: table, alias, .. } = &from.relation else {
         return Err(refused("it needs FROM one table, the release"));
     };
@@ -65,7 +73,9 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         None => vec![table.to_string()],
         Some(alias) => vec![format!("{table} {alias}"), format!("{table} AS {alias}")],
     };
-    let GroupByExpr::Expressions(by, modifiers) = &select.group_by else { return Err(refused("GROUP BY ALL")) };
+    let GroupByExpr::Expressions(by, modifiers) = &select.group_by else {
+        return Err(refused("GROUP BY ALL"));
+    };
     let list = |items: Vec<String>| items.join(", ");
     let plain = format!(
         "SELECT {} FROM {from}{}{}",
@@ -77,14 +87,20 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
             format!(" GROUP BY {}", list(by.iter().map(ToString::to_string).collect()))
         },
     );
-    if query.to_string() != plain || !plain_from.contains(&from.to_string()) || !modifiers.is_empty() {
+    if query.to_string() != plain
+        || !plain_from.contains(&from.to_string())
+        || !modifiers.is_empty()
+    {
         return Err(refused("it has a clause that is not supported"));
     }
     let reader = Reader { names, used: std::cell::RefCell::new(Vec::new()) };
-    let by: Vec<usize> = by.iter().map(|expression| reader.column(expression)).collect::<Result<_>>()?;
+    let by: Vec<usize> =
+        by.iter().map(|expression| reader.column(expression)).collect::<Result<_>>()?;
     let mut aggregate = None;
     for item in &select.projection {
-        let (SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. }) = item else {
+        let (SelectItem::UnnamedExpr(expression)
+        | SelectItem::ExprWithAlias { expr: expression, .. }) = item
+        else {
             return Err(refused(format!("{item} is not an aggregate")));
         };
         match expression {
@@ -102,7 +118,8 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         }
     }
     let aggregate = aggregate.ok_or_else(|| refused("it has no aggregate"))?;
-    let condition = select.selection.as_ref().map(|condition| reader.condition(condition)).transpose()?;
+    let condition =
+        select.selection.as_ref().map(|condition| reader.condition(condition)).transpose()?;
     Ok(Query {
         aggregate,
         condition: condition.unwrap_or(Condition::Constant(Some(true))),
@@ -150,7 +167,11 @@ impl Reader<'_> {
         let found = exact.or_else(|| columns.iter().position(|(name, _)| is_meant(ident, name)));
         let column = found.ok_or_else(|| {
             let known: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
-            refused(format!("the records have no column {}; they have {}", quoted(&ident.value), known.join(", ")))
+            refused(format!(
+                "the records have no column {}; they have {}",
+                quoted(&ident.value),
+                known.join(", ")
+            ))
         })?;
         let mut used = self.used.borrow_mut();
         Ok(used.iter().position(|known| *known == column).unwrap_or_else(|| {
@@ -166,7 +187,8 @@ impl Reader<'_> {
     fn aggregate(&self, function: &Function) -> Result<Aggregate> {
         let name = function.name.to_string().to_uppercase();
         let known = Aggregate::NAMES.iter().find(|(known, _)| *known == name);
-        let aggregate = known.ok_or_else(|| refused(format!("there is no aggregate {}", function.name)))?.1;
+        let aggregate =
+            known.ok_or_else(|| refused(format!("there is no aggregate {}", function.name)))?.1;
         let only = match &function.args {
             FunctionArguments::List(list) => match &list.args[..] {
                 [FunctionArg::Unnamed(argument)] => Some(argument),
@@ -181,11 +203,14 @@ impl Reader<'_> {
         match argument {
             FunctionArgExpr::Wildcard if aggregate == Aggregate::Count => Ok(aggregate),
             FunctionArgExpr::Expr(expression)
-                if last_part(expression).is_some_and(|ident| is_meant(ident, self.names.attribute)) =>
+                if last_part(expression)
+                    .is_some_and(|ident| is_meant(ident, self.names.attribute)) =>
             {
                 match self.names.numeric || aggregate == Aggregate::Count {
                     true => Ok(aggregate),
-                    false => Err(refused(format!("{name} needs numbers, and {expression} has categories"))),
+                    false => Err(refused(format!(
+                        "{name} needs numbers, and {expression} has categories"
+                    ))),
                 }
             }
             other => {
@@ -201,7 +226,9 @@ impl Reader<'_> {
         };
         Ok(match expression {
             Expr::Nested(inner) => self.condition(inner)?,
-            Expr::UnaryOp { op: UnaryOperator::Not, expr } => Condition::Not(Box::new(self.condition(expr)?)),
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => {
+                Condition::Not(Box::new(self.condition(expr)?))
+            }
             Expr::Value(value) => match &value.value {
                 Value::Boolean(known) => Condition::Constant(Some(*known)),
                 Value::Null => Condition::Constant(None),
@@ -215,17 +242,23 @@ impl Reader<'_> {
             }
             Expr::BinaryOp { left, op, right } => self.comparison(left, op, right)?,
             Expr::IsNull(inner) => Condition::IsNull(self.column(inner)?),
-            Expr::IsNotNull(inner) => Condition::Not(Box::new(Condition::IsNull(self.column(inner)?))),
+            Expr::IsNotNull(inner) => {
+                Condition::Not(Box::new(Condition::IsNull(self.column(inner)?)))
+            }
             Expr::Between { expr, negated, low, high } => {
                 let column = self.column(expr)?;
                 let end = |comparison, end: &Expr| -> Result<Box<Condition>> {
                     Ok(Box::new(Condition::Compare(column, comparison, self.literal(end, column)?)))
                 };
-                negate(Condition::And(end(Comparison::AtLeast, low)?, end(Comparison::AtMost, high)?), *negated)
+                negate(
+                    Condition::And(end(Comparison::AtLeast, low)?, end(Comparison::AtMost, high)?),
+                    *negated,
+                )
             }
             Expr::InList { expr, list, negated } => {
                 let column = self.column(expr)?;
-                let list = list.iter().map(|item| self.literal(item, column)).collect::<Result<_>>()?;
+                let list =
+                    list.iter().map(|item| self.literal(item, column)).collect::<Result<_>>()?;
                 negate(Condition::In(column, list), *negated)
             }
             Expr::Like { negated, any: false, expr, pattern, escape_char } => {
@@ -266,7 +299,8 @@ impl Reader<'_> {
 
     /// A constant that a column can be compared with: a number for numbers, a text for all others.
     fn literal(&self, expression: &Expr, column: usize) -> Result<Literal> {
-        let found = constant(expression)?.ok_or_else(|| refused(format!("{expression} is not a constant")))?;
+        let found = constant(expression)?
+            .ok_or_else(|| refused(format!("{expression} is not a constant")))?;
         let kind = self.kind(column);
         let name = quoted(&self.names.columns[self.used.borrow()[column]].0);
         match (kind, found) {
@@ -279,11 +313,19 @@ impl Reader<'_> {
                 Ok(Literal::Number(number))
             }
             (Type::Text | Type::Date, Literal::Text(text)) => Ok(Literal::Text(text)),
-            (_, Literal::Number(number)) => Err(refused(format!("{name} has texts; write '{number}'"))),
+            (_, Literal::Number(number)) => {
+                Err(refused(format!("{name} has texts; write '{number}'")))
+            }
         }
     }
 
-    fn like(&self, expression: &Expr, pattern: &Expr, escape: Option<&Expr>, sensitive: bool) -> Result<Condition> {
+    fn like(
+        &self,
+        expression: &Expr,
+        pattern: &Expr,
+        escape: Option<&Expr>,
+        sensitive: bool,
+    ) -> Result<Condition> {
         let column = self.column(expression)?;
         let text = |expression: &Expr| match constant(expression)? {
             Some(Literal::Text(text)) => Ok(text),
@@ -292,7 +334,9 @@ impl Reader<'_> {
         let escape: Option<char> = match escape.map(text).transpose()? {
             None => None,
             Some(text) if text.chars().count() == 1 => text.chars().next(),
-            Some(text) => return Err(refused(format!("ESCAPE {} is not one character", quoted(&text)))),
+            Some(text) => {
+                return Err(refused(format!("ESCAPE {} is not one character", quoted(&text))));
+            }
         };
         let pattern = text(pattern)?;
         let pattern = if sensitive { pattern } else { pattern.to_lowercase() };
@@ -301,7 +345,9 @@ impl Reader<'_> {
         while let Some(character) = characters.next() {
             pieces.push(match character {
                 _ if Some(character) == escape => Piece::Character(
-                    characters.next().ok_or_else(|| refused("a pattern that ends with its escape character"))?,
+                    characters
+                        .next()
+                        .ok_or_else(|| refused("a pattern that ends with its escape character"))?,
                 ),
                 '%' => Piece::Rest,
                 '_' => Piece::Any,
@@ -323,7 +369,9 @@ fn constant(expression: &Expr) -> Result<Option<Literal>> {
         Expr::Value(value) => match &value.value {
             Value::Number(text, false) => {
                 let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-                Some(Literal::Number(number.ok_or_else(|| refused(format!("{text} is not a number")))?))
+                Some(Literal::Number(
+                    number.ok_or_else(|| refused(format!("{text} is not a number")))?,
+                ))
             }
             Value::SingleQuotedString(text) => Some(Literal::Text(text.clone())),
             Value::Null => Some(Literal::Null),

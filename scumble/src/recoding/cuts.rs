@@ -25,12 +25,13 @@ pub struct CutNode {
 impl AttributeCut {
     pub(super) fn new(name: &str, taxonomy: &Taxonomy, cut: &Cut) -> AttributeCut {
         let label = |node: &Node| taxonomy.level(node.level).label(node.index).to_string();
-        let nodes = cut.nodes().iter().map(|node| CutNode { level: node.level, label: label(node) });
+        let nodes =
+            cut.nodes().iter().map(|node| CutNode { level: node.level, label: label(node) });
         AttributeCut { name: name.to_string(), nodes: nodes.collect() }
     }
 
-    /// The same cut through another tree. Nodes that it does not have are left out; what they leave open is an error,
-    /// and so is a value that they do not cover.
+    /// The same cut through another tree. Nodes that it does not have are left out; what they leave
+    /// open is an error, and so is a value that they do not cover.
     pub(super) fn bind(&self, taxonomy: &Taxonomy) -> Result<Cut, String> {
         let mut nodes: Vec<Node> = Vec::new();
         for saved in &self.nodes {
@@ -38,11 +39,14 @@ impl AttributeCut {
             let index = (0..level.len() as u32).find(|index| level.label(*index) == saved.label);
             nodes.extend(index.map(|index| Node { level: saved.level, index }));
         }
-        let covered = |code: u32| nodes.iter().any(|node| taxonomy.level(node.level).range(node.index).contains(&code));
+        let covered = |code: u32| {
+            nodes.iter().any(|node| taxonomy.level(node.level).range(node.index).contains(&code))
+        };
         if let Some(code) = (0..taxonomy.codes()).find(|code| !covered(*code)) {
             let (name, value) = (quoted(&self.name), quoted(taxonomy.level(0).label(code)));
             return Err(format!("its cut of {name} does not cover the value {value}"));
         }
-        Cut::new(taxonomy, nodes).ok_or_else(|| format!("its cut of {} covers a value twice", quoted(&self.name)))
+        Cut::new(taxonomy, nodes)
+            .ok_or_else(|| format!("its cut of {} covers a value twice", quoted(&self.name)))
     }
 }

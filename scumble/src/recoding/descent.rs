@@ -1,7 +1,8 @@
 //! Cells go down a partition tree together.
 //!
-//! One by one, a cell's way down is a chain of branches that nothing foretells. All cells of a node at once are a list that is
-//! parted in two passes without a branch: which part each goes to, then the parts one behind the other.
+//! One by one, a cell's way down is a chain of branches that nothing foretells. All cells of a node
+//! at once are a list that is parted in two passes without a branch: which part each goes to, then
+//! the parts one behind the other.
 
 use super::{RegionNode, Regions};
 use crate::table::Cells;
@@ -34,9 +35,15 @@ struct Room {
 }
 
 impl Regions {
-    /// The nodes where cells end (regions, or splits none of whose children is theirs), in the order of their numbers, with
-    /// their cells in ascending order. `order` is room for the numbers of all cells.
-    pub fn descend<'a>(&self, axes: &[Axis], cells: &Cells, order: &'a mut Vec<u32>) -> Vec<(u32, &'a [u32])> {
+    /// The nodes where cells end (regions, or splits none of whose children is theirs), in the
+    /// order of their numbers, with their cells in ascending order. `order` is room for the numbers
+    /// of all cells.
+    pub fn descend<'a>(
+        &self,
+        axes: &[Axis],
+        cells: &Cells,
+        order: &'a mut Vec<u32>,
+    ) -> Vec<(u32, &'a [u32])> {
         *order = (0..cells.len() as u32).collect();
         let descent = Descent { regions: self, axes, cells };
         let alone = (cells.len() / (4 * rayon::current_num_threads())).max(ALONE);
@@ -57,7 +64,8 @@ impl Descent<'_> {
                 RegionNode::Region => ended.push((at, group)),
                 _ if group.len() <= least => small.push((at, group)),
                 RegionNode::Threshold { column, before, below, above, .. } => {
-                    let is_above = |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
+                    let is_above =
+                        |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
                     let (lower, upper) = room.part_in_two(group, is_above);
                     groups.extend([(*below, lower), (*above, upper)]);
                 }
@@ -70,9 +78,12 @@ impl Descent<'_> {
                     room.part_below.clear();
                     // Behind the children: what is below none of them.
                     room.part_below.resize(level.len(), children.len() as u32);
-                    (0..).zip(children).for_each(|(part, (child, _))| room.part_below[*child as usize] = part);
+                    (0..)
+                        .zip(children)
+                        .for_each(|(part, (child, _))| room.part_below[*child as usize] = part);
                     let node = |cell: u32| level.node_of(self.cells.codes(cell)[*column]) as usize;
-                    let parts = room.part(group, children.len() + 1, |cell, below| below[node(cell)]);
+                    let parts =
+                        room.part(group, children.len() + 1, |cell, below| below[node(cell)]);
                     let (mut parts, mut nodes) = (parts.into_iter(), children.iter());
                     groups.extend(nodes.by_ref().map(|(_, node)| *node).zip(parts.by_ref()));
                     ended.extend(parts.filter(|rest| !rest.is_empty()).map(|rest| (at, rest)));
@@ -104,7 +115,8 @@ impl Room {
         (lower, upper)
     }
 
-    /// Parts a group by what `part` says of each cell, given the parts below each node; their order stays.
+    /// Parts a group by what `part` says of each cell, given the parts below each node; their order
+    /// stays.
     fn part<'a>(
         &mut self,
         group: &'a mut [u32],

@@ -1,7 +1,8 @@
 //! What was decided?
 //!
-//! A [`Mapping`] is all that passes from a search to a release: a decision in the codes of one table. A [`Recoding`] is
-//! the same decision by names, numbers and labels: it can be saved and applied later to other rows of the same shape.
+//! A [`Mapping`] is all that passes from a search to a release: a decision in the codes of one
+//! table. A [`Recoding`] is the same decision by names, numbers and labels: it can be saved and
+//! applied later to other rows of the same shape.
 
 mod cuts;
 mod descent;
@@ -71,7 +72,8 @@ pub struct AttributeLevel {
     pub name: String,
     /// The level; 0 leaves values as they are.
     pub level: usize,
-    /// Whether that was the root. Trees made from values may be higher or lower over other rows; the root stays it.
+    /// Whether that was the root. Trees made from values may be higher or lower over other rows;
+    /// the root stays it.
     pub root: bool,
 }
 
@@ -99,21 +101,32 @@ impl Recoding {
     pub fn of(columns: Columns<'_>, mapping: &Mapping) -> Option<Recoding> {
         match mapping {
             Mapping::Levels(levels) => {
-                let attribute = |((name, taxonomy), level): ((&String, &Arc<Taxonomy>), &usize)| AttributeLevel {
-                    name: name.clone(),
-                    level: *level,
-                    root: *level == taxonomy.height(),
+                let attribute = |((name, taxonomy), level): ((&String, &Arc<Taxonomy>), &usize)| {
+                    AttributeLevel {
+                        name: name.clone(),
+                        level: *level,
+                        root: *level == taxonomy.height(),
+                    }
                 };
-                let attributes = columns.names.iter().zip(columns.taxonomies).zip(levels).map(attribute).collect();
+                let attributes = columns
+                    .names
+                    .iter()
+                    .zip(columns.taxonomies)
+                    .zip(levels)
+                    .map(attribute)
+                    .collect();
                 Some(Recoding::FullDomain { attributes })
             }
-            Mapping::Regions(regions) if regions.style == Style::Cover => {
-                Some(Recoding::Regions { attributes: columns.names.to_vec(), nodes: regions.saved(columns) })
-            }
+            Mapping::Regions(regions) if regions.style == Style::Cover => Some(Recoding::Regions {
+                attributes: columns.names.to_vec(),
+                nodes: regions.saved(columns),
+            }),
             Mapping::Cuts(cuts) => {
-                let attribute =
-                    |((name, taxonomy), cut): ((&String, &Arc<Taxonomy>), &Cut)| AttributeCut::new(name, taxonomy, cut);
-                let attributes = columns.names.iter().zip(columns.taxonomies).zip(cuts).map(attribute).collect();
+                let attribute = |((name, taxonomy), cut): ((&String, &Arc<Taxonomy>), &Cut)| {
+                    AttributeCut::new(name, taxonomy, cut)
+                };
+                let attributes =
+                    columns.names.iter().zip(columns.taxonomies).zip(cuts).map(attribute).collect();
                 Some(Recoding::Cuts { attributes })
             }
             Mapping::Regions(_) => None,
@@ -128,13 +141,20 @@ impl Recoding {
                 let mut levels = Vec::new();
                 for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
                     let saved = attributes.iter().find(|attribute| attribute.name == *name);
-                    let saved =
-                        saved.ok_or_else(|| mismatch(format!("no level for the quasi-identifier {}", quoted(name))))?;
+                    let saved = saved.ok_or_else(|| {
+                        mismatch(format!("no level for the quasi-identifier {}", quoted(name)))
+                    })?;
                     // A root stays the root where the tree here has another height.
-                    levels.push(if saved.root { taxonomy.height() } else { saved.level.min(taxonomy.height()) });
+                    levels.push(if saved.root {
+                        taxonomy.height()
+                    } else {
+                        saved.level.min(taxonomy.height())
+                    });
                 }
                 if levels.len() != attributes.len() {
-                    return Err(mismatch("it has levels for columns that are not quasi-identifiers here".into()));
+                    return Err(mismatch(
+                        "it has levels for columns that are not quasi-identifiers here".into(),
+                    ));
                 }
                 Ok(Mapping::Levels(levels))
             }
@@ -142,12 +162,15 @@ impl Recoding {
                 let mut cuts = Vec::new();
                 for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
                     let saved = attributes.iter().find(|attribute| attribute.name == *name);
-                    let saved =
-                        saved.ok_or_else(|| mismatch(format!("no cut for the quasi-identifier {}", quoted(name))))?;
+                    let saved = saved.ok_or_else(|| {
+                        mismatch(format!("no cut for the quasi-identifier {}", quoted(name)))
+                    })?;
                     cuts.push(saved.bind(taxonomy).map_err(mismatch)?);
                 }
                 if cuts.len() != attributes.len() {
-                    return Err(mismatch("it has cuts for columns that are not quasi-identifiers here".into()));
+                    return Err(mismatch(
+                        "it has cuts for columns that are not quasi-identifiers here".into(),
+                    ));
                 }
                 Ok(Mapping::Cuts(cuts))
             }
@@ -176,10 +199,11 @@ impl Recoding {
 
     /// Reads what [`to_json`](Self::to_json) wrote.
     pub fn from_json(text: &[u8], file: &Path) -> Result<Recoding> {
-        let saved: Saved =
-            serde_json::from_slice(text).map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;
+        let saved: Saved = serde_json::from_slice(text)
+            .map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;
         if saved.version != VERSION {
-            let problem = format!("version {} of a recoding; this program reads {VERSION}", saved.version);
+            let problem =
+                format!("version {} of a recoding; this program reads {VERSION}", saved.version);
             return Err(Error::Mismatch { file: file.to_path_buf(), problem });
         }
         Ok(saved.recoding)
@@ -197,7 +221,10 @@ mod tests {
         let json = recoding.to_json();
         assert_eq!(Recoding::from_json(json.as_bytes(), Path::new("r")).unwrap(), recoding);
         let newer = json.replace("\"version\": 1", "\"version\": 2");
-        assert!(matches!(Recoding::from_json(newer.as_bytes(), Path::new("r")), Err(Error::Mismatch { .. })));
+        assert!(matches!(
+            Recoding::from_json(newer.as_bytes(), Path::new("r")),
+            Err(Error::Mismatch { .. })
+        ));
         assert!(matches!(Recoding::from_json(b"{}", Path::new("r")), Err(Error::BadJson { .. })));
     }
 }

@@ -1,8 +1,9 @@
 //! Regions: a tree of splits over the space of quasi-identifiers, whose leaves are boxes.
 //!
-//! A split parts an ordered axis at a threshold, or a node of a tree into children. What falls under none of the listed
-//! children (none of them held a row) stays with the split itself and keeps the node's own name, so every tuple of the
-//! domain belongs to exactly one region and the tree is a recoding function (LeFevre and DeWitt 2007, section 1.2).
+//! A split parts an ordered axis at a threshold, or a node of a tree into children. What falls
+//! under none of the listed children (none of them held a row) stays with the split itself and
+//! keeps the node's own name, so every tuple of the domain belongs to exactly one region and the
+//! tree is a recoding function (LeFevre and DeWitt 2007, section 1.2).
 
 use super::Columns;
 use crate::error::{Error, Result, quoted};
@@ -25,7 +26,8 @@ pub enum Style {
 
 impl Style {
     /// Every style with its name in a policy.
-    pub const NAMES: [(&'static str, Style); 2] = [("tight", Style::Tight), ("cover", Style::Cover)];
+    pub const NAMES: [(&'static str, Style); 2] =
+        [("tight", Style::Tight), ("cover", Style::Cover)];
 }
 
 /// A node of a partition tree. Children are numbers of nodes.
@@ -39,7 +41,8 @@ pub enum RegionNode {
         column: usize,
         /// The first code that goes to `above`.
         before: u64,
-        /// The greatest number that goes to `below`; where absent, missing values are set apart from all numbers.
+        /// The greatest number that goes to `below`; where absent, missing values are set apart
+        /// from all numbers.
         up_to: Option<f64>,
         /// The node of smaller codes.
         below: u32,
@@ -100,11 +103,16 @@ impl Place {
     /// The codes that lie in it, of an axis with so many.
     pub fn codes(&self, axis: &Axis, all: u32) -> Range<u32> {
         match (self, axis) {
-            (Place::Below(node), Axis::Tree(taxonomy)) => taxonomy.level(node.level).range(node.index),
-            (Place::Missing, Axis::Ordered(axis)) => axis.missing.map_or(all, |missing| missing as u32)..all,
+            (Place::Below(node), Axis::Tree(taxonomy)) => {
+                taxonomy.level(node.level).range(node.index)
+            }
+            (Place::Missing, Axis::Ordered(axis)) => {
+                axis.missing.map_or(all, |missing| missing as u32)..all
+            }
             (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
                 let behind = |number: f64| axis.above(number) as u32;
-                above.map_or(0, behind)..up_to.map_or(axis.missing.map_or(all, |missing| missing as u32), behind)
+                above.map_or(0, behind)
+                    ..up_to.map_or(axis.missing.map_or(all, |missing| missing as u32), behind)
             }
             _ => 0..all,
         }
@@ -115,7 +123,8 @@ impl Place {
         match (self, axis) {
             (Place::Below(node), Axis::Tree(taxonomy)) => {
                 let level = taxonomy.level(node.level);
-                let lost = (level.leaves(node.index) - 1) as f64 / (taxonomy.leaves() - 1).max(1) as f64;
+                let lost =
+                    (level.leaves(node.index) - 1) as f64 / (taxonomy.leaves() - 1).max(1) as f64;
                 (level.label(node.index).to_string(), lost)
             }
             (Place::Missing, _) => (String::new(), 0.0),
@@ -129,7 +138,9 @@ impl Place {
                 let lost = if greatest > least { held.max(0.0) / (greatest - least) } else { 0.0 };
                 (cover_label(axis.kind, *above, *up_to), lost)
             }
-            (Place::Whole, Axis::Tree(taxonomy)) => (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0),
+            (Place::Whole, Axis::Tree(taxonomy)) => {
+                (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0)
+            }
             // A place is made from its own axis.
             (Place::Whole, Axis::Ordered(_))
             | (Place::Below(_), Axis::Ordered(_))
@@ -144,23 +155,23 @@ fn child(children: &[(u32, u32)], number: u32) -> Option<u32> {
     // Mostly all between the first and the last are there.
     match children.get(number.checked_sub(*first)? as usize) {
         Some((known, node)) if *known == number => Some(*node),
-        _ => children.binary_search_by_key(&number, |(known, _)| *known).ok().map(|position| children[position].1),
+        _ => children
+            .binary_search_by_key(&number, |(known, _)| *known)
+            .ok()
+            .map(|position| children[position].1),
     }
 }
 
 impl Regions {
-    /// The node where a tuple of codes ends: a region, or a split none of whose children is the tuple's.
+    /// The node where a tuple of codes ends: a region, or a split none of whose children is the
+    /// tuple's.
     pub fn find(&self, axes: &[Axis], codes: impl Fn(usize) -> u64) -> u32 {
         let mut at = 0u32;
         loop {
             at = match &self.nodes[at as usize] {
                 RegionNode::Region => return at,
                 RegionNode::Threshold { column, before, below, above, .. } => {
-                    if codes(*column) < *before {
-                        *below
-                    } else {
-                        *above
-                    }
+                    if codes(*column) < *before { *below } else { *above }
                 }
                 RegionNode::Children { column, level, children } => {
                     let Axis::Tree(taxonomy) = &axes[*column] else { return at };
@@ -174,8 +185,9 @@ impl Regions {
         }
     }
 
-    /// The same tree with a branch for missing values wherever an axis that has some is parted without one: no row went
-    /// there, but a tuple of the domain may, and it is no number above or below a threshold.
+    /// The same tree with a branch for missing values wherever an axis that has some is parted
+    /// without one: no row went there, but a tuple of the domain may, and it is no number above or
+    /// below a threshold.
     pub fn with_missing_apart(self, axes: &[Axis]) -> Regions {
         let missing = |column: usize| match &axes[column] {
             Axis::Ordered(axis) => axis.missing,
@@ -203,16 +215,31 @@ impl Regions {
                             let below = push(old, &apart);
                             nodes.push(RegionNode::Region);
                             let above = nodes.len() as u32 - 1;
-                            RegionNode::Threshold { column: *column, before, up_to: None, below, above }
+                            RegionNode::Threshold {
+                                column: *column,
+                                before,
+                                up_to: None,
+                                below,
+                                above,
+                            }
                         }
                         None => {
                             let (below, above) = (push(*below, &apart), push(*above, &apart));
-                            RegionNode::Threshold { column: *column, before: *before, up_to: *up_to, below, above }
+                            RegionNode::Threshold {
+                                column: *column,
+                                before: *before,
+                                up_to: *up_to,
+                                below,
+                                above,
+                            }
                         }
                     }
                 }
                 RegionNode::Children { column, level, children } => {
-                    let children = children.iter().map(|(index, child)| (*index, push(*child, &apart))).collect();
+                    let children = children
+                        .iter()
+                        .map(|(index, child)| (*index, push(*child, &apart)))
+                        .collect();
                     RegionNode::Children { column: *column, level: *level, children }
                 }
             };
@@ -248,20 +275,22 @@ impl Regions {
     }
 }
 
-/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, each followed by its parts with all
-/// that belongs to them: it can be written while the tree is found, and it is not nested, where readers of JSON give up on
-/// what is as deep as a tree may be.
+/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, each followed
+/// by its parts with all that belongs to them: it can be written while the tree is found, and it is
+/// not nested, where readers of JSON give up on what is as deep as a tree may be.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SavedNode {
     /// One region.
     Region,
-    /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent), then the rest.
+    /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent), then the
+    /// rest.
     #[serde(rename_all = "kebab-case")]
     Threshold {
         /// The column.
         attribute: String,
-        /// The greatest number of the first part; where absent, missing values are set apart from all numbers.
+        /// The greatest number of the first part; where absent, missing values are set apart from
+        /// all numbers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         up_to: Option<f64>,
     },
@@ -286,8 +315,13 @@ impl RegionNode {
             }
             RegionNode::Children { column, level, children } => {
                 let known = columns.taxonomies[*column].level(*level);
-                let labels = children.iter().map(|(index, _)| known.label(*index).to_string()).collect();
-                SavedNode::Children { attribute: columns.names[*column].clone(), level: *level, labels }
+                let labels =
+                    children.iter().map(|(index, _)| known.label(*index).to_string()).collect();
+                SavedNode::Children {
+                    attribute: columns.names[*column].clone(),
+                    level: *level,
+                    labels,
+                }
             }
         }
     }
@@ -304,20 +338,23 @@ impl Regions {
             match node {
                 RegionNode::Region => {}
                 RegionNode::Threshold { below, above, .. } => next.extend([above, below]),
-                RegionNode::Children { children, .. } => next.extend(children.iter().rev().map(|(_, child)| child)),
+                RegionNode::Children { children, .. } => {
+                    next.extend(children.iter().rev().map(|(_, child)| child))
+                }
             }
         }
         saved
     }
 
-    /// A saved tree in the codes of a table. The tree may have been grown without missing values; here they get the
-    /// branch that they would have had.
+    /// A saved tree in the codes of a table. The tree may have been grown without missing values;
+    /// here they get the branch that they would have had.
     pub(super) fn bind(saved: &[SavedNode], columns: Columns<'_>, file: &Path) -> Result<Regions> {
         let nodes = vec![RegionNode::Region];
         let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
         saved.iter().try_for_each(|node| bound.bind(node))?;
         match bound.next.is_empty() {
-            true => Ok(Regions { nodes: bound.nodes, style: Style::Cover }.with_missing_apart(columns.axes)),
+            true => Ok(Regions { nodes: bound.nodes, style: Style::Cover }
+                .with_missing_apart(columns.axes)),
             false => Err(bound.mismatch("its tree ends early".into())),
         }
     }
@@ -330,7 +367,8 @@ struct Bound<'a> {
     /// The labels of a level of a column's tree.
     labels: HashMap<(usize, usize), HashMap<&'a str, u32>>,
     nodes: Vec<RegionNode>,
-    /// The numbers of the nodes that are still to come, the next one last; none for what the table has no place for.
+    /// The numbers of the nodes that are still to come, the next one last; none for what the table
+    /// has no place for.
     next: Vec<Option<u32>>,
 }
 
@@ -341,7 +379,12 @@ impl Bound<'_> {
 
     fn column(&self, name: &String) -> Result<usize> {
         let found = self.columns.names.iter().position(|known| known == name);
-        let unknown = || self.mismatch(format!("it splits {}, which is not a quasi-identifier here", quoted(name)));
+        let unknown = || {
+            self.mismatch(format!(
+                "it splits {}, which is not a quasi-identifier here",
+                quoted(name)
+            ))
+        };
         found.ok_or_else(unknown)
     }
 
@@ -351,16 +394,21 @@ impl Bound<'_> {
     }
 
     fn bind(&mut self, saved: &SavedNode) -> Result<()> {
-        let at = self.next.pop().ok_or_else(|| self.mismatch("its tree has ended, and more nodes come".into()))?;
+        let at = self
+            .next
+            .pop()
+            .ok_or_else(|| self.mismatch("its tree has ended, and more nodes come".into()))?;
         let node = match saved {
             SavedNode::Region => RegionNode::Region,
             SavedNode::Threshold { attribute, up_to } => {
                 let column = self.column(attribute)?;
                 let Axis::Ordered(axis) = &self.columns.axes[column] else {
-                    return Err(self.mismatch(format!("{} has no numbers to split here", quoted(attribute))));
+                    return Err(self
+                        .mismatch(format!("{} has no numbers to split here", quoted(attribute))));
                 };
                 // Without a missing value in the table, no code goes to the missing side.
-                let before = up_to.map_or(axis.missing.unwrap_or(u64::MAX), |number| axis.above(number));
+                let before =
+                    up_to.map_or(axis.missing.unwrap_or(u64::MAX), |number| axis.above(number));
                 let (below, above) = (self.push(), self.push());
                 self.next.extend([above, below].map(|part| at.map(|_| part)));
                 RegionNode::Threshold { column, before, up_to: *up_to, below, above }
@@ -368,14 +416,21 @@ impl Bound<'_> {
             SavedNode::Children { attribute, level, labels } => {
                 let column = self.column(attribute)?;
                 let known = self.children(column, *level, labels);
-                let parts: Vec<Option<u32>> =
-                    known.iter().map(|index| index.filter(|_| at.is_some()).map(|_| self.push())).collect();
+                let parts: Vec<Option<u32>> = known
+                    .iter()
+                    .map(|index| index.filter(|_| at.is_some()).map(|_| self.push()))
+                    .collect();
                 self.next.extend(parts.iter().rev());
-                let mut children: Vec<(u32, u32)> =
-                    known.iter().zip(&parts).filter_map(|(index, part)| Some(((*index)?, (*part)?))).collect();
+                let mut children: Vec<(u32, u32)> = known
+                    .iter()
+                    .zip(&parts)
+                    .filter_map(|(index, part)| Some(((*index)?, (*part)?)))
+                    .collect();
                 children.sort_unstable();
                 if children.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                    return Err(self.mismatch(format!("two parts of {} have one label", quoted(attribute))));
+                    return Err(
+                        self.mismatch(format!("two parts of {} have one label", quoted(attribute)))
+                    );
                 }
                 RegionNode::Children { column, level: *level, children }
             }
@@ -386,7 +441,8 @@ impl Bound<'_> {
         Ok(())
     }
 
-    /// The number of each label within a level. What the table's tree does not have is passed over: no row can go there.
+    /// The number of each label within a level. What the table's tree does not have is passed over:
+    /// no row can go there.
     fn children(&mut self, column: usize, level: usize, labels: &[String]) -> Vec<Option<u32>> {
         let columns = self.columns;
         let taxonomy = &columns.taxonomies[column];

@@ -25,7 +25,8 @@ pub(crate) struct Classes {
 impl Classes {
     pub(crate) fn new(task: &Task, mapping: &Mapping) -> Classes {
         let (values, classes, class_of) = values::classes(task, mapping);
-        let merge = |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
+        let merge =
+            |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
         let tallies = task.tallies.iter().zip(&task.values).map(merge).collect();
         Classes { values, classes, class_of, tallies }
     }
@@ -60,8 +61,9 @@ pub struct Recoded {
 }
 
 impl Recoded {
-    /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released. This judges afresh
-    /// what a search has judged; the two share the requirements and nothing else.
+    /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released.
+    /// This judges afresh what a search has judged; the two share the requirements and nothing
+    /// else.
     pub fn new(task: &Task, mapping: &Mapping) -> Result<Recoded> {
         let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping);
         let at = match mapping {
@@ -73,7 +75,8 @@ impl Recoded {
             let rows = u64::from(classes.counts()[index]);
             all_hold(requirements, &Group { rows, columns: &tallies, index })
         };
-        let kept: Vec<bool> = (0..classes.len()).map(|class| judge(&task.requirements, class)).collect();
+        let kept: Vec<bool> =
+            (0..classes.len()).map(|class| judge(&task.requirements, class)).collect();
         let left_out = classes.counts().iter().zip(&kept).filter(|(_, kept)| !**kept);
         // Of the population's groups without a row there is nothing to leave out.
         let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count).max(1)).sum();
@@ -86,7 +89,8 @@ impl Recoded {
             return Err(Error::CannotBeMet { reason });
         }
         if suppressed > 0 {
-            let mut released: Vec<Vec<u64>> = task.values.iter().map(|values| vec![0; *values]).collect();
+            let mut released: Vec<Vec<u64>> =
+                task.values.iter().map(|values| vec![0; *values]).collect();
             for class in (0..classes.len()).filter(|class| kept[*class]) {
                 for (totals, tally) in released.iter_mut().zip(&tallies) {
                     for (value, count) in tally.group(class) {
@@ -94,12 +98,17 @@ impl Recoded {
                     }
                 }
             }
-            let again: Vec<Box<dyn Requirement>> =
-                task.requirements.iter().filter_map(|requirement| requirement.against_release(&released)).collect();
-            let failing = (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
+            let again: Vec<Box<dyn Requirement>> = task
+                .requirements
+                .iter()
+                .filter_map(|requirement| requirement.against_release(&released))
+                .collect();
+            let failing =
+                (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
             if failing > 0 {
-                let reason =
-                    format!("{at} {failing} classes are close to the whole table, but not to its released part");
+                let reason = format!(
+                    "{at} {failing} classes are close to the whole table, but not to its released part"
+                );
                 return Err(Error::CannotBeMet { reason });
             }
         }
@@ -151,11 +160,21 @@ impl Recoded {
         dm(self.sizes(), task.rows(), self.suppressed)
     }
 
-    /// What the release says of a target: `whole` is the count of each of its values in the input, `by_class` has those of
-    /// each class in the rows that stay where not only whole classes go, and `numbers` are what they are where all of
-    /// them are numbers.
-    pub fn of_target(&self, task: &Task, whole: &[u64], by_class: &Tallies, numbers: Option<&[f64]>) -> OfTarget {
-        let kept = || (0..self.classes.len()).filter(|class| self.kept[*class]).map(|class| by_class.group(class));
+    /// What the release says of a target: `whole` is the count of each of its values in the input,
+    /// `by_class` has those of each class in the rows that stay where not only whole classes go,
+    /// and `numbers` are what they are where all of them are numbers.
+    pub fn of_target(
+        &self,
+        task: &Task,
+        whole: &[u64],
+        by_class: &Tallies,
+        numbers: Option<&[f64]>,
+    ) -> OfTarget {
+        let kept = || {
+            (0..self.classes.len())
+                .filter(|class| self.kept[*class])
+                .map(|class| by_class.group(class))
+        };
         OfTarget {
             cm: cm(kept().map(minority).sum(), self.suppressed, task.rows()),
             conditional_entropy: conditional_entropy(kept(), self.suppressed, whole),
@@ -163,28 +182,35 @@ impl Recoded {
         }
     }
 
-    /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of all input rows.
+    /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of
+    /// all input rows.
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
-        let suppressed =
-            self.class_of.iter().zip(task.cells.counts()).enumerate().map(|(cell, (class, rows))| {
-                match (&self.within, self.kept[*class as usize]) {
-                    (_, false) => *rows,
-                    (Some(within), true) => within.of_cell[cell],
-                    (None, true) => 0,
-                }
-            });
+        let suppressed = self.class_of.iter().zip(task.cells.counts()).enumerate().map(
+            |(cell, (class, rows))| match (&self.within, self.kept[*class as usize]) {
+                (_, false) => *rows,
+                (Some(within), true) => within.of_cell[cell],
+                (None, true) => 0,
+            },
+        );
         let suppressed: Vec<u32> = suppressed.collect();
         let per_column = (0..columns).map(|column| {
             let values: Vec<u32> = self.classes.column(column).collect();
             let rows = self.class_of.iter().zip(task.cells.counts()).zip(&suppressed);
-            let said = task.cells.column(column).zip(rows).map(|(leaf, ((class, rows), suppressed))| Said {
-                leaf,
-                became: values[*class as usize],
-                released: (*rows - *suppressed).into(),
-                suppressed: (*suppressed).into(),
-            });
-            non_uniform_entropy(task.taxonomies[column].codes(), &self.values[column].ranges(), said)
+            let said =
+                task.cells.column(column).zip(rows).map(|(leaf, ((class, rows), suppressed))| {
+                    Said {
+                        leaf,
+                        became: values[*class as usize],
+                        released: (*rows - *suppressed).into(),
+                        suppressed: (*suppressed).into(),
+                    }
+                });
+            non_uniform_entropy(
+                task.taxonomies[column].codes(),
+                &self.values[column].ranges(),
+                said,
+            )
         });
         if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
     }

@@ -24,24 +24,33 @@ enum Labels<'a> {
 }
 
 impl<'a> Released<'a> {
-    /// The coded columns of a table, and its recoded quasi-identifiers. `recoded` comes with the cell of the search that each
-    /// cell of the table went to.
+    /// The coded columns of a table, and its recoded quasi-identifiers. `recoded` comes with the
+    /// cell of the search that each cell of the table went to.
     pub fn of(table: &'a Table, recoded: Option<(&'a Recoded, &[u32])>) -> Vec<Released<'a>> {
         let class_of_row: Vec<u32> = match recoded {
             None => Vec::new(),
-            Some((recoded, leaf_cell)) => {
-                table.row_cells.iter().map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize]).collect()
-            }
+            Some((recoded, leaf_cell)) => table
+                .row_cells
+                .iter()
+                .map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize])
+                .collect(),
         };
         let mut key = 0;
         let mut columns = Vec::new();
         for column in &table.columns {
             let is_key = column.role == Role::QuasiIdentifier;
             let (codes, labels) = match (&column.data, recoded) {
-                (Data::Coded { dictionary, codes, .. }, _) => (Cow::Borrowed(&codes[..]), Labels::Plain(dictionary)),
+                (Data::Coded { dictionary, codes, .. }, _) => {
+                    (Cow::Borrowed(&codes[..]), Labels::Plain(dictionary))
+                }
                 (Data::Key(_), Some((recoded, _))) => {
                     let code = |class: &u32| recoded.classes.codes(*class)[key];
-                    let values = recoded.classes.tuples().map(|tuple| tuple[key] as usize + 1).max().unwrap_or(0);
+                    let values = recoded
+                        .classes
+                        .tuples()
+                        .map(|tuple| tuple[key] as usize + 1)
+                        .max()
+                        .unwrap_or(0);
                     let codes: Vec<u32> = class_of_row.iter().map(code).collect();
                     (Cow::Owned(codes), Labels::Recoded(&recoded.values[key], values))
                 }
@@ -74,7 +83,8 @@ impl<'a> Released<'a> {
         (0..self.values() as u32).map(|value| self.label(value))
     }
 
-    /// The values in the order of what they are called, which says nothing about the order of the input.
+    /// The values in the order of what they are called, which says nothing about the order of the
+    /// input.
     pub fn order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.values() as u32).collect();
         order.sort_unstable_by_key(|value| self.label(*value));

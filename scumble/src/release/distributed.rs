@@ -75,7 +75,8 @@ pub struct Distributed {
     pub scale: Option<u32>,
 }
 
-/// Reads a file of the folder, every column coded. What is not as it should be is a mismatch of the release.
+/// Reads a file of the folder, every column coded. What is not as it should be is a mismatch of the
+/// release.
 pub fn read_coded(folder: &Path, name: &str, columns: &[&str]) -> Result<Table> {
     let file = folder.join(name);
     let source = Source::open(&file, Format::Csv(Some(b',')))?;
@@ -101,21 +102,29 @@ impl Distributed {
     pub fn read(folder: &Path) -> Result<Distributed> {
         let (trees, names, scale) = read_trees(folder)?;
         let mut groups = read_groups(folder, &names)?;
-        let index: HashMap<String, u32> = (0..).zip(&groups).map(|(at, group)| (group.name.clone(), at)).collect();
+        let index: HashMap<String, u32> =
+            (0..).zip(&groups).map(|(at, group)| (group.name.clone(), at)).collect();
         let table = read_coded(folder, "sensitive.csv", &["group", "value"])?;
-        let wrong = |problem: String| Error::Mismatch { file: folder.join("sensitive.csv"), problem };
+        let wrong =
+            |problem: String| Error::Mismatch { file: folder.join("sensitive.csv"), problem };
         let (group_names, group_codes) = column(&table, 0);
         let (values, value_codes) = column(&table, 1);
         let tallies = Tallies::count(group_names.len(), group_codes, value_codes);
         for code in 0..group_names.len() as u32 {
             let name = group_names.value(code);
-            let at = *index.get(name).ok_or_else(|| wrong(format!("group {} is not in groups.csv", quoted(name))))?;
+            let at = *index
+                .get(name)
+                .ok_or_else(|| wrong(format!("group {} is not in groups.csv", quoted(name))))?;
             let group = &mut groups[at as usize];
             for (value, copies) in tallies.group(code as usize) {
                 let label = values.value(*value);
                 let node = trees[group.tree].index.get(label);
                 let node = node.ok_or_else(|| {
-                    wrong(format!("{} of group {} is no node of its target", quoted(label), quoted(name)))
+                    wrong(format!(
+                        "{} of group {} is no node of its target",
+                        quoted(label),
+                        quoted(name)
+                    ))
                 })?;
                 group.subdomains.push((*node, *copies));
             }
@@ -138,9 +147,15 @@ type Trees = (Vec<Tree>, HashMap<String, usize>, Option<u32>);
 
 fn read_trees(folder: &Path) -> Result<Trees> {
     let file = folder.join("hierarchy.csv");
-    let table = read_coded(folder, "hierarchy.csv", &["target", "value", "parent", "weight", "lower", "upper"])?;
-    let wrong =
-        |row: usize, problem: &str| Error::Mismatch { file: file.clone(), problem: format!("row {row}: {problem}") };
+    let table = read_coded(
+        folder,
+        "hierarchy.csv",
+        &["target", "value", "parent", "weight", "lower", "upper"],
+    )?;
+    let wrong = |row: usize, problem: &str| Error::Mismatch {
+        file: file.clone(),
+        problem: format!("row {row}: {problem}"),
+    };
     let columns: Vec<(&Dictionary, &[u32])> = (0..6).map(|at| column(&table, at)).collect();
     let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
     let rows = table.rows() as usize;
@@ -164,12 +179,22 @@ fn read_trees(folder: &Path) -> Result<Trees> {
         let node = tree.labels.len() as u32;
         let parent = match (node, text(2, row)) {
             (0, "") => 0,
-            (0, _) => return Err(wrong(row, "the first node of a target is its root and has no parent")),
-            (_, parent) => *tree.index.get(parent).ok_or_else(|| wrong(row, "its parent does not stand before it"))?,
+            (0, _) => {
+                return Err(wrong(row, "the first node of a target is its root and has no parent"));
+            }
+            (_, parent) => *tree
+                .index
+                .get(parent)
+                .ok_or_else(|| wrong(row, "its parent does not stand before it"))?,
         };
         // Larger ones would not leave room for the products that they are compared by.
-        let weight = text(3, row).parse::<u64>().ok().filter(|weight| (1..1 << 62).contains(weight));
-        tree.weights.push(weight.ok_or_else(|| wrong(row, "its weight is not a whole number above 0, below 2^62"))?);
+        let weight =
+            text(3, row).parse::<u64>().ok().filter(|weight| (1..1 << 62).contains(weight));
+        tree.weights.push(
+            weight.ok_or_else(|| {
+                wrong(row, "its weight is not a whole number above 0, below 2^62")
+            })?,
+        );
         if tree.index.insert(text(1, row).to_string(), node).is_some() {
             return Err(wrong(row, "its value stands twice in one target"));
         }
@@ -182,8 +207,9 @@ fn read_trees(folder: &Path) -> Result<Trees> {
     for tree in &mut trees {
         tree.count_leaves();
         tree.units = vec![0; tree.weights.len()];
-        (1..tree.weights.len())
-            .for_each(|node| tree.units[tree.parents[node] as usize] += u128::from(tree.weights[node]));
+        (1..tree.weights.len()).for_each(|node| {
+            tree.units[tree.parents[node] as usize] += u128::from(tree.weights[node])
+        });
         if !tree.ends_fit() {
             return Err(wrong(0, "the ends of a node are not those of its values"));
         }
@@ -192,13 +218,16 @@ fn read_trees(folder: &Path) -> Result<Trees> {
 }
 
 fn read_groups(folder: &Path, targets: &HashMap<String, usize>) -> Result<Vec<ReadGroup>> {
-    let table = read_coded(folder, "groups.csv", &["group", "part_of", "target", "records", "subdomains"])?;
+    let table =
+        read_coded(folder, "groups.csv", &["group", "part_of", "target", "records", "subdomains"])?;
     let wrong = |problem: String| Error::Mismatch { file: folder.join("groups.csv"), problem };
     let columns: Vec<(&Dictionary, &[u32])> = (0..5).map(|at| column(&table, at)).collect();
     let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
     let number = |at: usize, row: usize| match text(at, row).parse::<u32>() {
         Ok(number) => Ok(u64::from(number)),
-        Err(_) => Err(wrong(format!("a count of group {} is not a whole number", quoted(text(0, row))))),
+        Err(_) => {
+            Err(wrong(format!("a count of group {} is not a whole number", quoted(text(0, row)))))
+        }
     };
     let mut groups = Vec::with_capacity(table.rows() as usize);
     let mut seen = std::collections::HashSet::new();
@@ -257,12 +286,14 @@ impl Tree {
         found
     }
 
-    /// Whether the values of the leaves ascend, and the ends of every node are its first and last leaf's.
+    /// Whether the values of the leaves ascend, and the ends of every node are its first and last
+    /// leaf's.
     fn ends_fit(&self) -> bool {
         if self.ends.is_empty() {
             return true;
         }
-        let leaves: Vec<(i64, i64)> = self.leaf_nodes().iter().map(|node| self.ends[*node as usize]).collect();
+        let leaves: Vec<(i64, i64)> =
+            self.leaf_nodes().iter().map(|node| self.ends[*node as usize]).collect();
         let points = leaves.iter().all(|(lower, upper)| lower == upper);
         let ascending = leaves.windows(2).all(|pair| pair[0].0 < pair[1].0);
         let spans = |(ends, (from, to)): (&(i64, i64), &(u32, u32))| {
@@ -279,13 +310,14 @@ impl Tree {
         }
     }
 
-    /// Definition 3.2, exactly: whether these subdomains look drawn from the target. A node whose children do not hold
-    /// subdomains in proportion to their weights is returned.
+    /// Definition 3.2, exactly: whether these subdomains look drawn from the target. A node whose
+    /// children do not hold subdomains in proportion to their weights is returned.
     ///
-    /// The definition asks P(t) = 1/n Σ P(t | Dᵢ) of every value t. Summed over the values of a child C of the root, with n₀
-    /// copies of the root itself, it says n·P(C) = n₀·P(C) + (subdomains inside C): what does not stay at the root is
-    /// divided by the weights. The copies of the root contribute the same multiple of P(t) to every t, so the same holds
-    /// inside each child, and so on downwards; and proportions at every node give the definition back.
+    /// The definition asks P(t) = 1/n Σ P(t | Dᵢ) of every value t. Summed over the values of a
+    /// child C of the root, with n₀ copies of the root itself, it says n·P(C) = n₀·P(C) +
+    /// (subdomains inside C): what does not stay at the root is divided by the weights. The copies
+    /// of the root contribute the same multiple of P(t) to every t, so the same holds inside each
+    /// child, and so on downwards; and proportions at every node give the definition back.
     pub fn torn(&self, subdomains: &[(u32, u32)]) -> Option<u32> {
         let nodes = self.labels.len();
         let mut inside = vec![0u64; nodes];
@@ -310,8 +342,9 @@ impl Tree {
         (1..nodes).find(|node| !fits(node)).map(|node| self.parents[node])
     }
 
-    /// Definition 3.1: whether some one-to-one mapping gives every value, a leaf with a count, a subdomain that has it. Values
-    /// ascend; each takes, of the subdomains that have begun, the one that ends first.
+    /// Definition 3.1: whether some one-to-one mapping gives every value, a leaf with a count, a
+    /// subdomain that has it. Values ascend; each takes, of the subdomains that have begun, the one
+    /// that ends first.
     pub fn is_generalization(&self, values: &[(u32, u32)], subdomains: &[(u32, u32)]) -> bool {
         let mut coming: Vec<(u32, u32, u32)> = subdomains
             .iter()

@@ -1,8 +1,9 @@
 //! A folder that appears complete or not at all: a [`Draft`](super::Draft) of several files.
 //!
-//! The draft is a hidden folder beside its target, open to its owner only and locked while its process lives. A release of
-//! the same kind that stands at the target is moved aside for the moment of the rename and then removed; anything else
-//! that stands there is left alone, and the job is refused.
+//! The draft is a hidden folder beside its target, open to its owner only and locked while its
+//! process lives. A release of the same kind that stands at the target is moved aside for the
+//! moment of the rename and then removed; anything else that stands there is left alone, and the
+//! job is refused.
 
 use super::write::{ENDING, Held, beside, claim, folder_of};
 use crate::error::{Error, Result};
@@ -26,7 +27,8 @@ pub struct FolderDraft {
 }
 
 impl FolderDraft {
-    /// An empty private folder beside `target`, which must be free, empty, or a release of the same kind.
+    /// An empty private folder beside `target`, which must be free, empty, or a release of the same
+    /// kind.
     pub fn new(target: &Path) -> Result<FolderDraft> {
         // A trailing slash is no part of the name.
         let target: PathBuf = target.components().collect();
@@ -64,8 +66,8 @@ impl FolderDraft {
         create_private(&self.path().join(name)).map_err(Error::io(&self.target.join(name), "write"))
     }
 
-    /// Takes a file that is complete: it is made durable while others are written and read back. Disks take their time, and nobody
-    /// has to wait for them before the end.
+    /// Takes a file that is complete: it is made durable while others are written and read back.
+    /// Disks take their time, and nobody has to wait for them before the end.
     pub fn finish(&self, file: File, name: &str) {
         let thread = std::thread::spawn(move || file.sync_all());
         if let Ok(mut syncing) = self.syncing.lock() {
@@ -73,10 +75,14 @@ impl FolderDraft {
         }
     }
 
-    /// Waits for the files that are being made durable; an error is that of the first that could not be.
+    /// Waits for the files that are being made durable; an error is that of the first that could
+    /// not be.
     fn wait(&self) -> Result<()> {
-        let syncing =
-            self.syncing.lock().map(|mut syncing| std::mem::take(&mut *syncing)).map_err(|_| Error::Defect)?;
+        let syncing = self
+            .syncing
+            .lock()
+            .map(|mut syncing| std::mem::take(&mut *syncing))
+            .map_err(|_| Error::Defect)?;
         let ended = syncing.into_iter().map(|(file, thread)| match thread.join() {
             Ok(synced) => synced.map_err(Error::io(&file, "write")),
             Err(_) => Err(Error::Defect),
@@ -166,7 +172,10 @@ mod tests {
             assert_eq!((mode(&target), mode(&target.join(MARK))), (0o700, 0o600));
         }
         std::fs::remove_file(target.join(MARK)).unwrap();
-        assert!(matches!(FolderDraft::new(&target), Err(Error::Exists { .. })), "somebody else's folder");
+        assert!(
+            matches!(FolderDraft::new(&target), Err(Error::Exists { .. })),
+            "somebody else's folder"
+        );
         std::fs::create_dir(place.join(format!(".out.1-0{}", ENDING))).unwrap();
         let free = FolderDraft::new(&place.join("free")).unwrap();
         assert_eq!(names(), 3, "drafts of other targets are left alone");

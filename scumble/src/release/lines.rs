@@ -61,7 +61,8 @@ impl Lines {
     pub(super) fn write(&mut self, series: &[Series]) -> Result<()> {
         let last = series.len().saturating_sub(1);
         let delimiter = self.delimiter;
-        // A field and what follows it. An only one that is empty would be a blank line, and readers skip those.
+        // A field and what follows it. An only one that is empty would be a blank line, and readers
+        // skip those.
         let say = |field: &mut Vec<u8>, text: &str, position: usize| {
             match last == 0 && text.is_empty() {
                 true => field.extend_from_slice(b"\"\""),
@@ -72,17 +73,19 @@ impl Lines {
         let mut columns = Vec::with_capacity(series.len());
         for ((position, series), rendered) in series.iter().enumerate().zip(&mut self.rendered) {
             // A value without a text is an error, not an empty field.
-            columns.push(match Texts::of(series).map_err(|source| failure(&self.target, source))? {
-                Texts::Coded(keys, None, texts) => {
-                    if !rendered.as_ref().is_some_and(|rendered| rendered.is_of(&texts)) {
-                        let all = texts.iter().map(Option::unwrap_or_default);
-                        let fields = Fields::new(all, |field, text| say(field, text, position));
-                        *rendered = Some(Rendered { texts, fields });
+            columns.push(
+                match Texts::of(series).map_err(|source| failure(&self.target, source))? {
+                    Texts::Coded(keys, None, texts) => {
+                        if !rendered.as_ref().is_some_and(|rendered| rendered.is_of(&texts)) {
+                            let all = texts.iter().map(Option::unwrap_or_default);
+                            let fields = Fields::new(all, |field, text| say(field, text, position));
+                            *rendered = Some(Rendered { texts, fields });
+                        }
+                        Column::Coded(keys, &rendered.as_ref().ok_or(Error::Defect)?.fields)
                     }
-                    Column::Coded(keys, &rendered.as_ref().ok_or(Error::Defect)?.fields)
-                }
-                texts => Column::Plain(Box::new(texts)),
-            });
+                    texts => Column::Plain(Box::new(texts)),
+                },
+            );
         }
         let rows = series.first().map_or(0, Series::len);
         let repeats = repeats(&columns, rows);
@@ -122,8 +125,8 @@ impl Lines {
     }
 }
 
-/// For each row, how many of its first fields are those of the row before it. Rows of a class stand together, so that is most of
-/// them, and they are copied in one piece.
+/// For each row, how many of its first fields are those of the row before it. Rows of a class stand
+/// together, so that is most of them, and they are copied in one piece.
 fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
     let mut repeats = vec![columns.len() as u32; rows];
     for (position, column) in columns.iter().enumerate().rev() {
@@ -149,15 +152,21 @@ mod tests {
 
     /// Columns as lines, some of them by number.
     fn lines(columns: &[Vec<&str>], by_number: impl Fn(usize) -> bool) -> Vec<u8> {
-        let texts = |column: &Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(column.clone())) };
+        let texts =
+            |column: &Vec<&str>| -> ArrayRef { Arc::new(StringArray::from(column.clone())) };
         let coded = |column: &Vec<&str>| -> ArrayRef {
             Arc::new(column.iter().copied().collect::<DictionaryArray<Int32Type>>())
         };
         let columns = columns.iter().enumerate();
-        let arrays: Vec<ArrayRef> =
-            columns.map(|(at, column)| if by_number(at) { coded(column) } else { texts(column) }).collect();
-        let name = |at: usize| if at == 0 { "n".repeat(BUFFER + 1) } else { format!("column {at}") };
-        let fields = arrays.iter().enumerate().map(|(at, array)| Field::new(name(at), array.data_type().clone(), true));
+        let arrays: Vec<ArrayRef> = columns
+            .map(|(at, column)| if by_number(at) { coded(column) } else { texts(column) })
+            .collect();
+        let name =
+            |at: usize| if at == 0 { "n".repeat(BUFFER + 1) } else { format!("column {at}") };
+        let fields = arrays
+            .iter()
+            .enumerate()
+            .map(|(at, array)| Field::new(name(at), array.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let series: Vec<Series> = arrays.into_iter().map(Series::Array).collect();
         let path = std::env::temp_dir().join(format!("scumble-lines-{}", std::process::id()));
@@ -173,11 +182,14 @@ mod tests {
     #[test]
     fn fields_by_number_are_the_fields_of_their_texts() {
         let long = "a field that does not fit into a slot, by far";
-        let values = ["", "a", "b;c", "a \"word\"", "two\nlines", "thirty bytes, neither more nor", long];
+        let values =
+            ["", "a", "b;c", "a \"word\"", "two\nlines", "thirty bytes, neither more nor", long];
         let mut random = Random::new(9);
         for (width, rows) in [(1, 100), (3, 4000), (9, 2000)] {
             let columns: Vec<Vec<&str>> = (0..width)
-                .map(|_| (0..rows).map(|_| values[random.below(values.len() as u64) as usize]).collect())
+                .map(|_| {
+                    (0..rows).map(|_| values[random.below(values.len() as u64) as usize]).collect()
+                })
                 .collect();
             let plain = lines(&columns, |_| false);
             assert!(lines(&columns, |_| true) == plain);
@@ -186,7 +198,9 @@ mod tests {
             let naive = |row: usize| {
                 let field = |column: &Vec<&str>| match column[row] {
                     "" if width == 1 => "\"\"".to_string(),
-                    text if text.contains([';', '"', '\n']) => format!("\"{}\"", text.replace('"', "\"\"")),
+                    text if text.contains([';', '"', '\n']) => {
+                        format!("\"{}\"", text.replace('"', "\"\""))
+                    }
                     text => text.to_string(),
                 };
                 columns.iter().map(field).collect::<Vec<String>>().join(";") + "\n"

@@ -1,8 +1,10 @@
-//! Who of the population a release could be about: every person is looked up in the classes by their labels alone.
+//! Who of the population a release could be about: every person is looked up in the classes by
+//! their labels alone.
 //!
-//! A label stands for the values below a node of the column's hierarchy or within a range of numbers, and a class for the
-//! people whose every value is among those of its labels. That is all that whoever reads the release knows, so no record of
-//! how it was made is needed. A person may belong to no class; one who belongs to several makes the release overlap.
+//! A label stands for the values below a node of the column's hierarchy or within a range of
+//! numbers, and a class for the people whose every value is among those of its labels. That is all
+//! that whoever reads the release knows, so no record of how it was made is needed. A person may
+//! belong to no class; one who belongs to several makes the release overlap.
 
 use crate::table::{Cells, Dictionary, Tallies, Type};
 use crate::taxonomy::{Axis, Taxonomy, bits_of, said_range};
@@ -29,9 +31,13 @@ impl Known {
     pub fn said(&self, labels: &Dictionary) -> Vec<Range<u32>> {
         let mut nodes: HashMap<&str, Range<u32>> = HashMap::new();
         for level in self.taxonomy.levels() {
-            nodes.extend((0..level.len() as u32).map(|node| (level.label(node), level.range(node))));
+            nodes
+                .extend((0..level.len() as u32).map(|node| (level.label(node), level.range(node))));
         }
-        labels.values().map(|label| nodes.get(label).cloned().unwrap_or_else(|| self.numbers_said(label))).collect()
+        labels
+            .values()
+            .map(|label| nodes.get(label).cloned().unwrap_or_else(|| self.numbers_said(label)))
+            .collect()
     }
 
     /// The codes of a number that is written in another way, or of a range of numbers.
@@ -42,8 +48,9 @@ impl Known {
         }
         match (&self.axis, said_range(label, self.kind)) {
             (Axis::Ordered(_), Some((from, to))) => {
-                let below =
-                    |before: &dyn Fn(f64) -> bool| self.numbers.partition_point(|number| before(*number)) as u32;
+                let below = |before: &dyn Fn(f64) -> bool| {
+                    self.numbers.partition_point(|number| before(*number)) as u32
+                };
                 let first = match from {
                     Bound::Unbounded => 0,
                     Bound::Included(least) => below(&|number| number < least),
@@ -72,8 +79,8 @@ pub struct Matched {
     pub several: u64,
 }
 
-/// Looks up every person. `labels[i]` are those of column `i`, by which `classes` are coded; the cells of the population are
-/// coded by leaves, and `counts` has the people of each.
+/// Looks up every person. `labels[i]` are those of column `i`, by which `classes` are coded; the
+/// cells of the population are coded by leaves, and `counts` has the people of each.
 pub fn matched(
     known: &[Known],
     labels: &[&Dictionary],
@@ -81,10 +88,12 @@ pub fn matched(
     population: &Cells,
     counts: &Tallies,
 ) -> Matched {
-    let said: Vec<Vec<Range<u32>>> = known.iter().zip(labels).map(|(known, labels)| known.said(labels)).collect();
+    let said: Vec<Vec<Range<u32>>> =
+        known.iter().zip(labels).map(|(known, labels)| known.said(labels)).collect();
     let codes: Vec<u32> = known.iter().map(|known| known.taxonomy.codes()).collect();
     let mut matched = Matched { people: vec![0; classes.len()], nowhere: 0, several: 0 };
-    let people = |cell: usize| counts.group(cell).iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
+    let people =
+        |cell: usize| counts.group(cell).iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
     let mut found = |cell: usize, classes: &mut dyn Iterator<Item = usize>| {
         let people = people(cell);
         match (classes.next(), classes.next()) {
@@ -116,17 +125,21 @@ pub fn matched(
     for (cell, leaves) in population.tuples().enumerate() {
         both.fill(u64::MAX);
         for (segments, leaf) in columns.iter().zip(leaves) {
-            both.iter_mut().zip(segments.classes(*leaf, words)).for_each(|(both, those)| *both &= those);
+            both.iter_mut()
+                .zip(segments.classes(*leaf, words))
+                .for_each(|(both, those)| *both &= those);
         }
         let classes = both.iter().enumerate().filter(|(_, word)| **word > 0);
-        let mut classes = classes
-            .flat_map(|(at, word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit));
+        let mut classes = classes.flat_map(|(at, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
+        });
         found(cell, &mut classes);
     }
     matched
 }
 
-/// The label of each code, where no two labels of a column share one; codes without a label get one that no class has.
+/// The label of each code, where no two labels of a column share one; codes without a label get one
+/// that no class has.
 fn labels_apart(said: &[Vec<Range<u32>>], codes: &[u32]) -> Option<Vec<Vec<u32>>> {
     let of_column = |(said, codes): (&Vec<Range<u32>>, &u32)| {
         let mut label_of = vec![u32::MAX; *codes as usize];
@@ -142,7 +155,8 @@ fn labels_apart(said: &[Vec<Range<u32>>], codes: &[u32]) -> Option<Vec<Vec<u32>>
     said.iter().zip(codes).map(of_column).collect()
 }
 
-/// The codes of a column between two neighbouring ends of labels belong to the same classes, which are bits.
+/// The codes of a column between two neighbouring ends of labels belong to the same classes, which
+/// are bits.
 struct Segments {
     segment_of: Vec<u32>,
     bits: Vec<u64>,
@@ -150,10 +164,13 @@ struct Segments {
 
 impl Segments {
     fn new(said: &[Range<u32>], codes: u32, labels: &[u32]) -> Segments {
-        let mut starts: Vec<u32> = said.iter().flat_map(|range| [range.start, range.end]).chain([0]).collect();
+        let mut starts: Vec<u32> =
+            said.iter().flat_map(|range| [range.start, range.end]).chain([0]).collect();
         starts.sort_unstable();
         starts.dedup();
-        let segment_of = (0..codes).map(|code| starts.partition_point(|start| *start <= code) as u32 - 1).collect();
+        let segment_of = (0..codes)
+            .map(|code| starts.partition_point(|start| *start <= code) as u32 - 1)
+            .collect();
         let segment = |code: u32| starts.partition_point(|start| *start < code);
         let words = labels.len().div_ceil(64);
         let mut bits = vec![0u64; starts.len() * words];

@@ -5,8 +5,8 @@ use crate::table::{SHORT_WHOLE, push_decimal, short_whole};
 /// Lines in the making.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
-    /// Longer than what is said so far: short texts are copied with what stands behind them, which is quicker than to copy a
-    /// number of bytes that is only known now.
+    /// Longer than what is said so far: short texts are copied with what stands behind them, which
+    /// is quicker than to copy a number of bytes that is only known now.
     room: Vec<u8>,
     length: usize,
 }
@@ -22,8 +22,8 @@ impl Page {
         self.length = 0;
     }
 
-    /// Room for so many bytes more. Like all that is said a hundred million times it is part of whoever calls it, so that the length is
-    /// not stored and loaded again for each field.
+    /// Room for so many bytes more. Like all that is said a hundred million times it is part of
+    /// whoever calls it, so that the length is not stored and loaded again for each field.
     #[inline(always)]
     fn room(&mut self, bytes: usize) -> &mut [u8] {
         let end = self.length + bytes;
@@ -90,8 +90,8 @@ fn grow(room: &mut Vec<u8>, least: usize) {
     room.resize(least.max(2 * room.len()).max(1 << 16), 0);
 }
 
-/// Texts as fields of a line, with what stands around them: each is made once and copied as often as it occurs, those shorter
-/// than `N` bytes in one piece.
+/// Texts as fields of a line, with what stands around them: each is made once and copied as often
+/// as it occurs, those shorter than `N` bytes in one piece.
 #[derive(Debug)]
 pub(crate) struct Fields<const N: usize> {
     /// Short fields with their length in the last byte; of others, which of the long ones it is.
@@ -104,7 +104,10 @@ const LONG: u8 = u8::MAX;
 
 impl<const N: usize> Fields<N> {
     /// `make` says a text as a field.
-    pub(crate) fn new<'a>(texts: impl Iterator<Item = &'a str>, make: impl Fn(&mut Vec<u8>, &str)) -> Fields<N> {
+    pub(crate) fn new<'a>(
+        texts: impl Iterator<Item = &'a str>,
+        make: impl Fn(&mut Vec<u8>, &str),
+    ) -> Fields<N> {
         let mut fields = Fields { pieces: Vec::new(), long: Vec::new() };
         let mut field = Vec::new();
         for text in texts {
@@ -166,8 +169,16 @@ mod tests {
 
     #[test]
     fn fields_are_what_was_put_in() {
-        let texts =
-            ["", "a", "a,b", "123456789012345", "1234567890123", "12345678901234", "\"", "a text of some length"];
+        let texts = [
+            "",
+            "a",
+            "a,b",
+            "123456789012345",
+            "1234567890123",
+            "12345678901234",
+            "\"",
+            "a text of some length",
+        ];
         for position in [0, 1] {
             for after in ["", "\n"] {
                 let fields: Fields<16> = Fields::new(texts.into_iter(), |field, text| {
@@ -202,7 +213,8 @@ mod tests {
         let (mut page, mut wanted) = (Page::default(), Vec::new());
         let mut random = crate::random::Random::new(2);
         for _ in 0..20_000 {
-            let (units, scale) = (random.between(-1 << 40, 1 << 40) >> random.below(40), random.below(3) as u32);
+            let (units, scale) =
+                (random.between(-1 << 40, 1 << 40) >> random.below(40), random.below(3) as u32);
             page.push_decimal(units, scale);
             page.push_byte(b',');
             push_decimal(&mut wanted, units, scale);

@@ -1,13 +1,14 @@
-//! The classes of a release counted afresh, in one scan of its file and in memory that its rows do not fill.
+//! The classes of a release counted afresh, in one scan of its file and in memory that its rows do
+//! not fill.
 //!
-//! Classes are the distinct tuples of quasi-identifiers as they stand in the file. Rows of one class mostly lie side by
-//! side, so a row is compared with the one before it, and its class is looked up only where they differ. The values of
-//! sensitive columns are numbered in the order of their appearance; what they mean to a requirement is known when all have
-//! been seen.
+//! Classes are the distinct tuples of quasi-identifiers as they stand in the file. Rows of one
+//! class mostly lie side by side, so a row is compared with the one before it, and its class is
+//! looked up only where they differ. The values of sensitive columns are numbered in the order of
+//! their appearance; what they mean to a requirement is known when all have been seen.
 //!
-//! Where classes and what is counted of them outgrow the memory, a scan counts only a [`Part`] of the classes, and the
-//! file is read again for the others. The hash of a class decides about its part and nothing else: classes are told apart
-//! by their labels.
+//! Where classes and what is counted of them outgrow the memory, a scan counts only a [`Part`] of
+//! the classes, and the file is read again for the others. The hash of a class decides about its
+//! part and nothing else: classes are told apart by their labels.
 
 use crate::error::{Error, Result};
 use crate::source::{Batch, Codes, Lines, Series, Texts};
@@ -29,13 +30,15 @@ impl Part {
     /// All classes.
     pub const WHOLE: Part = Part { index: 0, of: 1 };
 
-    /// Beyond so many parts a file would be read for ever: what is left is counted, whatever memory it takes.
+    /// Beyond so many parts a file would be read for ever: what is left is counted, whatever memory
+    /// it takes.
     const MOST: u64 = 1 << 12;
 
     /// The two halves of the part; `None` where it is not worth while.
     pub fn halves(self) -> Option<[Part; 2]> {
         let of = 2 * self.of;
-        (of <= Part::MOST).then_some([Part { index: self.index, of }, Part { index: self.index + self.of, of }])
+        (of <= Part::MOST)
+            .then_some([Part { index: self.index, of }, Part { index: self.index + self.of, of }])
     }
 
     fn has(self, keys: &[Texts], row: usize) -> bool {
@@ -82,9 +85,13 @@ struct Values {
 }
 
 impl<'a> Recount<'a> {
-    /// Nothing counted yet, of a part of the classes. `is_key` tells the quasi-identifiers among the columns that are read,
-    /// `is_label` whether a label may stand in one of them.
-    pub fn new(part: Part, is_key: Vec<bool>, is_label: &'a dyn Fn(usize, &str) -> bool) -> Recount<'a> {
+    /// Nothing counted yet, of a part of the classes. `is_key` tells the quasi-identifiers among
+    /// the columns that are read, `is_label` whether a label may stand in one of them.
+    pub fn new(
+        part: Part,
+        is_key: Vec<bool>,
+        is_label: &'a dyn Fn(usize, &str) -> bool,
+    ) -> Recount<'a> {
         let width = is_key.iter().filter(|key| **key).count();
         let counted = is_key.len() - width;
         Recount {
@@ -147,12 +154,13 @@ impl<'a> Recount<'a> {
         self.classes.add(tuple, rows.len() as u32)
     }
 
-    /// The memory of what grows with the number of classes. The values of counted columns are not among it: requirements
-    /// need to know all of them.
+    /// The memory of what grows with the number of classes. The values of counted columns are not
+    /// among it: requirements need to know all of them.
     pub fn bytes(&self) -> u64 {
         let labels: usize = self.labels.iter().map(|labels| labels.dictionary().bytes()).sum();
         // A hash table has a byte for each place, and more places than it fills.
-        let tallies: usize = self.counted.iter().map(|values| values.tallies.capacity() * 13 * 8 / 7).sum();
+        let tallies: usize =
+            self.counted.iter().map(|values| values.tallies.capacity() * 13 * 8 / 7).sum();
         (labels + tallies + self.classes.bytes()) as u64
     }
 
@@ -181,11 +189,14 @@ impl<'a> Recount<'a> {
         self.counted.iter().map(|values| (values.codes.dictionary(), values.rows.as_slice()))
     }
 
-    /// The tallies of a counted column by class, each value having become its leaf. They can be taken once.
+    /// The tallies of a counted column by class, each value having become its leaf. They can be
+    /// taken once.
     pub fn take_tallies(&mut self, column: usize, leaf_of: &[u32]) -> Tallies {
         let tallies = std::mem::take(&mut self.counted[column].tallies);
-        let mut counts: Vec<(u32, u32, u32)> =
-            tallies.into_iter().map(|((class, code), rows)| (class, leaf_of[code as usize], rows)).collect();
+        let mut counts: Vec<(u32, u32, u32)> = tallies
+            .into_iter()
+            .map(|((class, code), rows)| (class, leaf_of[code as usize], rows))
+            .collect();
         counts.sort_unstable();
         let mut starts = Vec::with_capacity(self.classes.len() + 1);
         let mut entries: Vec<(u32, u32)> = Vec::with_capacity(counts.len());

@@ -1,4 +1,5 @@
-//! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people script against.
+//! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people
+//! script against.
 
 use super::{OfTarget, Verified};
 use crate::ratio::Ratio;
@@ -47,7 +48,8 @@ pub struct Believed {
     pub candidates: u64,
     /// How many of them were checked against the rows.
     pub checks: u64,
-    /// The probability that the one that was taken holds, as it was believed before the rows were looked at.
+    /// The probability that the one that was taken holds, as it was believed before the rows were
+    /// looked at.
     pub probability: f64,
     /// The rows that were expected to fail.
     pub outliers: f64,
@@ -79,7 +81,8 @@ pub struct Io {
     pub predicted: Option<Predicted>,
 }
 
-/// What section 4 of LeFevre and DeWitt predicts for partitions on disk, in tables, beside what happened.
+/// What section 4 of LeFevre and DeWitt predicts for partitions on disk, in tables, beside what
+/// happened.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Predicted {
     /// How often all rows are written to new partitions.
@@ -119,7 +122,8 @@ impl Decided {
                 json!({"model": "cuts", "cuts": cuts})
             }
             Decided::Regions(regions, style) => {
-                let style = Style::NAMES.iter().find(|(_, known)| known == style).map(|(name, _)| *name);
+                let style =
+                    Style::NAMES.iter().find(|(_, known)| known == style).map(|(name, _)| *name);
                 json!({"model": "regions", "regions": regions, "labels": style})
             }
         }
@@ -175,7 +179,8 @@ pub struct Report {
     pub verified: Verified,
     /// The names of the counted columns, as judgements number them.
     pub counted: Vec<String>,
-    /// Caps that followed from the input's frequencies, by column and value: a release alone does not tell them.
+    /// Caps that followed from the input's frequencies, by column and value: a release alone does
+    /// not tell them.
     pub caps: Vec<(String, String, Ratio)>,
     /// What was lost.
     pub losses: Losses,

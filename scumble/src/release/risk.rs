@@ -41,18 +41,22 @@ pub struct Risks {
 }
 
 impl Risks {
-    /// Measures the classes of a table. `population[class]` is the size of the class in a population, where one is
-    /// known; it is at least the class itself.
+    /// Measures the classes of a table. `population[class]` is the size of the class in a
+    /// population, where one is known; it is at least the class itself.
     pub fn new(classes: &Cells, population: Option<&[u64]>, threshold: f64) -> Risks {
         let sizes: Vec<u64> = classes.counts().iter().map(|count| u64::from(*count)).collect();
         let rows: u64 = sizes.iter().sum();
         let measure = |crowds: &[u64]| {
             let risk = |crowd: &u64| 1.0 / *crowd as f64;
             let weighted = sizes.iter().zip(crowds);
-            let exposed = weighted.clone().filter(|(_, crowd)| risk(crowd) > threshold).map(|(size, _)| *size);
+            let exposed = weighted
+                .clone()
+                .filter(|(_, crowd)| risk(crowd) > threshold)
+                .map(|(size, _)| *size);
             Risk {
                 highest: crowds.iter().map(risk).fold(0.0, f64::max),
-                average: weighted.map(|(size, crowd)| *size as f64 * risk(crowd)).sum::<f64>() / rows as f64,
+                average: weighted.map(|(size, crowd)| *size as f64 * risk(crowd)).sum::<f64>()
+                    / rows as f64,
                 above_threshold: exposed.sum::<u64>() as f64 / rows as f64,
             }
         };
@@ -83,7 +87,10 @@ mod tests {
         assert_eq!(risks.prosecutor, Risk { highest: 1.0, average: 0.4, above_threshold: 0.2 });
         assert_eq!(risks.marketer, 0.4);
         let known = Risks::new(&classes, Some(&[2, 10]), 0.25);
-        assert_eq!(known.journalist, Risk { highest: 0.5, average: (0.5 + 0.4) / 5.0, above_threshold: 0.2 });
+        assert_eq!(
+            known.journalist,
+            Risk { highest: 0.5, average: (0.5 + 0.4) / 5.0, above_threshold: 0.2 }
+        );
         assert_eq!(known.prosecutor, risks.prosecutor);
     }
 }

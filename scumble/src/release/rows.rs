@@ -1,7 +1,8 @@
 //! The rows of a release, in an order that says nothing about the input's.
 //!
-//! Rows are sorted by what is released of them: class, then the columns that are passed on. The order is a function of
-//! the released rows alone, so it can tell nothing else, and it needs no randomness. `keep_order` opts out.
+//! Rows are sorted by what is released of them: class, then the columns that are passed on. The
+//! order is a function of the released rows alone, so it can tell nothing else, and it needs no
+//! randomness. `keep_order` opts out.
 
 use super::{Recoded, Values};
 use crate::error::{Error, Result};
@@ -33,7 +34,8 @@ impl Token<'_> {
     }
 }
 
-/// The columns of a release of this table: those of the input without the identifiers; recoded columns are text.
+/// The columns of a release of this table: those of the input without the identifiers; recoded
+/// columns are text.
 pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
     let kind = |column: &Column| match &column.data {
         _ if Token::is_in(token, column) => DataType::Utf8,
@@ -44,13 +46,14 @@ pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
         Data::Coded { .. } if column.role == Role::Insensitive => DataType::LargeUtf8,
         _ => DataType::Utf8,
     };
-    let fields: Vec<Field> = table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
+    let fields: Vec<Field> =
+        table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// The type in which a column is released. Text may not fit 32-bit offsets once all batches are put together. Dictionaries
-/// and views are spelled out: taking some rows of such an array leaves the values of all others in its buffers, and a
-/// file would carry those of suppressed rows.
+/// The type in which a column is released. Text may not fit 32-bit offsets once all batches are put
+/// together. Dictionaries and views are spelled out: taking some rows of such an array leaves the
+/// values of all others in its buffers, and a file would carry those of suppressed rows.
 pub(crate) fn wide(kind: &DataType) -> DataType {
     match kind {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
@@ -61,16 +64,19 @@ pub(crate) fn wide(kind: &DataType) -> DataType {
     }
 }
 
-/// Whether a column of this type can be released row by row with nothing of other rows left in its buffers: nested types
-/// only where they hold no dictionaries and views.
+/// Whether a column of this type can be released row by row with nothing of other rows left in its
+/// buffers: nested types only where they hold no dictionaries and views.
 pub(crate) fn is_releasable(kind: &DataType) -> bool {
     fn is_plain(kind: &DataType) -> bool {
         match kind {
-            DataType::List(field) | DataType::LargeList(field) | DataType::FixedSizeList(field, _) => {
-                is_plain(field.data_type())
-            }
+            DataType::List(field)
+            | DataType::LargeList(field)
+            | DataType::FixedSizeList(field, _) => is_plain(field.data_type()),
             DataType::Struct(fields) => fields.iter().all(|field| is_plain(field.data_type())),
-            DataType::Map(..) | DataType::Union(..) | DataType::ListView(_) | DataType::LargeListView(_) => false,
+            DataType::Map(..)
+            | DataType::Union(..)
+            | DataType::ListView(_)
+            | DataType::LargeListView(_) => false,
             kind => wide(kind) == *kind || matches!(kind, DataType::Utf8 | DataType::Binary),
         }
     }
@@ -83,9 +89,11 @@ pub struct Rows<'a> {
     recoded: &'a Recoded,
     /// For each column that is passed on as it came, all its values.
     arrays: Vec<Option<ArrayRef>>,
-    /// For each column that is told by number, its names; `None` where there are as many as rows, more or less.
+    /// For each column that is told by number, its names; `None` where there are as many as rows,
+    /// more or less.
     names: Vec<Option<StringArray>>,
-    /// The codes of the column with suppressed values; the first code that its dictionary does not have is the token.
+    /// The codes of the column with suppressed values; the first code that its dictionary does not
+    /// have is the token.
     hidden: Option<Hidden<'a>>,
     rows: Vec<u32>,
     /// The class of each row of the table.
@@ -113,7 +121,8 @@ impl<'a> Hidden<'a> {
 /// What the values of a column are called, by number.
 #[derive(Clone, Copy)]
 enum Names<'a> {
-    /// Those of a dictionary, perhaps a token behind them, and whether the empty text is a text like others.
+    /// Those of a dictionary, perhaps a token behind them, and whether the empty text is a text
+    /// like others.
     Dictionary(&'a Dictionary, Option<&'a str>, bool),
     Values(&'a Values),
 }
@@ -121,7 +130,9 @@ enum Names<'a> {
 impl<'a> Names<'a> {
     fn len(self) -> usize {
         match self {
-            Names::Dictionary(dictionary, token, _) => dictionary.len() + usize::from(token.is_some()),
+            Names::Dictionary(dictionary, token, _) => {
+                dictionary.len() + usize::from(token.is_some())
+            }
             Names::Values(values) => values.len(),
         }
     }
@@ -129,8 +140,12 @@ impl<'a> Names<'a> {
     /// What a value is called; one without a name is null.
     fn get(self, value: u32) -> Option<&'a str> {
         let (name, may_be_empty) = match self {
-            Names::Dictionary(dictionary, Some(token), _) if value as usize == dictionary.len() => (token, false),
-            Names::Dictionary(dictionary, _, may_be_empty) => (dictionary.value(value), may_be_empty),
+            Names::Dictionary(dictionary, Some(token), _) if value as usize == dictionary.len() => {
+                (token, false)
+            }
+            Names::Dictionary(dictionary, _, may_be_empty) => {
+                (dictionary.value(value), may_be_empty)
+            }
             Names::Values(values) => (values.label(value), false),
         };
         Some(name).filter(|name| may_be_empty || !name.is_empty())
@@ -176,21 +191,29 @@ impl<'a> Rows<'a> {
         };
         let arrays: Vec<Option<ArrayRef>> =
             table.columns.iter().map(whole).collect::<Result<_, ArrowError>>().map_err(broken)?;
-        let class_of_row: Vec<u32> =
-            table.row_cells.iter().map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize]).collect();
+        let class_of_row: Vec<u32> = table
+            .row_cells
+            .iter()
+            .map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize])
+            .collect();
         let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
-        let released = (0..).zip(&class_of_row).filter(|(row, class)| recoded.is_released(*row as usize, **class));
+        let released = (0..)
+            .zip(&class_of_row)
+            .filter(|(row, class)| recoded.is_released(*row as usize, **class));
         let rows: Vec<u32> = match keep_order {
             true => released.map(|(row, _)| row).collect(),
             false => {
                 let places = class_ranks(recoded);
                 let placed = released.map(|(row, class)| (places[*class as usize], row));
                 let (mut rows, bounds) = gather(places.len(), placed);
-                Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?.sort(&mut rows, &bounds);
+                Order::new(table, &arrays, hidden.as_ref())
+                    .map_err(broken)?
+                    .sort(&mut rows, &bounds);
                 rows
             }
         };
-        let mut prepared = Rows { table, recoded, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
+        let mut prepared =
+            Rows { table, recoded, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
         prepared.name();
         Ok(prepared)
     }
@@ -213,7 +236,10 @@ impl<'a> Rows<'a> {
         let column = (&self.table.columns[column], column);
         match &column.0.data {
             Data::Coded { dictionary, codes, .. } => {
-                let hidden = self.hidden.as_ref().filter(|hidden| Token::is_in(Some(hidden.token), column.0));
+                let hidden = self
+                    .hidden
+                    .as_ref()
+                    .filter(|hidden| Token::is_in(Some(hidden.token), column.0));
                 let token = hidden.map(|hidden| hidden.token.text);
                 let codes = hidden.map_or(codes, |hidden| &hidden.codes);
                 let may_be_empty = column.0.role == Role::Insensitive;
@@ -221,7 +247,8 @@ impl<'a> Rows<'a> {
             }
             _ => {
                 let before = &self.table.columns[..column.1];
-                let key = before.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
+                let key =
+                    before.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
                 Some((Names::Values(self.recoded.values.get(key)?), Numbers::Classes(key)))
             }
         }
@@ -249,7 +276,9 @@ impl<'a> Rows<'a> {
                 (None, Some((names, numbers))) => {
                     let mut told: Vec<i32> = Vec::with_capacity(rows.len());
                     match numbers {
-                        Numbers::Rows(codes) => told.extend(rows.iter().map(|row| codes[*row as usize] as i32)),
+                        Numbers::Rows(codes) => {
+                            told.extend(rows.iter().map(|row| codes[*row as usize] as i32))
+                        }
                         // Rows of a class mostly stand together.
                         Numbers::Classes(key) => classes.iter().for_each(|(class, rows)| {
                             let value = self.recoded.classes.codes(*class)[key] as i32;
@@ -259,29 +288,36 @@ impl<'a> Rows<'a> {
                     match &self.names[column] {
                         Some(names) => Series::Numbered(told.into(), names.clone()),
                         None => {
-                            let texts = told.iter().map(|value| names.get(*value as u32)).collect::<StringArray>();
+                            let texts = told
+                                .iter()
+                                .map(|value| names.get(*value as u32))
+                                .collect::<StringArray>();
                             Series::Array(Arc::new(texts))
                         }
                     }
                 }
-                (None, None) => return Err(ArrowError::SchemaError("a column without values".into())),
+                (None, None) => {
+                    return Err(ArrowError::SchemaError("a column without values".into()));
+                }
             });
         }
         Ok(columns)
     }
 }
 
-/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as the value that
-/// somebody set to null, and Arrow's files keep it.
+/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as
+/// the value that somebody set to null, and Arrow's files keep it.
 fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     fn has_nulls(data: &ArrayData) -> bool {
-        data.nulls().is_some_and(|nulls| nulls.null_count() > 0) || data.child_data().iter().any(has_nulls)
+        data.nulls().is_some_and(|nulls| nulls.null_count() > 0)
+            || data.child_data().iter().any(has_nulls)
     }
     let data = array.to_data();
     if !has_nulls(&data) {
         return Ok(array);
     }
-    let children = data.child_data().iter().map(|child| Ok(cleared(make_array(child.clone()))?.to_data()));
+    let children =
+        data.child_data().iter().map(|child| Ok(cleared(make_array(child.clone()))?.to_data()));
     let children = children.collect::<Result<Vec<ArrayData>, ArrowError>>()?;
     let data = data.into_builder().child_data(children).build()?;
     let Some(nulls) = data.nulls() else { return Ok(make_array(data)) };
@@ -312,9 +348,10 @@ pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
     ranks
 }
 
-/// The order of a class's rows: by every column that is passed on, the counted ones first, then the others. As many columns
-/// as fit are packed into one number per row, from the first on; the rest is compared only where that number is equal. So how
-/// many fit, and which come by number, does not change the order: that depends on values that may be suppressed.
+/// The order of a class's rows: by every column that is passed on, the counted ones first, then the
+/// others. As many columns as fit are packed into one number per row, from the first on; the rest
+/// is compared only where that number is equal. So how many fit, and which come by number, does not
+/// change the order: that depends on values that may be suppressed.
 struct Order<'a> {
     packed: Vec<Packed<'a>>,
     /// Bits of the number.
@@ -341,9 +378,11 @@ impl<'a> Order<'a> {
         hidden: Option<&'a Hidden<'_>>,
     ) -> Result<Order<'a>, ArrowError> {
         let (mut packed, mut all_bits): (Vec<Packed<'_>>, u32) = (Vec::new(), 0);
-        let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) = (Vec::new(), Vec::new());
+        let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) =
+            (Vec::new(), Vec::new());
         let columns = || table.columns.iter().zip(arrays);
-        let (others, counted): (Vec<_>, Vec<_>) = columns().partition(|(column, _)| column.role == Role::Insensitive);
+        let (others, counted): (Vec<_>, Vec<_>) =
+            columns().partition(|(column, _)| column.role == Role::Insensitive);
         for (column, array) in counted.into_iter().chain(others) {
             match (&column.data, array) {
                 (Data::Coded { dictionary, codes, .. }, _) => {
@@ -356,11 +395,15 @@ impl<'a> Order<'a> {
                     let codes = hidden.map_or(codes, |hidden| &hidden.codes);
                     let bits = usize::BITS - dictionary.len().leading_zeros();
                     let is_other = column.role == Role::Insensitive;
-                    if all_bits + bits <= u64::BITS && compared.is_empty() && (!is_other || last.is_empty()) {
+                    if all_bits + bits <= u64::BITS
+                        && compared.is_empty()
+                        && (!is_other || last.is_empty())
+                    {
                         all_bits += bits;
                         packed.push(Packed { codes, ranks, bits });
                     } else {
-                        let ranked: UInt32Array = codes.iter().map(|code| ranks[*code as usize]).collect();
+                        let ranked: UInt32Array =
+                            codes.iter().map(|code| ranks[*code as usize]).collect();
                         let comparator = make_comparator(&ranked, &ranked, SortOptions::default())?;
                         if is_other { last.push(comparator) } else { compared.push(comparator) }
                     }
@@ -369,7 +412,9 @@ impl<'a> Order<'a> {
                         last.push(make_comparator(array, array, SortOptions::default())?);
                     }
                 }
-                (_, Some(array)) => last.push(make_comparator(array, array, SortOptions::default())?),
+                (_, Some(array)) => {
+                    last.push(make_comparator(array, array, SortOptions::default())?)
+                }
                 _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
             }
         }
@@ -383,8 +428,8 @@ impl<'a> Order<'a> {
         let mut rest = rows;
         let parts = neighbours(bounds, MANY).into_iter().map(|classes| {
             let bounds = &bounds[classes.start..=classes.end];
-            let (part, others) =
-                std::mem::take(&mut rest).split_at_mut((bounds[bounds.len() - 1] - bounds[0]) as usize);
+            let (part, others) = std::mem::take(&mut rest)
+                .split_at_mut((bounds[bounds.len() - 1] - bounds[0]) as usize);
             rest = others;
             (part, bounds)
         });
@@ -404,8 +449,10 @@ impl<'a> Order<'a> {
             keyed.clear();
             keyed.extend(rows.iter().map(|row| (self.key(*row), *row)));
             let compare = |a: &(u64, u32), b: &(u64, u32)| {
-                let rest = || self.compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
-                a.0.cmp(&b.0).then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
+                let rest =
+                    || self.compared.iter().map(|compare| compare(a.1 as usize, b.1 as usize));
+                a.0.cmp(&b.0)
+                    .then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
             };
             match rows.len() < MANY {
                 true => keyed.sort_unstable_by(compare),
@@ -414,27 +461,37 @@ impl<'a> Order<'a> {
             rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
             return;
         }
-        // The number of the row behind its key: rows with one key are equal in all that is released, so their order is
-        // nobody's business.
+        // The number of the row behind its key: rows with one key are equal in all that is
+        // released, so their order is nobody's business.
         numbers.clear();
         numbers.extend(rows.iter().map(|row| self.key(*row) << self.row_bits | u64::from(*row)));
         match rows.len() < MANY {
             true => numbers.sort_unstable(),
-            false => *numbers = sorted_by_digits(std::mem::take(numbers), self.row_bits..self.row_bits + self.bits),
+            false => {
+                *numbers = sorted_by_digits(
+                    std::mem::take(numbers),
+                    self.row_bits..self.row_bits + self.bits,
+                )
+            }
         }
-        rows.iter_mut().zip(numbers).for_each(|(row, number)| *row = (*number & ((1 << self.row_bits) - 1)) as u32);
+        rows.iter_mut()
+            .zip(numbers)
+            .for_each(|(row, number)| *row = (*number & ((1 << self.row_bits) - 1)) as u32);
     }
 
     fn key(&self, row: u32) -> u64 {
-        let place = |packed: &Packed<'_>| u64::from(packed.ranks[packed.codes[row as usize] as usize]);
+        let place =
+            |packed: &Packed<'_>| u64::from(packed.ranks[packed.codes[row as usize] as usize]);
         self.packed.iter().fold(0, |key, packed| key << packed.bits | place(packed))
     }
 }
 
-/// Bits of a number that are sorted at a time: few enough that every digit's next place stays in the nearest cache.
+/// Bits of a number that are sorted at a time: few enough that every digit's next place stays in
+/// the nearest cache.
 const DIGIT: u32 = 10;
 
-/// Sorts numbers by some of their bits, which are digits from the last to the first; equal ones keep their order.
+/// Sorts numbers by some of their bits, which are digits from the last to the first; equal ones
+/// keep their order.
 fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>) -> Vec<u64> {
     let mut sorted = vec![0; numbers.len()];
     for shift in bits.clone().step_by(DIGIT as usize) {
@@ -475,9 +532,13 @@ mod tests {
     #[test]
     fn sorting_by_digits_is_sorting() {
         let mut random = Random::new(4);
-        for (rows, key_bits, row_bits) in [(0, 5, 1), (1, 0, 1), (3000, 7, 12), (3000, 21, 12), (500, 55, 9)] {
-            let key = |random: &mut Random| if key_bits == 0 { 0 } else { random.below(1 << key_bits) };
-            let numbers: Vec<u64> = (0..rows).map(|row| key(&mut random) << row_bits | row).collect();
+        for (rows, key_bits, row_bits) in
+            [(0, 5, 1), (1, 0, 1), (3000, 7, 12), (3000, 21, 12), (500, 55, 9)]
+        {
+            let key =
+                |random: &mut Random| if key_bits == 0 { 0 } else { random.below(1 << key_bits) };
+            let numbers: Vec<u64> =
+                (0..rows).map(|row| key(&mut random) << row_bits | row).collect();
             let mut truth = numbers.clone();
             truth.sort_unstable();
             assert_eq!(sorted_by_digits(numbers, row_bits..row_bits + key_bits), truth);

@@ -1,5 +1,5 @@
-//! A partition tree, written as it is found: the tree itself is never whole in memory. What is written is what
-//! [`Recoding`](crate::recoding::Recoding) reads.
+//! A partition tree, written as it is found: the tree itself is never whole in memory. What is
+//! written is what [`Recoding`](crate::recoding::Recoding) reads.
 
 use crate::error::{Error, Result};
 use crate::recoding::Columns;
@@ -21,9 +21,16 @@ pub struct Rules<'a> {
 impl<'a> Rules<'a> {
     /// Starts a tree in `file`; `target` is what errors call it.
     pub fn new(file: File, target: &Path, columns: Columns<'a>) -> Result<Rules<'a>> {
-        let mut rules = Rules { file: BufWriter::new(file), target: target.to_path_buf(), columns, begun: false };
+        let mut rules = Rules {
+            file: BufWriter::new(file),
+            target: target.to_path_buf(),
+            columns,
+            begun: false,
+        };
         let names = json!(columns.names);
-        rules.put(&format!("{{\"version\":1,\"model\":\"regions\",\"attributes\":{names},\"nodes\":["))?;
+        rules.put(&format!(
+            "{{\"version\":1,\"model\":\"regions\",\"attributes\":{names},\"nodes\":["
+        ))?;
         Ok(rules)
     }
 

@@ -43,9 +43,12 @@ impl Sink {
         let failed = |source: ArrowError| failure(target, source);
         let buffered = |file| BufWriter::with_capacity(BUFFER, file);
         let kind = match format {
-            Format::Csv(delimiter) => Kind::Csv(Box::new(Lines::new(file, target, delimiter.unwrap_or(b','), schema))),
+            Format::Csv(delimiter) => {
+                Kind::Csv(Box::new(Lines::new(file, target, delimiter.unwrap_or(b','), schema)))
+            }
             Format::Parquet => {
-                // No statistics: of recoded labels they help no reader, and they compare every value twice.
+                // No statistics: of recoded labels they help no reader, and they compare every
+                // value twice.
                 let properties = WriterProperties::builder()
                     .set_compression(Compression::SNAPPY)
                     .set_statistics_enabled(EnabledStatistics::None)
@@ -54,9 +57,16 @@ impl Sink {
                 let writer = ArrowWriter::try_new(buffered(file), schema.clone(), Some(properties));
                 Kind::Parquet(Box::new(writer.map_err(|error| failed(error.into()))?))
             }
-            Format::Arrow => Kind::Arrow(Box::new(FileWriter::try_new(buffered(file), schema).map_err(failed)?)),
+            Format::Arrow => {
+                Kind::Arrow(Box::new(FileWriter::try_new(buffered(file), schema).map_err(failed)?))
+            }
         };
-        Ok(Sink { target: target.to_path_buf(), schema: schema.clone(), kind, most_bytes: usize::MAX })
+        Ok(Sink {
+            target: target.to_path_buf(),
+            schema: schema.clone(),
+            kind,
+            most_bytes: usize::MAX,
+        })
     }
 
     /// Lets a format gather about so many bytes before it writes them.
@@ -71,24 +81,30 @@ impl Sink {
         match &mut self.kind {
             Kind::Csv(lines) => lines.write(columns),
             Kind::Parquet(writer) => {
-                let written = writer.write(&spelled()?).and_then(|()| match writer.memory_size() > self.most_bytes {
-                    true => writer.flush(),
-                    false => Ok(()),
+                let written = writer.write(&spelled()?).and_then(|()| {
+                    match writer.memory_size() > self.most_bytes {
+                        true => writer.flush(),
+                        false => Ok(()),
+                    }
                 });
                 written.map_err(|error| failure(target, error.into()))
             }
-            Kind::Arrow(writer) => writer.write(&spelled()?).map_err(|error| failure(target, error)),
+            Kind::Arrow(writer) => {
+                writer.write(&spelled()?).map_err(|error| failure(target, error))
+            }
         }
     }
 
     /// Writes what a format has at its end.
     pub fn finish(self) -> Result<()> {
         let target = &self.target;
-        let flushed = |file: std::result::Result<_, std::io::Error>| file.map_err(Error::io(target, "write"));
+        let flushed =
+            |file: std::result::Result<_, std::io::Error>| file.map_err(Error::io(target, "write"));
         match self.kind {
             Kind::Csv(lines) => lines.finish(),
             Kind::Parquet(writer) => {
-                let mut file = writer.into_inner().map_err(|error| failure(target, error.into()))?;
+                let mut file =
+                    writer.into_inner().map_err(|error| failure(target, error.into()))?;
                 flushed(file.flush())
             }
             Kind::Arrow(writer) => {
@@ -141,8 +157,8 @@ impl Background {
     }
 }
 
-/// The same rows as columns of these types: what came by number is spelled out, since a file that keeps numbers keeps all texts
-/// too, those of rows that are not released among them.
+/// The same rows as columns of these types: what came by number is spelled out, since a file that
+/// keeps numbers keeps all texts too, those of rows that are not released among them.
 fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = columns.iter().zip(schema.fields());
     let columns: Result<Vec<ArrayRef>, ArrowError> =
@@ -153,10 +169,15 @@ fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowE
 /// An error of the writers: of the disk if there is one behind it, otherwise of the data.
 pub(super) fn failure(target: &Path, source: ArrowError) -> Error {
     match source {
-        ArrowError::IoError(_, source) => Error::Io { file: target.to_path_buf(), doing: "write", source },
+        ArrowError::IoError(_, source) => {
+            Error::Io { file: target.to_path_buf(), doing: "write", source }
+        }
         ArrowError::ExternalError(inner) => match inner.downcast::<std::io::Error>() {
             Ok(source) => Error::Io { file: target.to_path_buf(), doing: "write", source: *source },
-            Err(inner) => Error::Columnar { file: target.to_path_buf(), source: ArrowError::ExternalError(inner) },
+            Err(inner) => Error::Columnar {
+                file: target.to_path_buf(),
+                source: ArrowError::ExternalError(inner),
+            },
         },
         source => Error::Columnar { file: target.to_path_buf(), source },
     }

@@ -1,8 +1,9 @@
-//! The rows of regions that come one partition at a time: labelled, put into an order of their own, and written at once.
+//! The rows of regions that come one partition at a time: labelled, put into an order of their own,
+//! and written at once.
 //!
-//! Within a region rows are ordered by a hash of what travels with them; regions follow each other as the partition tree
-//! has them. So the order is a function of what is released, as it is for tables in memory, and says nothing about the
-//! input's.
+//! Within a region rows are ordered by a hash of what travels with them; regions follow each other
+//! as the partition tree has them. So the order is a function of what is released, as it is for
+//! tables in memory, and says nothing about the input's.
 
 use super::rules::Rules;
 use super::{Background, OfTarget};
@@ -73,7 +74,8 @@ impl Totals {
     fn add(&mut self, target: &Target, values: &[(u32, u32)]) {
         self.minority += minority(values);
         self.open_bits += open_bits(values);
-        self.squared_error += target.numbers.as_ref().map_or(0.0, |numbers| squared_error(values, numbers));
+        self.squared_error +=
+            target.numbers.as_ref().map_or(0.0, |numbers| squared_error(values, numbers));
     }
 
     /// How well the target is known.
@@ -188,8 +190,9 @@ impl Stream<'_> {
             while regions[first].rows.end <= start {
                 first += 1;
             }
-            let batch =
-                self.batch(&regions[first..], start..end, order, payload).map_err(|error| self.broken(error))?;
+            let batch = self
+                .batch(&regions[first..], start..end, order, payload)
+                .map_err(|error| self.broken(error))?;
             self.sink.write(batch)?;
             self.written += (end - start) as u64;
             self.watch.progress("write", self.written, Some(self.expected));
@@ -210,7 +213,11 @@ impl Stream<'_> {
             for region in regions.iter().take_while(|region| region.rows.start < rows.end) {
                 let label = &region.labels[key];
                 for _ in region.rows.start.max(rows.start)..region.rows.end.min(rows.end) {
-                    if label.is_empty() { builder.append_null() } else { builder.append_value(label) }
+                    if label.is_empty() {
+                        builder.append_null()
+                    } else {
+                        builder.append_value(label)
+                    }
                 }
             }
             Arc::new(builder.finish())
@@ -220,11 +227,15 @@ impl Stream<'_> {
             None => Ok(Vec::new()),
             Some(converter) => {
                 let parser = converter.parser();
-                converter
-                    .convert_rows(order[rows.clone()].iter().map(|row| parser.parse(payload.payload(*row as usize))))
+                converter.convert_rows(
+                    order[rows.clone()]
+                        .iter()
+                        .map(|row| parser.parse(payload.payload(*row as usize))),
+                )
             }
         };
-        let (labels, travelled) = rayon::join(|| (0..keys).into_par_iter().map(label).collect::<Vec<_>>(), travelled);
+        let (labels, travelled) =
+            rayon::join(|| (0..keys).into_par_iter().map(label).collect::<Vec<_>>(), travelled);
         let travelled = travelled?;
         let column = |from: &From| match from {
             From::Key(key) => Series::Array(labels[*key].clone()),
@@ -244,8 +255,8 @@ fn batch_end(order: &[u32], start: usize, payload: &Records) -> usize {
     end
 }
 
-/// Orders rows by a hash of what travels with them, equal hashes by the bytes themselves: a function of what is released, as
-/// any order by content is, and the one that costs least.
+/// Orders rows by a hash of what travels with them, equal hashes by the bytes themselves: a
+/// function of what is released, as any order by content is, and the one that costs least.
 fn sort_by_payload(rows: &mut [u32], payload: &Records) {
     let bytes = |row: u32| payload.payload(row as usize);
     let mut keyed: Vec<(u64, u32)> = rows.iter().map(|row| (hash(0, bytes(*row)), *row)).collect();
@@ -281,7 +292,8 @@ impl Receiver for Stream<'_> {
         let mut regions = Vec::new();
         self.regions(finished.grown, places, finished, &mut 0, &mut regions)?;
         let width = finished.layout.width();
-        let mut order: Vec<u32> = finished.words.chunks_exact(width).map(|point| point[width - 1]).collect();
+        let mut order: Vec<u32> =
+            finished.words.chunks_exact(width).map(|point| point[width - 1]).collect();
         if self.converter.is_some() {
             let mut parts: Vec<&mut [u32]> = Vec::with_capacity(regions.len());
             let mut rest = &mut order[..];
@@ -295,7 +307,13 @@ impl Receiver for Stream<'_> {
         self.write(&regions, &order, finished.payload)
     }
 
-    fn region(&mut self, places: &[Place], extents: &[Extent], tallies: &[Tallies], stock: Stock) -> Result<()> {
+    fn region(
+        &mut self,
+        places: &[Place],
+        extents: &[Extent],
+        tallies: &[Tallies],
+        stock: Stock,
+    ) -> Result<()> {
         let labels = self.labels(places, extents, stock.rows());
         if let Some(target) = self.aimed_at {
             self.totals.add(target, tallies[target.column].group(0));
@@ -306,8 +324,9 @@ impl Receiver for Stream<'_> {
 }
 
 impl Stream<'_> {
-    /// Writes the rows of one region that may not fit into memory: parted by a hash of what is released of them, so that
-    /// their order is a function of that and of nothing else. Rows that are alike in everything keep any order.
+    /// Writes the rows of one region that may not fit into memory: parted by a hash of what is
+    /// released of them, so that their order is a function of that and of nothing else. Rows that
+    /// are alike in everything keep any order.
     fn scatter(&mut self, stock: Stock, labels: &[String], round: u64) -> Result<()> {
         let needed = stock.memory_bytes() + 8 * stock.rows();
         if needed <= self.most_bytes || round >= 3 {
@@ -327,7 +346,8 @@ impl Stream<'_> {
         }
         let parts = (needed / self.most_bytes + 1).min(256) * 2;
         let block = (self.most_bytes / 4 / parts).clamp(4096, 1 << 18) as usize;
-        let mut writers: Vec<SpillWriter> = (0..parts).map(|_| self.folder.file(0, block)).collect();
+        let mut writers: Vec<SpillWriter> =
+            (0..parts).map(|_| self.folder.file(0, block)).collect();
         stock.scan(&mut |records| {
             (0..records.len()).try_for_each(|row| {
                 let part = (hash(round + 1, records.payload(row)) >> 20) % parts;

@@ -1,5 +1,5 @@
-//! Suppression inside classes, for recodings by cuts: single records or sensitive values go, not only whole classes
-//! (Liu and Wang 2010, section III-C).
+//! Suppression inside classes, for recodings by cuts: single records or sensitive values go, not
+//! only whole classes (Liu and Wang 2010, section III-C).
 //!
 //! This judges afresh what a search has judged: the two share the caps and nothing else.
 
@@ -43,8 +43,8 @@ impl Within {
 }
 
 impl Recoded {
-    /// Recodes the cells and suppresses as the problem's scheme says, or says why nothing can be released. Which rows of
-    /// a value go is drawn at random.
+    /// Recodes the cells and suppresses as the problem's scheme says, or says why nothing can be
+    /// released. Which rows of a value go is drawn at random.
     pub fn by_scheme(
         task: &Task,
         mapping: &Mapping,
@@ -79,7 +79,8 @@ impl Recoded {
             let reason = format!("with these cuts all {suppressed} rows would be suppressed");
             return Err(Error::CannotBeMet { reason });
         }
-        let kept = classes.counts().iter().zip(&within.of_class).map(|(rows, lost)| lost < rows).collect();
+        let kept =
+            classes.counts().iter().zip(&within.of_class).map(|(rows, lost)| lost < rows).collect();
         Ok(Recoded { values, classes, class_of, kept, suppressed, within: Some(within) })
     }
 }
@@ -110,7 +111,13 @@ impl Class<'_> {
         by_value.into_iter().collect()
     }
 
-    fn suppress(&self, scheme: Suppression, k: u64, random: &mut Random, within: &mut Within) -> Result<()> {
+    fn suppress(
+        &self,
+        scheme: Suppression,
+        k: u64,
+        random: &mut Random,
+        within: &mut Within,
+    ) -> Result<()> {
         let rows = self.members.len() as u64;
         let by_value = self.by_value();
         let broken = |value: usize, count: usize| self.caps.is_broken(value, count as u64, rows);
@@ -120,17 +127,26 @@ impl Class<'_> {
         }
         match scheme {
             Suppression::None => {
-                let reason = format!("with these cuts a class of {rows} rows fails, and nothing may be suppressed");
+                let reason = format!(
+                    "with these cuts a class of {rows} rows fails, and nothing may be suppressed"
+                );
                 return Err(Error::CannotBeMet { reason });
             }
             Suppression::AllValues | Suppression::ViolatingValues if small => {
-                let reason = format!("with these cuts a class has {rows} rows, and only values may be suppressed");
+                let reason = format!(
+                    "with these cuts a class has {rows} rows, and only values may be suppressed"
+                );
                 return Err(Error::CannotBeMet { reason });
             }
-            Suppression::AllRecords => self.members.iter().for_each(|row| within.rows[*row as usize] = true),
-            Suppression::AllValues => self.members.iter().for_each(|row| within.hidden[*row as usize] = true),
+            Suppression::AllRecords => {
+                self.members.iter().for_each(|row| within.rows[*row as usize] = true)
+            }
+            Suppression::AllValues => {
+                self.members.iter().for_each(|row| within.hidden[*row as usize] = true)
+            }
             Suppression::ViolatingValues => {
-                for (_, rows) in by_value.iter().filter(|(value, rows)| broken(*value, rows.len())) {
+                for (_, rows) in by_value.iter().filter(|(value, rows)| broken(*value, rows.len()))
+                {
                     rows.iter().for_each(|row| within.hidden[*row as usize] = true);
                 }
             }
@@ -143,9 +159,10 @@ impl Class<'_> {
         Ok(())
     }
 
-    /// The rows that stay if as few as possible go. As many of each value as its cap allows, at random; where that is
-    /// more than can stay, of the commonest values fewer. Where labels count, rows with the label that can have the
-    /// largest majority are preferred: what goes then costs least.
+    /// The rows that stay if as few as possible go. As many of each value as its cap allows, at
+    /// random; where that is more than can stay, of the commonest values fewer. Where labels count,
+    /// rows with the label that can have the largest majority are preferred: what goes then costs
+    /// least.
     fn kept(&self, by_value: Vec<(usize, Vec<u32>)>, k: u64, random: &mut Random) -> Vec<u32> {
         let counts = by_value.iter().map(|(value, rows)| (*value, rows.len() as u64));
         let most = self.caps.largest_part(counts);
@@ -153,9 +170,14 @@ impl Class<'_> {
             return Vec::new();
         }
         let room = |value: usize, rows: &[u32]| self.caps.most(value, rows.len() as u64, most);
-        let with_label = |rows: &[u32], label: usize| rows.iter().filter(|row| self.label(**row) == label).count();
+        let with_label = |rows: &[u32], label: usize| {
+            rows.iter().filter(|row| self.label(**row) == label).count()
+        };
         let majority = |label: &usize| -> u64 {
-            by_value.iter().map(|(value, rows)| room(*value, rows).min(with_label(rows, *label) as u64)).sum()
+            by_value
+                .iter()
+                .map(|(value, rows)| room(*value, rows).min(with_label(rows, *label) as u64))
+                .sum()
         };
         // The first of the best, for the same answer every time.
         let preferred = (0..self.labels).rev().max_by_key(majority).unwrap_or(0);
@@ -170,8 +192,11 @@ impl Class<'_> {
         let mut surplus = stay.iter().map(Vec::len).sum::<usize>() - most as usize;
         while surplus > 0 {
             // Rows with other labels stand last and go first, of the values with most rows.
-            let other = |rows: &Vec<u32>| rows.last().is_some_and(|row| self.label(*row) != preferred);
-            let Some(largest) = stay.iter_mut().max_by_key(|rows| (other(rows), rows.len())) else { break };
+            let other =
+                |rows: &Vec<u32>| rows.last().is_some_and(|row| self.label(*row) != preferred);
+            let Some(largest) = stay.iter_mut().max_by_key(|rows| (other(rows), rows.len())) else {
+                break;
+            };
             largest.pop();
             surplus -= 1;
         }

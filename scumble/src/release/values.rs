@@ -67,7 +67,9 @@ impl Values {
     /// What a value has lost.
     pub fn lost(&self, value: u32) -> Lost {
         match self {
-            Values::Level(taxonomy, level) => Lost::Leaves(taxonomy.level(*level).leaves(value) - 1),
+            Values::Level(taxonomy, level) => {
+                Lost::Leaves(taxonomy.level(*level).leaves(value) - 1)
+            }
             Values::Listed(values) => values[value as usize].lost,
         }
     }
@@ -102,19 +104,33 @@ impl Values {
     }
 }
 
-/// The classes of a mapping: the values of each column, the classes coded by them, and the class of each cell.
+/// The classes of a mapping: the values of each column, the classes coded by them, and the class of
+/// each cell.
 pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Vec<u32>) {
     match mapping {
         Mapping::Levels(levels) => {
-            let nodes = task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec());
+            let nodes = task
+                .taxonomies
+                .iter()
+                .zip(levels)
+                .map(|(tree, level)| tree.level(*level).nodes().to_vec());
             let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>());
-            let values = task.taxonomies.iter().zip(levels).map(|(tree, level)| Values::Level(tree.clone(), *level));
+            let values = task
+                .taxonomies
+                .iter()
+                .zip(levels)
+                .map(|(tree, level)| Values::Level(tree.clone(), *level));
             (values.collect(), classes, class_of)
         }
         Mapping::Cuts(cuts) => {
             let maps: Vec<Vec<u32>> = cuts.iter().map(|cut| cut.node_of().to_vec()).collect();
             let (classes, class_of) = task.cells.recode(&maps);
-            let values = task.taxonomies.iter().zip(cuts).map(|(tree, cut)| Values::of_cut(tree, cut)).collect();
+            let values = task
+                .taxonomies
+                .iter()
+                .zip(cuts)
+                .map(|(tree, cut)| Values::of_cut(tree, cut))
+                .collect();
             (values, classes, class_of)
         }
         Mapping::Regions(regions) => of_regions(task, regions),
@@ -154,9 +170,12 @@ impl Listing {
             Some(place) => (place.said(axis), place.codes(axis, all)),
             None => ((axis.label(extent), axis.lost(extent)), axis.said_codes(extent, all)),
         };
-        // Leaves are counted in whole numbers, so that the same release costs the same however it was found.
+        // Leaves are counted in whole numbers, so that the same release costs the same however it
+        // was found.
         let lost = match axis {
-            Axis::Tree(taxonomy) => Lost::Leaves((share * (taxonomy.leaves() - 1).max(1) as f64).round() as u64),
+            Axis::Tree(taxonomy) => {
+                Lost::Leaves((share * (taxonomy.leaves() - 1).max(1) as f64).round() as u64)
+            }
             Axis::Ordered(_) => Lost::Share(share),
         };
         let values = &mut self.values;
@@ -200,5 +219,9 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) 
         let class = classes.add(&tuples[region * columns..][..columns], rows);
         cells.iter().for_each(|cell| class_of[*cell as usize] = class);
     }
-    (listings.into_iter().map(|listing| Values::Listed(listing.values)).collect(), classes, class_of)
+    (
+        listings.into_iter().map(|listing| Values::Listed(listing.values)).collect(),
+        classes,
+        class_of,
+    )
 }

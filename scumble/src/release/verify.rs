@@ -1,4 +1,5 @@
-//! A release judged from its file alone: the rows are counted afresh, and every class is put to every requirement.
+//! A release judged from its file alone: the rows are counted afresh, and every class is put to
+//! every requirement.
 //!
 //! Nothing of the search is used here.
 
@@ -42,7 +43,8 @@ impl Verified {
         self.privacy.iter().all(Judgement::satisfied)
     }
 
-    /// Takes in what was counted of other classes of the same release, judged by the same requirements.
+    /// Takes in what was counted of other classes of the same release, judged by the same
+    /// requirements.
     pub fn take(&mut self, other: Verified) {
         self.smallest = match (self.classes, other.classes) {
             (_, 0) => self.smallest,
@@ -62,13 +64,22 @@ impl Verified {
 }
 
 /// Judges every class. `tallies` are those of the counted columns by class.
-pub fn verify(classes: &Cells, tallies: &[Tallies], requirements: &[Box<dyn Requirement>]) -> Verified {
+pub fn verify(
+    classes: &Cells,
+    tallies: &[Tallies],
+    requirements: &[Box<dyn Requirement>],
+) -> Verified {
     let sizes: Vec<u64> = classes.counts().iter().map(|count| u64::from(*count)).collect();
     verify_sizes(&sizes, tallies, requirements)
 }
 
-/// The same for classes of which only the rows are known; those without any are groups of the population alone.
-pub fn verify_sizes(sizes: &[u64], tallies: &[Tallies], requirements: &[Box<dyn Requirement>]) -> Verified {
+/// The same for classes of which only the rows are known; those without any are groups of the
+/// population alone.
+pub fn verify_sizes(
+    sizes: &[u64],
+    tallies: &[Tallies],
+    requirements: &[Box<dyn Requirement>],
+) -> Verified {
     let judge = |requirement: &dyn Requirement| {
         let statement = requirement.statement();
         let (mut achieved, mut failing) = (None::<f64>, 0);

@@ -1,8 +1,9 @@
 //! A file that appears complete or not at all.
 //!
-//! A [`Draft`] is a hidden file beside its target, readable by its owner only and locked while its process lives. It
-//! becomes the target by a rename, or it is removed. What a killed process left is recognised by its name and by the
-//! lock that nobody holds any more, and is removed by the next draft of the same target.
+//! A [`Draft`] is a hidden file beside its target, readable by its owner only and locked while its
+//! process lives. It becomes the target by a rename, or it is removed. What a killed process left
+//! is recognised by its name and by the lock that nobody holds any more, and is removed by the next
+//! draft of the same target.
 
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held, is_same};
@@ -21,7 +22,8 @@ pub struct Draft {
     target: PathBuf,
     path: PathBuf,
     file: Option<File>,
-    /// Whether what was written is on the disk: to ask for that a second time is to wait a second time.
+    /// Whether what was written is on the disk: to ask for that a second time is to wait a second
+    /// time.
     is_durable: AtomicBool,
     _temporary: Temporary,
 }
@@ -66,7 +68,10 @@ impl Draft {
     /// Makes the content durable.
     pub fn sync(&self) -> Result<()> {
         if !self.is_durable.load(Ordering::Relaxed) {
-            self.file.as_ref().map_or(Ok(()), File::sync_all).map_err(Error::io(&self.target, "write"))?;
+            self.file
+                .as_ref()
+                .map_or(Ok(()), File::sync_all)
+                .map_err(Error::io(&self.target, "write"))?;
             self.is_durable.store(true, Ordering::Relaxed);
         }
         Ok(())
@@ -78,13 +83,14 @@ impl Draft {
     }
 }
 
-/// Makes all drafts durable, then gives them their names in this order: nothing that takes room on the disk happens in
-/// between, nor does an interrupt.
+/// Makes all drafts durable, then gives them their names in this order: nothing that takes room on
+/// the disk happens in between, nor does an interrupt.
 pub fn publish(mut drafts: Vec<Draft>) -> Result<()> {
     drafts.iter().try_for_each(Draft::sync)?;
     tidy::undisturbed(|| {
         drafts.iter_mut().try_for_each(|draft| {
-            std::fs::rename(&draft.path, &draft.target).map_err(Error::io(&draft.target, "write"))?;
+            std::fs::rename(&draft.path, &draft.target)
+                .map_err(Error::io(&draft.target, "write"))?;
             draft.file = None;
             Ok(())
         })
@@ -111,7 +117,8 @@ pub fn replace(target: &Path, content: &str) -> Result<()> {
     Draft::with(target, content)?.publish()
 }
 
-/// A draft's path, the handle that holds its lock, and its place on the list of what must not outlive the process.
+/// A draft's path, the handle that holds its lock, and its place on the list of what must not
+/// outlive the process.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) path: PathBuf,
@@ -119,7 +126,8 @@ pub(super) struct Held {
     pub(super) temporary: Temporary,
 }
 
-/// Makes a draft of `target` under a free name beside it, and locks it. `make` creates a file or a folder and opens it.
+/// Makes a draft of `target` under a free name beside it, and locks it. `make` creates a file or a
+/// folder and opens it.
 pub(super) fn claim(target: &Path, make: impl Fn(&Path) -> std::io::Result<File>) -> Result<Held> {
     remove_abandoned(target);
     let mut number = 0u32;
@@ -128,7 +136,9 @@ pub(super) fn claim(target: &Path, make: impl Fn(&Path) -> std::io::Result<File>
         match Temporary::make(&path, || make(&path)) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
             Err(error) => return Err(Error::io(target, "write")(error)),
-            Ok((file, temporary)) if is_held(&file, &path) => return Ok(Held { path, file, temporary }),
+            Ok((file, temporary)) if is_held(&file, &path) => {
+                return Ok(Held { path, file, temporary });
+            }
             // Between its making and its lock another run took it for abandoned.
             Ok(_) if number >= 1000 => {
                 return Err(Error::io(target, "write")(std::io::ErrorKind::ResourceBusy.into()));
@@ -157,7 +167,8 @@ fn remove_abandoned(target: &Path) {
     let Ok(entries) = std::fs::read_dir(folder_of(target)) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_draft = name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(ENDING));
+        let is_draft =
+            name.to_str().is_some_and(|name| name.starts_with(prefix) && name.ends_with(ENDING));
         // Never through a link: somebody else's file may be behind it.
         let Ok(kind) = entry.file_type() else { continue };
         let opened = match is_draft {
@@ -165,8 +176,8 @@ fn remove_abandoned(target: &Path) {
             true if kind.is_dir() => File::open(entry.path()),
             _ => continue,
         };
-        // The lock is held until the draft is gone: its owner may be just about to take it. And it must be on what is
-        // there now: the owner may have given the name to a new draft since.
+        // The lock is held until the draft is gone: its owner may be just about to take it. And it
+        // must be on what is there now: the owner may have given the name to a new draft since.
         if let Ok(file) = opened
             && file.try_lock().is_ok()
             && is_same(&file, &entry.path())
@@ -184,15 +195,18 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("scumble-write-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("scumble-write-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
 
     fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<String> =
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -213,18 +227,21 @@ mod tests {
         std::fs::remove_dir_all(folder).unwrap();
     }
 
-    /// What cannot get its name keeps those behind it from theirs: a release stands behind its report.
+    /// What cannot get its name keeps those behind it from theirs: a release stands behind its
+    /// report.
     #[test]
     fn a_release_never_stands_without_its_report() {
         let folder = folder("together");
         let (report, release) = (folder.join("out.report.json"), folder.join("out.csv"));
-        let drafts = vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()];
+        let drafts =
+            vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()];
         std::fs::create_dir(&report).unwrap();
         std::fs::write(report.join("in the way"), "").unwrap();
         assert!(publish(drafts).is_err());
         assert_eq!(names(&folder), ["out.report.json"]);
         std::fs::remove_dir_all(&report).unwrap();
-        publish(vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()]).unwrap();
+        publish(vec![Draft::with(&report, "{}").unwrap(), Draft::with(&release, "a\n").unwrap()])
+            .unwrap();
         assert_eq!(names(&folder), ["out.csv", "out.report.json"]);
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -233,8 +250,10 @@ mod tests {
     fn abandoned_drafts_are_removed_and_live_ones_are_not() {
         let folder = folder("abandoned");
         let target = folder.join("out.csv");
-        std::fs::write(folder.join(format!(".out.csv.1-0{ENDING}")), "left by a killed run").unwrap();
-        std::fs::write(folder.join(format!(".other.csv.1-0{ENDING}")), "of another target").unwrap();
+        std::fs::write(folder.join(format!(".out.csv.1-0{ENDING}")), "left by a killed run")
+            .unwrap();
+        std::fs::write(folder.join(format!(".other.csv.1-0{ENDING}")), "of another target")
+            .unwrap();
         let live = Draft::new(&target).unwrap();
         let second = Draft::new(&target).unwrap();
         assert_eq!(names(&folder).len(), 3, "{:?}", names(&folder));

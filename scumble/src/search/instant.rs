@@ -1,4 +1,5 @@
-//! Searches that are decided by belief: what is asked of an estimate, and how a candidate is checked against the rows.
+//! Searches that are decided by belief: what is asked of an estimate, and how a candidate is
+//! checked against the rows.
 
 use crate::estimate::multinomial::Total;
 use crate::privacy::{Group, Requirement, all_hold};
@@ -24,9 +25,10 @@ impl By {
         }
     }
 
-    /// Whether a mapping may still be believed in when some of its buckets were added up. Outliers only become more. The product
-    /// of chances only becomes less, and what it is multiplied with is at most one over P(sum X = N): the less, the larger the
-    /// variance, which is at most N for binomials and below N^2 for buckets of a sample.
+    /// Whether a mapping may still be believed in when some of its buckets were added up. Outliers
+    /// only become more. The product of chances only becomes less, and what it is multiplied with
+    /// is at most one over P(sum X = N): the less, the larger the variance, which is at most N for
+    /// binomials and below N^2 for buckets of a sample.
     pub fn is_open(self, so_far: &Total, rows: u64) -> bool {
         match self {
             By::Probability(least) => {
@@ -71,30 +73,43 @@ impl Candidates {
     }
 }
 
-/// Whether a mapping of levels or cuts, in the codes of a task, may be released: one pass over its cells.
+/// Whether a mapping of levels or cuts, in the codes of a task, may be released: one pass over its
+/// cells.
 pub fn holds(task: &Task, mapping: &Mapping) -> bool {
     let maps: Vec<Vec<u32>> = match mapping {
-        Mapping::Levels(levels) => {
-            task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes().to_vec()).collect()
-        }
+        Mapping::Levels(levels) => task
+            .taxonomies
+            .iter()
+            .zip(levels)
+            .map(|(tree, level)| tree.level(*level).nodes().to_vec())
+            .collect(),
         Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of().to_vec()).collect(),
         Mapping::Regions(_) => return false,
     };
     let (groups, went) = task.cells.recode(&maps);
     let merge = |(tally, values): (&Tallies, &usize)| tally.merge(groups.len(), &went, *values);
     // Sizes first: they are at hand, and often they decide.
-    let least = task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1);
+    let least =
+        task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1);
     let small = groups.counts().iter().map(|rows| u64::from(*rows)).filter(|rows| *rows < least);
     if small.sum::<u64>() > task.suppressible {
         return false;
     }
     let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
     let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
-        all_hold(requirements, &Group { rows: u64::from(groups.counts()[index]), columns: &tallies, index })
+        all_hold(
+            requirements,
+            &Group { rows: u64::from(groups.counts()[index]), columns: &tallies, index },
+        )
     };
     let kept: Vec<bool> = (0..groups.len()).map(|group| judge(&task.requirements, group)).collect();
-    let lost: u64 =
-        groups.counts().iter().zip(&kept).filter(|(_, kept)| !**kept).map(|(rows, _)| u64::from(*rows)).sum();
+    let lost: u64 = groups
+        .counts()
+        .iter()
+        .zip(&kept)
+        .filter(|(_, kept)| !**kept)
+        .map(|(rows, _)| u64::from(*rows))
+        .sum();
     if lost > task.suppressible || lost == task.rows() {
         return false;
     }
@@ -105,10 +120,16 @@ pub fn holds(task: &Task, mapping: &Mapping) -> bool {
     let mut released: Vec<Vec<u64>> = task.values.iter().map(|values| vec![0; *values]).collect();
     for group in (0..groups.len()).filter(|group| kept[*group]) {
         for (totals, tally) in released.iter_mut().zip(&tallies) {
-            tally.group(group).iter().for_each(|(value, count)| totals[*value as usize] += u64::from(*count));
+            tally
+                .group(group)
+                .iter()
+                .for_each(|(value, count)| totals[*value as usize] += u64::from(*count));
         }
     }
-    let again: Vec<Box<dyn Requirement>> =
-        task.requirements.iter().filter_map(|requirement| requirement.against_release(&released)).collect();
+    let again: Vec<Box<dyn Requirement>> = task
+        .requirements
+        .iter()
+        .filter_map(|requirement| requirement.against_release(&released))
+        .collect();
     (0..groups.len()).all(|group| !kept[group] || judge(&again, group))
 }

@@ -1,7 +1,7 @@
 //! Which recoding is best?
 //!
-//! A search gets a [`Task`]: taxonomies, cells and requirements, all bound to columns. It hands back a [`Found`]: a
-//! recoding, what it costs, and whether that is proven to be the least.
+//! A search gets a [`Task`]: taxonomies, cells and requirements, all bound to columns. It hands
+//! back a [`Found`]: a recoding, what it costs, and whether that is proven to be the least.
 
 pub mod buckets;
 pub mod cuts;

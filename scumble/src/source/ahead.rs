@@ -19,7 +19,9 @@ enum Kind {
 }
 
 impl Batches {
-    pub(super) fn in_turn(batches: impl Iterator<Item = Result<Batch>> + Send + 'static) -> Batches {
+    pub(super) fn in_turn(
+        batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+    ) -> Batches {
         Batches(Kind::InTurn(Box::new(batches)))
     }
 
@@ -37,7 +39,8 @@ impl Iterator for Batches {
             Kind::InTurn(batches) => batches.next(),
             Kind::Parted(parts, parser) => {
                 let parser = parser.get_or_insert_with(|| Box::new(parts.parser()));
-                let parsed = parts.next().and_then(|part| part.map(|part| parser.parse(part)).transpose());
+                let parsed =
+                    parts.next().and_then(|part| part.map(|part| parser.parse(part)).transpose());
                 parsed.map(|parsed| parsed.map(|parsed| parts.count(parsed))).transpose()
             }
         };
@@ -65,7 +68,8 @@ pub fn ahead<T>(
             let (sender, receiver) = mpsc::sync_channel(2);
             scope.spawn(move || {
                 for batch in batches {
-                    // The other side hangs up when it has seen enough, or found an error of its own.
+                    // The other side hangs up when it has seen enough, or found an error of its
+                    // own.
                     if sender.send(batch).is_err() {
                         break;
                     }
@@ -97,7 +101,8 @@ struct State {
     ended: bool,
     /// A thread has died, and with it a part.
     broken: bool,
-    /// Threads that wait for something to change. Where there is none the system need not be asked to wake it.
+    /// Threads that wait for something to change. Where there is none the system need not be asked
+    /// to wake it.
     waiting: u32,
 }
 
@@ -106,7 +111,16 @@ impl Queue {
     fn new(parts: Parts, helpers: u64) -> Queue {
         let (parsed, most, ended, broken) = (BTreeMap::new(), 2 * (helpers + 1), false, false);
         Queue {
-            state: Mutex::new(State { parts, taken: 0, handed: 0, parsed, most, ended, broken, waiting: 0 }),
+            state: Mutex::new(State {
+                parts,
+                taken: 0,
+                handed: 0,
+                parsed,
+                most,
+                ended,
+                broken,
+                waiting: 0,
+            }),
             moved: Condvar::new(),
         }
     }
@@ -240,9 +254,12 @@ impl Drop for End<'_> {
     }
 }
 
-/// Does something with each item, in parallel where there is a thread to spare beside the one that [reads ahead](ahead) and the one
-/// that asks: two that share a core are slower than one.
-pub(super) fn spread<T: Send, R: Send>(items: Vec<T>, each: impl Fn(T) -> R + Send + Sync) -> Vec<R> {
+/// Does something with each item, in parallel where there is a thread to spare beside the one that
+/// [reads ahead](ahead) and the one that asks: two that share a core are slower than one.
+pub(super) fn spread<T: Send, R: Send>(
+    items: Vec<T>,
+    each: impl Fn(T) -> R + Send + Sync,
+) -> Vec<R> {
     match rayon::current_num_threads() {
         0..=2 => items.into_iter().map(each).collect(),
         _ => items.into_par_iter().map(each).collect(),

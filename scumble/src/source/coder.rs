@@ -1,5 +1,6 @@
-//! Rows of a file as records: codes of quasi-identifiers, codes of counted values, and the bytes of everything that only
-//! travels. The file is read as often as it is asked for, and must not change meanwhile.
+//! Rows of a file as records: codes of quasi-identifiers, codes of counted values, and the bytes of
+//! everything that only travels. The file is read as often as it is asked for, and must not change
+//! meanwhile.
 
 use super::spill::Records;
 use super::survey::{Decoded, MISSING, Survey, Value};
@@ -44,12 +45,14 @@ fn code_of(axis: &Ordered, bits: u64) -> u64 {
     }
 }
 
-/// An ordered axis for numbers between two ends: by distance where codes of one word do, else by bits.
+/// An ordered axis for numbers between two ends: by distance where codes of one word do, else by
+/// bits.
 pub fn axis_between(kind: crate::table::Type, least: f64, greatest: f64, missing: bool) -> Ordered {
     use crate::table::Type;
     let width = greatest - least;
     let offset = matches!(kind, Type::Integer | Type::Date) && width < f64::from(u32::MAX) - 1.0;
-    let (numbers, above) = if offset { (Numbers::Offset, width as u64 + 1) } else { (Numbers::Bits, u64::MAX) };
+    let (numbers, above) =
+        if offset { (Numbers::Offset, width as u64 + 1) } else { (Numbers::Bits, u64::MAX) };
     Ordered { kind, numbers, missing: missing.then_some(above), least, greatest }
 }
 
@@ -71,7 +74,8 @@ pub struct Coder {
 impl Coder {
     /// What turns values of these types into bytes; `None` where nothing travels.
     pub fn converter(travelling: &[(usize, DataType)]) -> Result<Option<RowConverter>, ArrowError> {
-        let fields: Vec<SortField> = travelling.iter().map(|(_, kind)| SortField::new(kind.clone())).collect();
+        let fields: Vec<SortField> =
+            travelling.iter().map(|(_, kind)| SortField::new(kind.clone())).collect();
         if fields.is_empty() { Ok(None) } else { RowConverter::new(fields).map(Some) }
     }
 
@@ -84,8 +88,12 @@ impl Coder {
             for (column, key, _) in &self.keys {
                 let raw = survey.sample[*column][row];
                 match key {
-                    KeyCoder::Number(axis) => put(words, &mut at, code_of(axis, raw), key.is_wide()),
-                    KeyCoder::Leaf(_, leaf_of) => put(words, &mut at, leaf_of[raw as usize].into(), false),
+                    KeyCoder::Number(axis) => {
+                        put(words, &mut at, code_of(axis, raw), key.is_wide())
+                    }
+                    KeyCoder::Leaf(_, leaf_of) => {
+                        put(words, &mut at, leaf_of[raw as usize].into(), false)
+                    }
                 }
             }
             for (column, _, code_of) in &self.counted {
@@ -95,17 +103,24 @@ impl Coder {
         words
     }
 
-    /// A batch as records. `arrays` are those of the columns that are read, `at` tells where each column is among them.
+    /// A batch as records. `arrays` are those of the columns that are read, `at` tells where each
+    /// column is among them.
     fn encode(&self, batch: &Batch, at: &[usize], file: &Path) -> Result<Records> {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
-        let arrays: Vec<ArrayRef> =
-            batch.columns.iter().map(Series::to_array).collect::<Result<_, ArrowError>>().map_err(broken)?;
+        let arrays: Vec<ArrayRef> = batch
+            .columns
+            .iter()
+            .map(Series::to_array)
+            .collect::<Result<_, ArrowError>>()
+            .map_err(broken)?;
         let rows = batch.rows;
         let changed = || Error::ChangedMeanwhile { file: file.to_path_buf() };
         let keys: Vec<Vec<u64>> = self
             .keys
             .par_iter()
-            .map(|(column, key, missing)| encode_key(&arrays[at[*column]], key, missing, broken, changed))
+            .map(|(column, key, missing)| {
+                encode_key(&arrays[at[*column]], key, missing, broken, changed)
+            })
             .collect::<Result<_>>()?;
         let counted: Vec<Vec<u32>> = self
             .counted
@@ -176,7 +191,9 @@ fn encode_key(
     match key {
         KeyCoder::Number(axis) => {
             let decoded = Decoded::new(array, missing).map_err(broken)?;
-            if let (Numbers::Offset, Some(numbers)) = (&axis.numbers, decoded.plain_integers(Some(axis.kind))) {
+            if let (Numbers::Offset, Some(numbers)) =
+                (&axis.numbers, decoded.plain_integers(Some(axis.kind)))
+            {
                 let (least, greatest) = (axis.least as i64, axis.greatest as i64);
                 // The first scan saw another file.
                 if numbers.iter().any(|number| *number < least || *number > greatest) {
@@ -188,7 +205,9 @@ fn encode_key(
             for row in 0..array.len() {
                 let bits = match decoded.value(row, Some(axis.kind)) {
                     Value::Missing if axis.missing.is_some() => MISSING,
-                    Value::Number(_, number) if (axis.least..=axis.greatest).contains(&number) => number.to_bits(),
+                    Value::Number(_, number) if (axis.least..=axis.greatest).contains(&number) => {
+                        number.to_bits()
+                    }
                     // The first scan saw another file.
                     _ => return Err(changed()),
                 };
@@ -200,7 +219,10 @@ fn encode_key(
             let texts = texts(array).map_err(broken)?;
             let code = |row: usize| {
                 let text = if texts.is_null(row) { "" } else { texts.value(row) };
-                dictionary.find(text).map(|code| u64::from(leaf_of[code as usize])).ok_or_else(&changed)
+                dictionary
+                    .find(text)
+                    .map(|code| u64::from(leaf_of[code as usize]))
+                    .ok_or_else(&changed)
             };
             (0..array.len()).map(code).collect()
         }
@@ -226,7 +248,8 @@ impl Input<'_> {
     pub fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
         let source = (self.open)()?;
         let file = source.file().to_path_buf();
-        let read: Vec<bool> = self.wanted.iter().map(|wanted| !matches!(wanted, Wanted::Nothing)).collect();
+        let read: Vec<bool> =
+            self.wanted.iter().map(|wanted| !matches!(wanted, Wanted::Nothing)).collect();
         let mut at = vec![0; read.len()];
         let mut next = 0;
         for (at, read) in at.iter_mut().zip(&read) {

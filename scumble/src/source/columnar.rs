@@ -9,7 +9,9 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -27,7 +29,8 @@ enum Kind {
     Stream(Box<StreamReader<BufReader<Metered>>>),
 }
 
-/// Rows of a batch that are handed over at once: as many as writers of Arrow files mostly put into one.
+/// Rows of a batch that are handed over at once: as many as writers of Arrow files mostly put into
+/// one.
 const LONG: usize = 1 << 16;
 
 /// What Arrow's file format begins with; its stream format does not.
@@ -48,12 +51,17 @@ impl Reader {
             }
             _ => {
                 let mut start = Vec::new();
-                (&mut file).take(MAGIC.len() as u64).read_to_end(&mut start).map_err(Error::io(path, "read"))?;
+                (&mut file)
+                    .take(MAGIC.len() as u64)
+                    .read_to_end(&mut start)
+                    .map_err(Error::io(path, "read"))?;
                 file.rewind().map_err(Error::io(path, "read"))?;
                 let file = BufReader::new(file);
                 match start == MAGIC {
                     true => Kind::File(Box::new(FileReader::try_new(file, None).map_err(broken)?)),
-                    false => Kind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?)),
+                    false => {
+                        Kind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?))
+                    }
                 }
             }
         };
@@ -68,19 +76,24 @@ impl Reader {
         }
     }
 
-    /// The same file, text columns of Parquet being handed over by number where they may, as they mostly lie on disk.
+    /// The same file, text columns of Parquet being handed over by number where they may, as they
+    /// mostly lie on disk.
     fn coded(self, forms: &[Form]) -> Result<Reader> {
         let Reader { path, kind } = self;
         let Kind::Parquet(file, metadata) = kind else { return Ok(Reader { path, kind }) };
         let coded = |(field, form): (&FieldRef, &Form)| match field.data_type() {
-            DataType::Utf8 if *form == Form::Coded => Arc::new(field.as_ref().clone().with_data_type(coded_type())),
+            DataType::Utf8 if *form == Form::Coded => {
+                Arc::new(field.as_ref().clone().with_data_type(coded_type()))
+            }
             _ => field.clone(),
         };
         let fields: Fields = metadata.schema().fields().iter().zip(forms).map(coded).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
+        let schema =
+            Arc::new(Schema::new_with_metadata(fields, metadata.schema().metadata().clone()));
         let options = ArrowReaderOptions::new().with_schema(schema);
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options);
-        let metadata = metadata.map_err(|error| Error::Columnar { file: path.clone(), source: error.into() })?;
+        let metadata = metadata
+            .map_err(|error| Error::Columnar { file: path.clone(), source: error.into() })?;
         Ok(Reader { path, kind: Kind::Parquet(file, Box::new(metadata)) })
     }
 
@@ -92,28 +105,34 @@ impl Reader {
     }
 
     pub(super) fn batches(self, forms: &[Form]) -> Result<Batches> {
-        let wanted: Vec<usize> = (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
-        let Reader { path, kind } = if forms.contains(&Form::Coded) { self.coded(forms)? } else { self };
+        let wanted: Vec<usize> =
+            (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
+        let Reader { path, kind } =
+            if forms.contains(&Form::Coded) { self.coded(forms)? } else { self };
         let broken = {
             let path = path.clone();
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
         };
         let total = match &kind {
-            Kind::Parquet(_, metadata) => u64::try_from(metadata.metadata().file_metadata().num_rows()).ok(),
+            Kind::Parquet(_, metadata) => {
+                u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
+            }
             _ => None,
         };
-        let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> = match kind {
-            // Parquet skips unwanted columns on disk; the others are read whole.
-            Kind::Parquet(file, metadata) => {
-                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
-                let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-                let rows = batch_rows(builder.metadata(), &mask);
-                let reader = builder.with_projection(mask).with_batch_size(rows).build();
-                Box::new(reader.map_err(|error| broken(error.into()))?)
-            }
-            Kind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
-            Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
-        };
+        let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> =
+            match kind {
+                // Parquet skips unwanted columns on disk; the others are read whole.
+                Kind::Parquet(file, metadata) => {
+                    let builder =
+                        ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
+                    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
+                    let rows = batch_rows(builder.metadata(), &mask);
+                    let reader = builder.with_projection(mask).with_batch_size(rows).build();
+                    Box::new(reader.map_err(|error| broken(error.into()))?)
+                }
+                Kind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
+                Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
+            };
         let mut row = 1;
         let mut failed = false;
         let guarded_batches = std::iter::from_fn(move || {
@@ -126,11 +145,13 @@ impl Reader {
             Ok(Ok(batch)) => {
                 // Whoever counts rows needs more memory for them than they take here.
                 let starts = (0..batch.num_rows()).step_by(LONG);
-                let parts = starts.map(|start| batch.slice(start, LONG.min(batch.num_rows() - start))).map(|part| {
-                    let (lines, rows) = (Lines::From(row), part.num_rows());
-                    row += rows as u64;
-                    Ok(Batch { columns: Series::all(&part), rows, lines, total })
-                });
+                let parts = starts
+                    .map(|start| batch.slice(start, LONG.min(batch.num_rows() - start)))
+                    .map(|part| {
+                        let (lines, rows) = (Lines::From(row), part.num_rows());
+                        row += rows as u64;
+                        Ok(Batch { columns: Series::all(&part), rows, lines, total })
+                    });
                 parts.collect::<Vec<Result<Batch>>>()
             }
             Ok(Err(source)) => vec![Err(broken(source))],
@@ -139,23 +160,26 @@ impl Reader {
     }
 }
 
-/// The bytes of a column's values. Texts are unpacked from dictionaries; writers that tell how large they are then are
-/// believed.
+/// The bytes of a column's values. Texts are unpacked from dictionaries; writers that tell how
+/// large they are then are believed.
 fn unpacked(column: &ColumnChunkMetaData) -> f64 {
-    column.uncompressed_size().max(column.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0) as f64
+    column.uncompressed_size().max(column.unencoded_byte_array_data_bytes().unwrap_or(0)).max(0)
+        as f64
 }
 
 /// Rows of a batch: fewer where the wanted columns are wide.
 fn batch_rows(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
     let of_row = |group: &RowGroupMetaData| {
-        let columns = group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
+        let columns =
+            group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf));
         columns.map(|(_, column)| unpacked(column)).sum::<f64>() / group.num_rows().max(1) as f64
     };
     let widest = metadata.row_groups().iter().map(of_row).fold(1.0, f64::max);
     ((BATCH_BYTES as f64 / widest) as usize).clamp(64, BATCH_ROWS)
 }
 
-/// Arrow's readers trust a file's own sizes in places, and panic where these are wrong. A damaged file is an error.
+/// Arrow's readers trust a file's own sizes in places, and panic where these are wrong. A damaged
+/// file is an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
         let source = ArrowError::ParseError("it is damaged".into());

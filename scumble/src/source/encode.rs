@@ -1,8 +1,8 @@
 //! One scan of a file into a table: dictionaries, cells and the columns that only travel.
 //!
-//! While other threads parse the next batches, the columns of this one are encoded, in parallel where there are threads left.
-//! Codes are given in the order of appearance and columns do not depend on each other, so the table is the same for any
-//! number of threads.
+//! While other threads parse the next batches, the columns of this one are encoded, in parallel
+//! where there are threads left. Codes are given in the order of appearance and columns do not
+//! depend on each other, so the table is the same for any number of threads.
 
 use super::ahead::spread;
 use super::texts::check_texts;
@@ -13,10 +13,14 @@ use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
 
-/// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over unread.
+/// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over
+/// unread.
 pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let file = source.file().to_path_buf();
-    check_texts(&source, roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)))?;
+    check_texts(
+        &source,
+        roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)),
+    )?;
     let is_csv = matches!(source.format(), Format::Csv(_));
     let (mut columns, mut forms) = (Vec::new(), Vec::new());
     for (field, role) in source.schema().fields().iter().zip(roles) {
@@ -27,11 +31,15 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
                 continue;
             }
             Role::QuasiIdentifier => (Data::Key(Dictionary::default()), Form::Coded),
-            // Texts of CSV are told by number as long as they recur. Other formats tell nulls and empty texts apart.
+            // Texts of CSV are told by number as long as they recur. Other formats tell nulls and
+            // empty texts apart.
             Role::Insensitive if !is_csv => (Data::Plain(Vec::new()), Form::Plain),
             Role::Insensitive | Role::Sensitive | Role::Target => {
                 let plain = (!text).then(Vec::new);
-                (Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain }, Form::Coded)
+                (
+                    Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain },
+                    Form::Coded,
+                )
             }
         };
         columns.push(Column { name: field.name().clone(), role: *role, data });
@@ -64,7 +72,8 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     Ok(table)
 }
 
-/// Rows and cells that room is made for before they are seen: more of them grow into it soon enough.
+/// Rows and cells that room is made for before they are seen: more of them grow into it soon
+/// enough.
 const EXPECTED: u64 = 1 << 20;
 const EXPECTED_CELLS: usize = 1 << 14;
 
@@ -90,7 +99,9 @@ impl Table {
         let file = &self.file;
         let columns = self.columns.iter_mut().zip(codes).zip(&series).collect();
         let keys = spread(columns, |((column, codes), series)| {
-            column.append(series, &lines, codes).map_err(|source| Error::Columnar { file: file.clone(), source })
+            column
+                .append(series, &lines, codes)
+                .map_err(|source| Error::Columnar { file: file.clone(), source })
         });
         let keys: Vec<Option<Vec<u32>>> = keys.into_iter().collect::<Result<_>>()?;
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
@@ -114,7 +125,12 @@ impl Table {
 
 impl Column {
     /// More values; the codes of a quasi-identifier are handed back for the cells.
-    fn append(&mut self, series: &Series, lines: &Lines, known: &mut Codes) -> Result<Option<Vec<u32>>, ArrowError> {
+    fn append(
+        &mut self,
+        series: &Series,
+        lines: &Lines,
+        known: &mut Codes,
+    ) -> Result<Option<Vec<u32>>, ArrowError> {
         match &mut self.data {
             Data::Plain(arrays) => arrays.push(series.to_array()?),
             Data::Key(_) => {
@@ -123,7 +139,8 @@ impl Column {
                 return Ok(Some(codes));
             }
             Data::Coded { codes, .. } if self.role == Role::Insensitive && series.is_plain() => {
-                // They do not recur any more: the rest comes as it is, and what came so far becomes so.
+                // They do not recur any more: the rest comes as it is, and what came so far becomes
+                // so.
                 let known = std::mem::take(known).into_dictionary();
                 let text = |code: &u32| known.value(*code);
                 let mut arrays: Vec<ArrayRef> = Vec::new();

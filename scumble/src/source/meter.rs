@@ -58,8 +58,8 @@ impl Length for Metered {
     }
 }
 
-/// A page of a Parquet file is found by a header of some dozen bytes, which is read through a buffer of this size. Pages of
-/// a release are often hardly longer.
+/// A page of a Parquet file is found by a header of some dozen bytes, which is read through a
+/// buffer of this size. Pages of a release are often hardly longer.
 const HEADER: usize = 512;
 
 impl ChunkReader for Metered {

@@ -1,8 +1,9 @@
 //! Where do rows live and get counted?
 //!
-//! A [`Source`] is a file that is read once, front to back, in batches of Arrow arrays; [`encode`] turns the batches
-//! into a [`Table`](crate::table::Table) as they arrive. The source counts how often and how much it was read. Rows that
-//! do not fit into memory wait in files of a [`spill`] folder.
+//! A [`Source`] is a file that is read once, front to back, in batches of Arrow arrays; [`encode`]
+//! turns the batches into a [`Table`](crate::table::Table) as they arrive. The source counts how
+//! often and how much it was read. Rows that do not fit into memory wait in files of a [`spill`]
+//! folder.
 
 mod ahead;
 mod coder;
@@ -28,8 +29,9 @@ use crate::watch::Watch;
 use arrow_schema::SchemaRef;
 use std::path::{Path, PathBuf};
 
-/// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache, and that whoever reads a table of
-/// some ten thousand rows and whoever counts it work at the same time.
+/// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache, and
+/// that whoever reads a table of some ten thousand rows and whoever counts it work at the same
+/// time.
 pub const BATCH_ROWS: usize = 4096;
 
 /// Bytes after which a batch ends before it has all its rows.
@@ -49,7 +51,11 @@ pub enum Format {
 impl Format {
     /// The format that a file's name tells.
     pub fn of(file: &Path) -> Result<Format> {
-        let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let ending = file
+            .extension()
+            .and_then(|ending| ending.to_str())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         match ending.as_str() {
             "csv" | "tsv" | "txt" => Ok(Format::Csv(None)),
             "parquet" | "pq" => Ok(Format::Parquet),
@@ -126,7 +132,8 @@ enum Opened {
 }
 
 impl Source {
-    /// Opens a file and reads its header or schema. Column names are checked to be unique and not empty.
+    /// Opens a file and reads its header or schema. Column names are checked to be unique and not
+    /// empty.
     pub fn open(file: &Path, format: Format) -> Result<Source> {
         let bytes = std::fs::metadata(file).map_err(Error::io(file, "read"))?.len();
         let meter = Meter::default();
@@ -146,18 +153,26 @@ impl Source {
         }
         for (position, name) in names.iter().enumerate() {
             if name.is_empty() {
-                return Err(Error::NamelessColumn { file: file.to_path_buf(), position: position + 1 });
+                return Err(Error::NamelessColumn {
+                    file: file.to_path_buf(),
+                    position: position + 1,
+                });
             }
             if let Some(first) = names[..position].iter().position(|earlier| earlier == name) {
                 let positions = (first + 1, position + 1);
-                return Err(Error::RepeatedColumn { file: file.to_path_buf(), column: name.to_string(), positions });
+                return Err(Error::RepeatedColumn {
+                    file: file.to_path_buf(),
+                    column: name.to_string(),
+                    positions,
+                });
             }
         }
         let watch = (Watch::default(), "read");
         Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened, watch, meter })
     }
 
-    /// The same source, which tells a watch how far it was read; `phase` is what the reading is for.
+    /// The same source, which tells a watch how far it was read; `phase` is what the reading is
+    /// for.
     pub fn watched(self, watch: &Watch, phase: &'static str) -> Source {
         Source { watch: (watch.clone(), phase), ..self }
     }
@@ -192,8 +207,8 @@ impl Source {
         self.meter.clone()
     }
 
-    /// The memory that the rows would take at once, by a rough guess from the size of the file: columnar files are
-    /// compressed, and reading adds dictionaries and numbers of cells.
+    /// The memory that the rows would take at once, by a rough guess from the size of the file:
+    /// columnar files are compressed, and reading adds dictionaries and numbers of cells.
     pub fn memory_needed(&self) -> u64 {
         match self.format {
             Format::Parquet => self.bytes.saturating_mul(6),
@@ -201,8 +216,8 @@ impl Source {
         }
     }
 
-    /// The rows, in batches, with the columns that are wanted only, to be counted by their [`Texts`]. Columns without a text
-    /// form are refused.
+    /// The rows, in batches, with the columns that are wanted only, to be counted by their
+    /// [`Texts`]. Columns without a text form are refused.
     pub fn texts(self, wanted: &[bool]) -> Result<Batches> {
         texts::check_texts(&self, wanted.iter().copied())?;
         self.read(&Form::Coded.of(wanted))
@@ -231,7 +246,8 @@ impl Source {
     }
 }
 
-/// All records of a small delimited text file without a header, such as a hierarchy, with their lines.
+/// All records of a small delimited text file without a header, such as a hierarchy, with their
+/// lines.
 pub fn read_records(file: &Path) -> Result<Vec<(u64, Vec<String>)>> {
     csv::read_all(file)
 }

@@ -1,9 +1,10 @@
 //! Large batches of an Arrow file, some rows at a time.
 //!
-//! A writer may put a whole table into one batch, and Arrow's reader reads batches whole: memory that was promised would not
-//! be kept. Where values lie in the file one behind the other (no compression, nothing nested, no dictionaries), those of some
-//! rows are at places that the batch's own description tells, and are read alone. Everything that is read is checked as it becomes
-//! an array; other batches are left to Arrow's reader.
+//! A writer may put a whole table into one batch, and Arrow's reader reads batches whole: memory
+//! that was promised would not be kept. Where values lie in the file one behind the other (no
+//! compression, nothing nested, no dictionaries), those of some rows are at places that the batch's
+//! own description tells, and are read alone. Everything that is read is checked as it becomes an
+//! array; other batches are left to Arrow's reader.
 
 use super::meter::Metered;
 use super::{BATCH_BYTES, BATCH_ROWS};
@@ -68,7 +69,9 @@ impl Slices {
         let schema = reader.schema().project(&wanted)?.into();
         let file = reader.get_mut().get_mut();
         let size = Length::len(file);
-        let last: [u8; 10] = read(file, size.saturating_sub(10)..size)?.try_into().map_err(|_| damaged("its end"))?;
+        let last: [u8; 10] = read(file, size.saturating_sub(10)..size)?
+            .try_into()
+            .map_err(|_| damaged("its end"))?;
         let footer = read_footer_length(last)? as u64;
         let footer = read(file, (size - 10).saturating_sub(footer)..size - 10)?;
         let footer = root_as_footer(&footer).map_err(|_| damaged("its end"))?;
@@ -101,9 +104,13 @@ impl Slices {
     /// Looks at the description of a batch; `None` where it cannot be read some rows at a time.
     fn open(&mut self, block: Block) -> Result<Option<Open>, ArrowError> {
         let schema = self.reader.schema();
-        let buffers_of: Option<Vec<usize>> = schema.fields().iter().map(|field| buffers(field.data_type())).collect();
+        let buffers_of: Option<Vec<usize>> =
+            schema.fields().iter().map(|field| buffers(field.data_type())).collect();
         let Some(buffers_of) = buffers_of else { return Ok(None) };
-        let body = block.start.checked_add(block.description).ok_or_else(|| damaged("the place of a batch"))?;
+        let body = block
+            .start
+            .checked_add(block.description)
+            .ok_or_else(|| damaged("the place of a batch"))?;
         let described = read(self.reader.get_mut().get_mut(), block.start..body)?;
         let skipped = if described.starts_with(&CONTINUED) { 8 } else { 4 };
         let message = described.get(skipped..).and_then(|bytes| root_as_message(bytes).ok());
@@ -141,12 +148,16 @@ impl Slices {
         let kinds = || self.schema.fields().iter().map(|field| field.data_type());
         let wide: u64 = kinds().filter_map(width).sum();
         let long = BATCH_BYTES as u64 / kinds().filter_map(offset_width).count().max(1) as u64;
-        let mut rows = (open.rows - open.next).min(BATCH_ROWS as u64).min(about(BATCH_BYTES as u64 / wide.max(1)));
+        let mut rows = (open.rows - open.next)
+            .min(BATCH_ROWS as u64)
+            .min(about(BATCH_BYTES as u64 / wide.max(1)));
         let mut ends = Vec::with_capacity(open.columns.len());
         for (field, (places, _)) in self.schema.fields().iter().zip(&open.columns) {
             let ends_of_texts = match offset_width(field.data_type()) {
                 None => Vec::new(),
-                Some(width) => offsets(&part(file, &places[1], open.next * width, (rows + 1) * width)?, width)?,
+                Some(width) => {
+                    offsets(&part(file, &places[1], open.next * width, (rows + 1) * width)?, width)?
+                }
             };
             if let Some(first) = ends_of_texts.first() {
                 let fit = ends_of_texts.partition_point(|end| end - first <= long) as u64;
@@ -155,8 +166,11 @@ impl Slices {
             ends.push(ends_of_texts);
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(open.columns.len());
-        for ((field, (places, has_nulls)), ends) in self.schema.fields().iter().zip(&open.columns).zip(ends) {
-            let mut bits = |place| part(file, place, open.next / 8, rows.div_ceil(8)).map(Buffer::from_vec);
+        for ((field, (places, has_nulls)), ends) in
+            self.schema.fields().iter().zip(&open.columns).zip(ends)
+        {
+            let mut bits =
+                |place| part(file, place, open.next / 8, rows.div_ceil(8)).map(Buffer::from_vec);
             let kind = field.data_type();
             let nulls = match (kind, has_nulls) {
                 (DataType::Null, _) | (_, false) => None,
@@ -166,9 +180,11 @@ impl Slices {
                 DataType::Null => Vec::new(),
                 DataType::Boolean => vec![bits(&places[1])?],
                 kind if offset_width(kind).is_some() => {
-                    let ends = ends.get(..=rows as usize).ok_or_else(|| damaged("the ends of texts"))?;
+                    let ends =
+                        ends.get(..=rows as usize).ok_or_else(|| damaged("the ends of texts"))?;
                     let (first, last) = (ends[0], ends[rows as usize]);
-                    let length = last.checked_sub(first).ok_or_else(|| damaged("the ends of texts"))?;
+                    let length =
+                        last.checked_sub(first).ok_or_else(|| damaged("the ends of texts"))?;
                     let texts = part(file, &places[2], first, length)?;
                     vec![relative(ends, kind)?, Buffer::from_vec(texts)]
                 }
@@ -177,7 +193,10 @@ impl Slices {
                     vec![Buffer::from_vec(part(file, &places[1], open.next * width, rows * width)?)]
                 }
             };
-            let data = ArrayData::builder(kind.clone()).len(rows as usize).null_bit_buffer(nulls).buffers(values);
+            let data = ArrayData::builder(kind.clone())
+                .len(rows as usize)
+                .null_bit_buffer(nulls)
+                .buffers(values);
             arrays.push(make_array(data.align_buffers(true).build()?));
         }
         open.next += rows;
@@ -206,19 +225,36 @@ fn read(file: &mut Metered, place: Range<u64>) -> Result<Vec<u8>, ArrowError> {
 }
 
 /// Some bytes of a buffer.
-fn part(file: &mut Metered, buffer: &Range<u64>, start: u64, length: u64) -> Result<Vec<u8>, ArrowError> {
+fn part(
+    file: &mut Metered,
+    buffer: &Range<u64>,
+    start: u64,
+    length: u64,
+) -> Result<Vec<u8>, ArrowError> {
     let from = buffer.start.checked_add(start).ok_or_else(|| damaged("the place of a value"))?;
-    let to = from.checked_add(length).filter(|to| *to <= buffer.end).ok_or_else(|| damaged("too few values"))?;
+    let to = from
+        .checked_add(length)
+        .filter(|to| *to <= buffer.end)
+        .ok_or_else(|| damaged("too few values"))?;
     read(file, from..to)
 }
 
 /// Where texts end, of which the first is where they begin.
 fn offsets(bytes: &[u8], width: u64) -> Result<Vec<u64>, ArrowError> {
     let ends: Result<Vec<u64>, ArrowError> = match width {
-        4 => bytes.as_chunks::<4>().0.iter().map(|end| unsigned(i32::from_le_bytes(*end).into())).collect(),
-        _ => bytes.as_chunks::<8>().0.iter().map(|end| unsigned(i64::from_le_bytes(*end))).collect(),
+        4 => bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|end| unsigned(i32::from_le_bytes(*end).into()))
+            .collect(),
+        _ => {
+            bytes.as_chunks::<8>().0.iter().map(|end| unsigned(i64::from_le_bytes(*end))).collect()
+        }
     };
-    ends.and_then(|ends| if ends.is_sorted() { Ok(ends) } else { Err(damaged("the ends of texts")) })
+    ends.and_then(
+        |ends| if ends.is_sorted() { Ok(ends) } else { Err(damaged("the ends of texts")) },
+    )
 }
 
 /// The same for texts that begin at the first, as they are written.
@@ -272,8 +308,9 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int32Type;
     use arrow_array::{
-        BinaryArray, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int8Array,
-        Int64Array, LargeStringArray, NullArray, StringArray, StringViewArray,
+        BinaryArray, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
+        Float64Array, Int8Array, Int64Array, LargeStringArray, NullArray, StringArray,
+        StringViewArray,
     };
     use arrow_ipc::CompressionType;
     use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
@@ -285,44 +322,64 @@ mod tests {
 
     /// A column of each kind, with nulls and without.
     fn columns(random: &mut Random) -> Vec<ArrayRef> {
-        let mut number = |row: usize| (random.below(7) > 0).then(|| row as i64 * 31 - random.below(9) as i64);
+        let mut number =
+            |row: usize| (random.below(7) > 0).then(|| row as i64 * 31 - random.below(9) as i64);
         let numbers: Vec<Option<i64>> = (0..ROWS).map(&mut number).collect();
         let told = |number: &Option<i64>| number.map(|number| format!("a text of {number}"));
         let texts: Vec<Option<String>> = numbers.iter().map(told).collect();
         // Some are so long that few of them fit.
-        let long = (0..ROWS).map(|row| Some(if row % 5000 == 77 { "é".repeat(400_000) } else { row.to_string() }));
+        let long = (0..ROWS)
+            .map(|row| Some(if row % 5000 == 77 { "é".repeat(400_000) } else { row.to_string() }));
         let fixed = numbers.iter().map(|number| number.map(|number| number.to_le_bytes()));
         vec![
             Arc::new(Int64Array::from(numbers.clone())),
             Arc::new(StringArray::from(texts.clone())),
-            Arc::new(BooleanArray::from_iter(numbers.iter().map(|number| number.map(|number| number % 3 == 0)))),
+            Arc::new(BooleanArray::from_iter(
+                numbers.iter().map(|number| number.map(|number| number % 3 == 0)),
+            )),
             Arc::new(NullArray::new(ROWS)),
             Arc::new(long.collect::<LargeStringArray>()),
             Arc::new(Float64Array::from_iter_values((0..ROWS).map(|row| row as f64 / 7.0))),
             Arc::new(Int8Array::from_iter_values((0..ROWS).map(|row| row as i8))),
-            Arc::new(BinaryArray::from_iter(texts.iter().map(|text| text.as_ref().map(|text| text.as_bytes())))),
+            Arc::new(BinaryArray::from_iter(
+                texts.iter().map(|text| text.as_ref().map(|text| text.as_bytes())),
+            )),
             Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed, 8).unwrap()),
-            Arc::new(Decimal128Array::from_iter(numbers.iter().map(|number| number.map(i128::from)))),
+            Arc::new(Decimal128Array::from_iter(
+                numbers.iter().map(|number| number.map(i128::from)),
+            )),
         ]
     }
 
     fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
         let names = (0..columns.len()).map(|column| format!("column {column}"));
-        RecordBatch::try_from_iter_with_nullable(names.zip(columns).map(|(name, column)| (name, column, true))).unwrap()
+        RecordBatch::try_from_iter_with_nullable(
+            names.zip(columns).map(|(name, column)| (name, column, true)),
+        )
+        .unwrap()
     }
 
-    fn written(name: &str, batches: &[&RecordBatch], compression: Option<CompressionType>) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("scumble-slices-{name}-{}.arrow", std::process::id()));
+    fn written(
+        name: &str,
+        batches: &[&RecordBatch],
+        compression: Option<CompressionType>,
+    ) -> PathBuf {
+        let path = std::env::temp_dir()
+            .join(format!("scumble-slices-{name}-{}.arrow", std::process::id()));
         let options = IpcWriteOptions::default().try_with_compression(compression).unwrap();
         let file = std::fs::File::create(&path).unwrap();
-        let mut writer = FileWriter::try_new_with_options(file, &batches[0].schema(), options).unwrap();
+        let mut writer =
+            FileWriter::try_new_with_options(file, &batches[0].schema(), options).unwrap();
         batches.iter().for_each(|batch| writer.write(batch).unwrap());
         writer.finish().unwrap();
         path
     }
 
     /// The wanted columns of a file, and the sizes of the pieces that they came in.
-    fn read_back(path: &Path, wanted: &[bool]) -> crate::error::Result<(Vec<RecordBatch>, Vec<usize>)> {
+    fn read_back(
+        path: &Path,
+        wanted: &[bool],
+    ) -> crate::error::Result<(Vec<RecordBatch>, Vec<usize>)> {
         let source = Source::open(path, Format::Arrow)?;
         let at: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
         let schema = Arc::new(source.schema().project(&at).unwrap());
@@ -342,14 +399,19 @@ mod tests {
         let small = all.slice(5, 100);
         let path = written("pieces", &[&all, &small, &all.slice(1, ROWS - 1)], None);
         for seed in 0..6u64 {
-            let mut wanted: Vec<bool> = (0..all.num_columns()).map(|_| seed == 0 || random.below(3) == 0).collect();
+            let mut wanted: Vec<bool> =
+                (0..all.num_columns()).map(|_| seed == 0 || random.below(3) == 0).collect();
             wanted[seed as usize] = true;
             let at: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
             let (pieces, sizes) = read_back(&path, &wanted).unwrap();
             assert!(sizes.iter().all(|rows| *rows <= BATCH_ROWS) && sizes.len() > 60, "{sizes:?}");
-            let truth = [&all, &small, &all.slice(1, ROWS - 1)].map(|batch| batch.project(&at).unwrap());
+            let truth =
+                [&all, &small, &all.slice(1, ROWS - 1)].map(|batch| batch.project(&at).unwrap());
             let schema = truth[0].schema();
-            assert_eq!(concat_batches(&schema, &pieces).unwrap(), concat_batches(&schema, &truth).unwrap());
+            assert_eq!(
+                concat_batches(&schema, &pieces).unwrap(),
+                concat_batches(&schema, &truth).unwrap()
+            );
             // What few rows of long texts take is about what was asked for.
             let bytes = pieces.iter().map(RecordBatch::get_array_memory_size).max().unwrap();
             assert!(bytes < 8 * BATCH_BYTES, "{bytes}");
@@ -357,7 +419,8 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// What cannot be read some rows at a time is read whole, and handed over in pieces all the same.
+    /// What cannot be read some rows at a time is read whole, and handed over in pieces all the
+    /// same.
     #[test]
     fn other_batches_are_whole_in_memory() {
         let random = &mut Random::new(7);
@@ -380,7 +443,8 @@ mod tests {
         }
     }
 
-    /// Descriptions of batches stand before them, and all of them at the end; neither may be believed.
+    /// Descriptions of batches stand before them, and all of them at the end; neither may be
+    /// believed.
     #[test]
     fn damage_is_an_error_and_asks_for_no_memory() {
         let random = &mut Random::new(8);

@@ -1,8 +1,10 @@
-//! What one scan learns of each column without keeping the rows: its distinct values, or, of numbers that may be parted
-//! anywhere, only their type and their ends. A simple random sample of the rows is drawn on the way.
+//! What one scan learns of each column without keeping the rows: its distinct values, or, of
+//! numbers that may be parted anywhere, only their type and their ends. A simple random sample of
+//! the rows is drawn on the way.
 //!
-//! Whether a column without a declared type holds numbers is known for certain only at the end. It is taken for numbers
-//! as long as its values are; when one is not, [`Survey::of`] starts again with the column's distinct values.
+//! Whether a column without a declared type holds numbers is known for certain only at the end. It
+//! is taken for numbers as long as its values are; when one is not, [`Survey::of`] starts again
+//! with the column's distinct values.
 
 use super::ahead::spread;
 use super::texts::texts;
@@ -85,7 +87,12 @@ struct Column<'a> {
 
 impl Survey {
     /// Scans a file; `open` opens it, `sampled` is the most rows that the sample has.
-    pub fn of(open: impl Fn() -> Result<Source>, wanted: &[Wanted], sampled: u64, seed: u64) -> Result<Survey> {
+    pub fn of(
+        open: impl Fn() -> Result<Source>,
+        wanted: &[Wanted],
+        sampled: u64,
+        seed: u64,
+    ) -> Result<Survey> {
         let mut as_values = vec![false; wanted.len()];
         loop {
             match scan(open()?, wanted, &as_values, sampled, seed)? {
@@ -107,8 +114,15 @@ fn scan(
     let file = source.file().to_path_buf();
     let seen = |(wanted, as_values): (&Wanted, &bool)| match wanted {
         Wanted::Nothing | Wanted::Travels(_) => Seen::Nothing,
-        Wanted::Key { hierarchy: Hierarchy::None, kind, .. } if !*as_values && *kind != Some(Type::Text) => {
-            Seen::Numbers { kind: *kind, least: f64::INFINITY, greatest: f64::NEG_INFINITY, missing: false }
+        Wanted::Key { hierarchy: Hierarchy::None, kind, .. }
+            if !*as_values && *kind != Some(Type::Text) =>
+        {
+            Seen::Numbers {
+                kind: *kind,
+                least: f64::INFINITY,
+                greatest: f64::NEG_INFINITY,
+                missing: false,
+            }
         }
         _ => Seen::Values(Dictionary::default(), Vec::new()),
     };
@@ -116,9 +130,15 @@ fn scan(
         .iter()
         .zip(as_values)
         .zip(&names)
-        .map(|((wanted, as_values), name)| Column { name, wanted, seen: seen((wanted, as_values)), sample: Vec::new() })
+        .map(|((wanted, as_values), name)| Column {
+            name,
+            wanted,
+            seen: seen((wanted, as_values)),
+            sample: Vec::new(),
+        })
         .collect();
-    let read: Vec<bool> = columns.iter().map(|column| !matches!(column.seen, Seen::Nothing)).collect();
+    let read: Vec<bool> =
+        columns.iter().map(|column| !matches!(column.seen, Seen::Nothing)).collect();
     let numbered: Vec<usize> = (0..columns.len()).filter(|column| read[*column]).collect();
     let mut rows = 0u64;
     let mut reservoir = Reservoir::new(sampled, seed);
@@ -129,8 +149,9 @@ fn scan(
             let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
             rows += more as u64;
             let read = columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing));
-            let outcomes =
-                spread(read.zip(&series).collect(), |(column, series)| column.see(series, &lines, &places, &file));
+            let outcomes = spread(read.zip(&series).collect(), |(column, series)| {
+                column.see(series, &lines, &places, &file)
+            });
             for (outcome, column) in outcomes.into_iter().zip(&numbered) {
                 if !outcome? {
                     // Nothing more is learnt of a file that will be read again.
@@ -157,7 +178,13 @@ fn places(reservoir: &mut Reservoir, rows: usize) -> Vec<(u32, u32)> {
 
 impl Column<'_> {
     /// More values; false where they show that the column does not hold numbers.
-    fn see(&mut self, series: &Series, lines: &Lines, places: &[(u32, u32)], file: &Path) -> Result<bool> {
+    fn see(
+        &mut self,
+        series: &Series,
+        lines: &Lines,
+        places: &[(u32, u32)],
+        file: &Path,
+    ) -> Result<bool> {
         let broken = |source: ArrowError| Error::Columnar { file: PathBuf::from(file), source };
         let array = &series.to_array().map_err(broken)?;
         let Column { name, wanted, seen, sample } = self;
@@ -180,7 +207,9 @@ impl Column<'_> {
                 keep(sample, places, |row| u64::from(codes[row]));
             }
             Seen::Numbers { kind, least, greatest, missing } => {
-                let Wanted::Key { kind: declared, missing: tokens, .. } = wanted else { return Ok(true) };
+                let Wanted::Key { kind: declared, missing: tokens, .. } = wanted else {
+                    return Ok(true);
+                };
                 let decoded = Decoded::new(array, tokens).map_err(broken)?;
                 let found = match decoded.plain_integers(*declared) {
                     Some(numbers) => Found::of_integers(numbers),
@@ -202,7 +231,9 @@ impl Column<'_> {
                     (known, None) => known,
                     (None, found) => found,
                     (Some(known), Some(found)) if known == found => Some(known),
-                    (Some(Type::Integer | Type::Real), Some(Type::Integer | Type::Real)) => Some(Type::Real),
+                    (Some(Type::Integer | Type::Real), Some(Type::Integer | Type::Real)) => {
+                        Some(Type::Real)
+                    }
                     _ => return Ok(false),
                 };
                 *least = least.min(found.least);
@@ -239,13 +270,26 @@ struct Found {
 
 impl Found {
     fn of_integers(numbers: &[i64]) -> Found {
-        let ends = numbers.iter().fold((i64::MAX, i64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
-        Found { kind: Some(Type::Integer), least: ends.0 as f64, greatest: ends.1 as f64, missing: false }
+        let ends = numbers
+            .iter()
+            .fold((i64::MAX, i64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
+        Found {
+            kind: Some(Type::Integer),
+            least: ends.0 as f64,
+            greatest: ends.1 as f64,
+            missing: false,
+        }
     }
 
-    /// Value by value; an error is the row of one that is no number, or not of one type with those before it.
+    /// Value by value; an error is the row of one that is no number, or not of one type with those
+    /// before it.
     fn of(decoded: &Decoded<'_>, rows: usize, declared: Option<Type>) -> Result<Found, usize> {
-        let mut found = Found { kind: declared, least: f64::INFINITY, greatest: f64::NEG_INFINITY, missing: false };
+        let mut found = Found {
+            kind: declared,
+            least: f64::INFINITY,
+            greatest: f64::NEG_INFINITY,
+            missing: false,
+        };
         for row in 0..rows {
             match decoded.value(row, declared) {
                 Value::Missing => found.missing = true,
@@ -254,7 +298,9 @@ impl Found {
                     found.kind = match (found.kind, kind) {
                         (None, kind) => Some(kind),
                         (Some(known), kind) if known == kind => Some(known),
-                        (Some(Type::Integer | Type::Real), Type::Integer | Type::Real) => Some(Type::Real),
+                        (Some(Type::Integer | Type::Real), Type::Integer | Type::Real) => {
+                            Some(Type::Real)
+                        }
                         _ => return Err(row),
                     };
                     found.least = found.least.min(number);
@@ -293,8 +339,9 @@ const EXACT: u64 = 1 << 53;
 
 impl<'a> Decoded<'a> {
     pub(super) fn new(array: &ArrayRef, tokens: &'a [String]) -> Result<Decoded<'a>, ArrowError> {
-        let cast =
-            |kind: &DataType| cast_with_options(array, kind, &CastOptions { safe: false, ..CastOptions::default() });
+        let cast = |kind: &DataType| {
+            cast_with_options(array, kind, &CastOptions { safe: false, ..CastOptions::default() })
+        };
         let values = match array.data_type() {
             // Listed values are texts, and so are the values that they are compared with.
             _ if !tokens.is_empty() => Typed::Texts(texts(array)?),
@@ -304,7 +351,9 @@ impl<'a> Decoded<'a> {
             | DataType::Int64
             | DataType::UInt8
             | DataType::UInt16
-            | DataType::UInt32 => Typed::Integers(cast(&DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+            | DataType::UInt32 => {
+                Typed::Integers(cast(&DataType::Int64)?.as_primitive::<Int64Type>().clone())
+            }
             DataType::Float64 => Typed::Reals(array.as_primitive::<Float64Type>().clone()),
             DataType::Date32 => Typed::Days(array.as_primitive::<Date32Type>().clone()),
             _ => Typed::Texts(texts(array)?),
@@ -315,7 +364,9 @@ impl<'a> Decoded<'a> {
     /// The values, where they are whole numbers, all there and all exact, and may be such.
     pub(super) fn plain_integers(&self, kind: Option<Type>) -> Option<&[i64]> {
         match &self.values {
-            Typed::Integers(array) if array.null_count() == 0 && kind.is_none_or(|kind| kind == Type::Integer) => {
+            Typed::Integers(array)
+                if array.null_count() == 0 && kind.is_none_or(|kind| kind == Type::Integer) =>
+            {
                 let numbers: &[i64] = array.values();
                 let exact = |number: &i64| number.unsigned_abs() <= EXACT;
                 (!numbers.is_empty() && numbers.iter().all(exact)).then_some(numbers)
@@ -342,7 +393,9 @@ impl<'a> Decoded<'a> {
             }
             Typed::Reals(array) if array.is_null(row) => Value::Missing,
             Typed::Reals(array) => match array.value(row) {
-                number if number.is_finite() && fits(Type::Real) => Value::Number(Type::Real, number),
+                number if number.is_finite() && fits(Type::Real) => {
+                    Value::Number(Type::Real, number)
+                }
                 number => Value::Other(number.to_string().into()),
             },
             Typed::Days(array) if array.is_null(row) => Value::Missing,
@@ -355,10 +408,13 @@ impl<'a> Decoded<'a> {
                 if text.is_empty() || self.tokens.iter().any(|token| token == text) {
                     return Value::Missing;
                 }
-                let number = |kind: Type| kind.number(text).map(|number| Value::Number(kind, number));
+                let number =
+                    |kind: Type| kind.number(text).map(|number| Value::Number(kind, number));
                 let found = match kind {
                     Some(kind) => number(kind),
-                    None => number(Type::Integer).or_else(|| number(Type::Real)).or_else(|| number(Type::Date)),
+                    None => number(Type::Integer)
+                        .or_else(|| number(Type::Real))
+                        .or_else(|| number(Type::Date)),
                 };
                 found.unwrap_or(Value::Other(text.into()))
             }

@@ -16,7 +16,10 @@ pub(super) fn check_texts(source: &Source, counted: impl Iterator<Item = bool>) 
     for (field, counted) in source.schema().fields().iter().zip(counted) {
         if counted && !can_cast_types(field.data_type(), &DataType::Utf8) {
             let place = Place::file(source.file()).column(field.name().clone());
-            return Err(Error::UnsupportedColumn { place, data_type: field.data_type().to_string() });
+            return Err(Error::UnsupportedColumn {
+                place,
+                data_type: field.data_type().to_string(),
+            });
         }
     }
     Ok(())
@@ -87,7 +90,8 @@ impl Series {
 pub enum Texts {
     /// One by one.
     Plain(StringArray),
-    /// By number among texts of their own. The same text may have two numbers, and a row may have none.
+    /// By number among texts of their own. The same text may have two numbers, and a row may have
+    /// none.
     Coded(ScalarBuffer<i32>, Option<NullBuffer>, StringArray),
 }
 
@@ -105,7 +109,11 @@ impl Texts {
         match array.as_any().downcast_ref::<DictionaryArray<Int32Type>>() {
             Some(coded) if coded.values().data_type() == &DataType::Utf8 => {
                 let nulls = coded.nulls().filter(|nulls| nulls.null_count() > 0);
-                Ok(Texts::Coded(coded.keys().values().clone(), nulls.cloned(), coded.values().as_string().clone()))
+                Ok(Texts::Coded(
+                    coded.keys().values().clone(),
+                    nulls.cloned(),
+                    coded.values().as_string().clone(),
+                ))
             }
             _ => self::texts(array).map(Texts::Plain),
         }
@@ -127,17 +135,22 @@ impl Texts {
         }
     }
 
-    /// Notes every row whose text may differ from that of the row before it; no row that does is passed over.
+    /// Notes every row whose text may differ from that of the row before it; no row that does is
+    /// passed over.
     pub fn mark_changes(&self, changed: &mut [bool]) {
         let marks = changed.iter_mut().skip(1);
         match self {
             // Compared as numbers, which is what makes a wide release quick to count.
             Texts::Coded(keys, None, _) => {
-                marks.zip(keys.windows(2)).for_each(|(changed, pair)| *changed |= pair[0] != pair[1]);
+                marks
+                    .zip(keys.windows(2))
+                    .for_each(|(changed, pair)| *changed |= pair[0] != pair[1]);
             }
             _ => {
                 let pairs = marks.enumerate().filter(|(_, changed)| !**changed);
-                pairs.for_each(|(before, changed)| *changed = self.get(before) != self.get(before + 1));
+                pairs.for_each(|(before, changed)| {
+                    *changed = self.get(before) != self.get(before + 1)
+                });
             }
         }
     }
@@ -147,7 +160,8 @@ fn text_at(values: &StringArray, key: usize) -> &str {
     if values.is_null(key) { "" } else { values.value(key) }
 }
 
-/// A dictionary that is filled from batches. Where batches have texts of their own, each is looked up once.
+/// A dictionary that is filled from batches. Where batches have texts of their own, each is looked
+/// up once.
 #[derive(Debug, Default)]
 pub struct Codes {
     dictionary: Dictionary,
@@ -200,7 +214,9 @@ impl Codes {
                 last.met.resize(values.len(), UNMET);
                 last.values = values.clone();
             }
-            None => self.known.push(Known { values: values.clone(), met: vec![UNMET; values.len()] }),
+            None => {
+                self.known.push(Known { values: values.clone(), met: vec![UNMET; values.len()] })
+            }
         }
     }
 
@@ -210,7 +226,9 @@ impl Codes {
             Texts::Coded(keys, nulls, _) => Texts::key(keys, nulls.as_ref(), row),
             Texts::Plain(_) => None,
         };
-        if let Some(code) = key.map(|key| self.known[self.current].met[key]).filter(|code| *code != UNMET) {
+        if let Some(code) =
+            key.map(|key| self.known[self.current].met[key]).filter(|code| *code != UNMET)
+        {
             return (code, false);
         }
         let known = self.dictionary.len();
@@ -222,7 +240,12 @@ impl Codes {
     }
 
     /// Adds the codes of all rows of a batch.
-    pub fn encode(&mut self, column: &Series, lines: &Lines, codes: &mut Vec<u32>) -> Result<(), ArrowError> {
+    pub fn encode(
+        &mut self,
+        column: &Series,
+        lines: &Lines,
+        codes: &mut Vec<u32>,
+    ) -> Result<(), ArrowError> {
         let texts = Texts::of(column)?;
         self.begin(&texts);
         codes.reserve(column.len());
@@ -233,7 +256,8 @@ impl Codes {
                     for (row, key) in keys.iter().enumerate() {
                         let code = &mut met[*key as usize];
                         if *code == UNMET {
-                            *code = dictionary.encode(text_at(values, *key as usize), lines.of(row));
+                            *code =
+                                dictionary.encode(text_at(values, *key as usize), lines.of(row));
                         }
                     }
                 }
@@ -245,7 +269,8 @@ impl Codes {
     }
 }
 
-/// Whether two arrays begin at the same place in memory. Both are held, so it cannot have been taken by another one meanwhile.
+/// Whether two arrays begin at the same place in memory. Both are held, so it cannot have been
+/// taken by another one meanwhile.
 pub(crate) fn is_same(one: &StringArray, other: &StringArray) -> bool {
     one.value_offsets().as_ptr() == other.value_offsets().as_ptr()
         && one.value_data().as_ptr() == other.value_data().as_ptr()
@@ -286,15 +311,23 @@ mod tests {
         let mut random = Random::new(7);
         let mut codes = Codes::default();
         let mut truth = Dictionary::default();
-        let mut values: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some(""), Some("b"), Some("a"), None]));
+        let mut values: ArrayRef =
+            Arc::new(StringArray::from(vec![Some("a"), Some(""), Some("b"), Some("a"), None]));
         for batch in 0..40 {
             if batch % 3 == 0 {
                 // Other texts, under the same keys.
                 let letter = ["x", "y", "a"][batch % 9 / 3];
-                values = Arc::new(StringArray::from(vec![Some(letter), Some("b"), None, Some("c"), Some("")]));
+                values = Arc::new(StringArray::from(vec![
+                    Some(letter),
+                    Some("b"),
+                    None,
+                    Some("c"),
+                    Some(""),
+                ]));
             }
             let array = coded(&mut random, &values, 50, batch % 2 == 0);
-            let (own, plain) = (Texts::of_array(&array).unwrap(), Texts::Plain(texts(&array).unwrap()));
+            let (own, plain) =
+                (Texts::of_array(&array).unwrap(), Texts::Plain(texts(&array).unwrap()));
             let (mut marked, mut differs) = (vec![false; 50], vec![false; 50]);
             own.mark_changes(&mut marked);
             plain.mark_changes(&mut differs);

@@ -1,9 +1,10 @@
 //! A Bayesian network: each attribute depends on a few others, and given those on nothing else.
 //!
-//! The share of a tuple of single values is a product of conditional shares. That of generalized tuples is a sum of such
-//! products over all values below them, which is never written out: attributes are gone through in the order of the
-//! network, and what is carried along is, for each tuple of groups so far and each choice of values that later attributes
-//! still ask for, the believed share. An attribute's value is forgotten when its last child is done. So it costs the
+//! The share of a tuple of single values is a product of conditional shares. That of generalized
+//! tuples is a sum of such products over all values below them, which is never written out:
+//! attributes are gone through in the order of the network, and what is carried along is, for each
+//! tuple of groups so far and each choice of values that later attributes still ask for, the
+//! believed share. An attribute's value is forgotten when its last child is done. So it costs the
 //! number of tuples times the values of a few attributes, not the product of all domains.
 
 use super::{Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
@@ -16,7 +17,8 @@ pub struct Dependence {
     pub attribute: usize,
     /// The attributes that it depends on; each stands earlier in the network.
     pub given: Vec<usize>,
-    /// How many rows have each tuple of values of `given` and then of the attribute, ascending; none has zero.
+    /// How many rows have each tuple of values of `given` and then of the attribute, ascending;
+    /// none has zero.
     pub counts: Vec<(Vec<u32>, u64)>,
 }
 
@@ -31,13 +33,17 @@ pub struct Network {
     conditionals: Vec<Conditional>,
 }
 
-/// Conditional shares: for each tuple of the values of others, the attribute's values with their shares.
+/// Conditional shares: for each tuple of the values of others, the attribute's values with their
+/// shares.
 type Conditional = FxHashMap<u64, Vec<(u32, f64)>>;
 
 impl Dependence {
     /// The number of a tuple of given values.
     fn number(&self, values: impl Iterator<Item = u64>, sizes: &[usize]) -> u64 {
-        self.given.iter().zip(values).fold(0, |number, (given, value)| number * sizes[*given] as u64 + value)
+        self.given
+            .iter()
+            .zip(values)
+            .fold(0, |number, (given, value)| number * sizes[*given] as u64 + value)
     }
 
     fn conditional(&self, sizes: &[usize]) -> Conditional {
@@ -56,9 +62,11 @@ impl Dependence {
 }
 
 impl Network {
-    /// A network of attributes with so many values; each dependence stands after those of the attributes that it names.
+    /// A network of attributes with so many values; each dependence stands after those of the
+    /// attributes that it names.
     pub fn new(sizes: Vec<usize>, dependences: Vec<Dependence>) -> Network {
-        let conditionals = dependences.iter().map(|dependence| dependence.conditional(&sizes)).collect();
+        let conditionals =
+            dependences.iter().map(|dependence| dependence.conditional(&sizes)).collect();
         Network { sizes, dependences, conditionals }
     }
 
@@ -67,8 +75,8 @@ impl Network {
         &self.dependences
     }
 
-    /// For each place in the order, whether the attribute there says anything: it is grouped or restricted, or one that
-    /// depends on it does.
+    /// For each place in the order, whether the attribute there says anything: it is grouped or
+    /// restricted, or one that depends on it does.
     fn telling(&self, groups: &[Groups<'_>]) -> Vec<bool> {
         let mut telling = vec![false; self.sizes.len()];
         for dependence in self.dependences.iter().rev() {
@@ -85,10 +93,12 @@ impl Network {
 impl Believe for Network {
     fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
         let telling = self.telling(groups);
-        // Each attribute's groups are digits of the final number, whatever the order in which they are found.
+        // Each attribute's groups are digits of the final number, whatever the order in which they
+        // are found.
         let mut weights = vec![1u64; groups.len()];
         for attribute in (0..groups.len().saturating_sub(1)).rev() {
-            weights[attribute] = weights[attribute + 1].checked_mul(groups[attribute + 1].len.max(1) as u64)?;
+            weights[attribute] =
+                weights[attribute + 1].checked_mul(groups[attribute + 1].len.max(1) as u64)?;
         }
         // A state: the number so far, and the values that are still asked for.
         let mut states: Vec<(u64, u64, f64)> = vec![(0, 0, 1.0)];
@@ -104,20 +114,25 @@ impl Believe for Network {
                     .skip(place + 1)
                     .any(|(one, telling)| *telling && one.given.contains(attribute))
             };
-            let still: Vec<usize> = asked.iter().copied().chain([dependence.attribute]).filter(later).collect();
-            still.iter().try_fold(1u64, |product, attribute| product.checked_mul(self.sizes[*attribute] as u64))?;
+            let still: Vec<usize> =
+                asked.iter().copied().chain([dependence.attribute]).filter(later).collect();
+            still.iter().try_fold(1u64, |product, attribute| {
+                product.checked_mul(self.sizes[*attribute] as u64)
+            })?;
             let grouped = (&groups[dependence.attribute], weights[dependence.attribute]);
             states = self.extended(&states, (&asked, &still), place, grouped)?;
             asked = still;
         }
-        let mut tuples: Vec<(u64, f64)> = states.into_iter().map(|(number, _, share)| (number, share)).collect();
+        let mut tuples: Vec<(u64, f64)> =
+            states.into_iter().map(|(number, _, share)| (number, share)).collect();
         tuples.sort_unstable_by_key(|(number, _)| *number);
         Some(Joint { tuples })
     }
 }
 
 impl Network {
-    /// The states after one more attribute; `asked` are the attributes whose values were known, `still` those that stay so.
+    /// The states after one more attribute; `asked` are the attributes whose values were known,
+    /// `still` those that stay so.
     fn extended(
         &self,
         states: &[(u64, u64, f64)],
@@ -129,24 +144,30 @@ impl Network {
         // The value of an asked attribute is a digit of the state's second number.
         let digit = |attribute: usize| {
             let at = asked.iter().position(|known| *known == attribute)?;
-            let below: u64 = asked[at + 1..].iter().map(|known| self.sizes[*known] as u64).product();
+            let below: u64 =
+                asked[at + 1..].iter().map(|known| self.sizes[*known] as u64).product();
             Some((below, self.sizes[attribute] as u64))
         };
-        let digits: Vec<(u64, u64)> = dependence.given.iter().map(|given| digit(*given)).collect::<Option<_>>()?;
-        let kept: Vec<Option<(u64, u64)>> = still.iter().map(|attribute| digit(*attribute)).collect();
+        let digits: Vec<(u64, u64)> =
+            dependence.given.iter().map(|given| digit(*given)).collect::<Option<_>>()?;
+        let kept: Vec<Option<(u64, u64)>> =
+            still.iter().map(|attribute| digit(*attribute)).collect();
         let mut next: FxHashMap<(u64, u64), f64> = FxHashMap::default();
         for (number, values, share) in states {
-            let given = dependence.number(digits.iter().map(|(below, size)| values / below % size), &self.sizes);
+            let given = dependence
+                .number(digits.iter().map(|(below, size)| values / below % size), &self.sizes);
             for (value, chance) in conditional.get(&given).map_or(&[][..], Vec::as_slice) {
                 let group = groups.of[*value as usize];
                 if group == NOWHERE {
                     continue;
                 }
                 let values = still.iter().zip(&kept).fold(0, |all, (attribute, digit)| {
-                    let own = digit.map_or(u64::from(*value), |(below, size)| values / below % size);
+                    let own =
+                        digit.map_or(u64::from(*value), |(below, size)| values / below % size);
                     all * self.sizes[*attribute] as u64 + own
                 });
-                *next.entry((number + u64::from(group) * weight, values)).or_insert(0.0) += share * chance;
+                *next.entry((number + u64::from(group) * weight, values)).or_insert(0.0) +=
+                    share * chance;
             }
             if next.len() > MOST_TUPLES {
                 return None;

@@ -1,4 +1,5 @@
-//! A summary bound to what a policy asks: trees over its values, and a condition that every bucket should meet.
+//! A summary bound to what a policy asks: trees over its values, and a condition that every bucket
+//! should meet.
 
 use super::{Belief, Believe, Groups, Histogram, Joint, NOWHERE, Summary};
 use crate::estimate::binomial::Binomial;
@@ -66,7 +67,9 @@ impl Beliefs {
     /// The rows with each leaf of a quasi-identifier.
     pub fn leaf_rows(&self, column: usize) -> Vec<u64> {
         let mut rows = vec![0; self.taxonomies[column].codes() as usize];
-        for (leaf, count) in self.leaf_of[column].iter().zip(&self.summary.attributes[column].counts) {
+        for (leaf, count) in
+            self.leaf_of[column].iter().zip(&self.summary.attributes[column].counts)
+        {
             rows[*leaf as usize] += count;
         }
         rows
@@ -87,17 +90,24 @@ impl Beliefs {
         Grouped { of: self.leaf_of[column].iter().map(|leaf| group[*leaf as usize]).collect(), len }
     }
 
-    /// All quasi-identifiers, grouped as levels or cuts say; regions are no groups of single columns.
+    /// All quasi-identifiers, grouped as levels or cuts say; regions are no groups of single
+    /// columns.
     pub fn grouped_by(&self, mapping: &Mapping) -> Option<Vec<Grouped>> {
         match mapping {
             Mapping::Levels(levels) => {
-                let nodes = levels.iter().zip(&self.taxonomies).map(|(level, tree)| tree.level(*level));
+                let nodes =
+                    levels.iter().zip(&self.taxonomies).map(|(level, tree)| tree.level(*level));
                 Some(
-                    nodes.enumerate().map(|(column, level)| self.grouped(column, level.nodes(), level.len())).collect(),
+                    nodes
+                        .enumerate()
+                        .map(|(column, level)| self.grouped(column, level.nodes(), level.len()))
+                        .collect(),
                 )
             }
             Mapping::Cuts(cuts) => {
-                let of = |(column, cut): (usize, &Cut)| self.grouped(column, cut.node_of(), cut.nodes().len());
+                let of = |(column, cut): (usize, &Cut)| {
+                    self.grouped(column, cut.node_of(), cut.nodes().len())
+                };
                 Some(cuts.iter().enumerate().map(of).collect())
             }
             Mapping::Regions(_) => None,
@@ -110,12 +120,15 @@ impl Beliefs {
         Grouped { of: self.leaf_of[column].iter().map(group).collect(), len: 1 }
     }
 
-    /// Believed shares by groups of the quasi-identifiers, and by the values of a sensitive attribute where one is named.
+    /// Believed shares by groups of the quasi-identifiers, and by the values of a sensitive
+    /// attribute where one is named.
     fn joint(&self, keys: &[Grouped], sensitive: Option<usize>) -> Option<Joint> {
         let told = sensitive.map(|position| &self.sensitive[position]);
         let attributes = &self.summary.attributes[keys.len()..];
-        let nothing: Vec<u32> = vec![0; attributes.iter().map(|attribute| attribute.values.len()).max().unwrap_or(0)];
-        let mut groups: Vec<Groups<'_>> = keys.iter().map(|keys| Groups { of: &keys.of, len: keys.len }).collect();
+        let nothing: Vec<u32> =
+            vec![0; attributes.iter().map(|attribute| attribute.values.len()).max().unwrap_or(0)];
+        let mut groups: Vec<Groups<'_>> =
+            keys.iter().map(|keys| Groups { of: &keys.of, len: keys.len }).collect();
         for (position, attribute) in (keys.len()..).zip(attributes) {
             groups.push(match told.filter(|told| told.attribute == position) {
                 Some(told) => Groups { of: &told.leaf_of, len: told.values },
@@ -141,11 +154,17 @@ impl<'a> Estimator<'a> {
         let mut estimator = Estimator { beliefs, shortcuts, grid: None };
         if beliefs.summary.belief == Belief::Histogram {
             let caps = beliefs.condition.caps.iter();
-            let diverse = caps.map(|(position, caps)| Diversity::new(&beliefs.shares_of(*position), caps, shortcuts));
+            let diverse = caps.map(|(position, caps)| {
+                Diversity::new(&beliefs.shares_of(*position), caps, shortcuts)
+            });
             let diverse: Vec<Diversity> = diverse.map(Diversity::remembering).collect();
-            let scale =
-                if diverse.is_empty() { beliefs.condition.least } else { beliefs.condition.least.max(DIVERSE_SCALE) };
-            estimator.grid = Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
+            let scale = if diverse.is_empty() {
+                beliefs.condition.least
+            } else {
+                beliefs.condition.least.max(DIVERSE_SCALE)
+            };
+            estimator.grid =
+                Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
         }
         estimator
     }
@@ -187,38 +206,49 @@ impl<'a> Estimator<'a> {
         }
     }
 
-    /// The estimates of a mapping, given by the groups of each quasi-identifier; `None` where it has too many buckets to be
-    /// believed in.
+    /// The estimates of a mapping, given by the groups of each quasi-identifier; `None` where it
+    /// has too many buckets to be believed in.
     pub fn total(&self, keys: &[Grouped]) -> Option<Total> {
         self.total_while(keys, &|_| true)
     }
 
     /// The same, as long as what was added up so far is promising; `None` as soon as it is not.
-    pub fn total_while(&self, keys: &[Grouped], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
+    pub fn total_while(
+        &self,
+        keys: &[Grouped],
+        promising: &dyn Fn(&Total) -> bool,
+    ) -> Option<Total> {
         if let Some(grid) = &self.grid {
             return Some(grid.total(&self.multiset(grid, keys)));
         }
         let beliefs = self.beliefs;
         let buckets = beliefs.joint(keys, None)?;
-        // For each capped column, shares by bucket and value: values of one bucket stand side by side.
-        let columns = beliefs.condition.caps.iter().map(|(position, _)| beliefs.joint(keys, Some(*position)));
+        // For each capped column, shares by bucket and value: values of one bucket stand side by
+        // side.
+        let columns =
+            beliefs.condition.caps.iter().map(|(position, _)| beliefs.joint(keys, Some(*position)));
         let columns: Vec<Joint> = columns.collect::<Option<_>>()?;
         let mut at = vec![0; columns.len()];
         let mut total = Total::default();
         for (number, likelihood) in &buckets.tuples {
             let mut shares = Vec::new();
-            for ((joint, at), (position, _)) in columns.iter().zip(&mut at).zip(&beliefs.condition.caps) {
+            for ((joint, at), (position, _)) in
+                columns.iter().zip(&mut at).zip(&beliefs.condition.caps)
+            {
                 let values = beliefs.sensitive[*position].values as u64;
                 let mut of_bucket = vec![0.0; values as usize];
-                while let Some((one, share)) = joint.tuples.get(*at).filter(|(one, _)| one / values == *number) {
+                while let Some((one, share)) =
+                    joint.tuples.get(*at).filter(|(one, _)| one / values == *number)
+                {
                     of_bucket[(one % values) as usize] = *share;
                     *at += 1;
                 }
                 shares.push(of_bucket);
             }
             let caps = beliefs.condition.caps.iter().zip(&shares);
-            let diverse: Vec<Diversity> =
-                caps.map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts)).collect();
+            let diverse: Vec<Diversity> = caps
+                .map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts))
+                .collect();
             let (size, bucket) = self.believed(*likelihood, &diverse);
             total.add(size, &bucket, 1.0);
             if !promising(&total) {
@@ -228,9 +258,12 @@ impl<'a> Estimator<'a> {
         Some(total)
     }
 
-    /// By how much the logarithm of the probability and the expectation of a mapping may be off for the sake of speed.
+    /// By how much the logarithm of the probability and the expectation of a mapping may be off for
+    /// the sake of speed.
     pub fn error(&self, keys: &[Grouped]) -> [f64; 2] {
-        self.grid.as_ref().map_or([0.0; 2], |grid| grid.error(&self.multiset(grid, keys), keys.len()))
+        self.grid
+            .as_ref()
+            .map_or([0.0; 2], |grid| grid.error(&self.multiset(grid, keys), keys.len()))
     }
 
     /// The likelihoods of all buckets.
@@ -242,14 +275,18 @@ impl<'a> Estimator<'a> {
     /// The share of rows in each group of one quasi-identifier.
     pub fn shares(&self, column: usize, keys: &Grouped) -> Vec<f64> {
         let Summary { rows, attributes, .. } = &self.beliefs.summary;
-        Histogram { rows: *rows, attributes }.shares(column, &Groups { of: &keys.of, len: keys.len })
+        Histogram { rows: *rows, attributes }
+            .shares(column, &Groups { of: &keys.of, len: keys.len })
     }
 
     /// What is believed of one box of leaves; `None` where there is too much to be gone through.
     pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Size, Bucket)> {
         let beliefs = self.beliefs;
-        let keys: Vec<Grouped> =
-            ranges.iter().enumerate().map(|(column, range)| beliefs.within(column, range)).collect();
+        let keys: Vec<Grouped> = ranges
+            .iter()
+            .enumerate()
+            .map(|(column, range)| beliefs.within(column, range))
+            .collect();
         let share: f64 = beliefs.joint(&keys, None)?.tuples.iter().map(|(_, share)| share).sum();
         let mut diverse = Vec::new();
         for (position, caps) in &beliefs.condition.caps {
@@ -261,17 +298,26 @@ impl<'a> Estimator<'a> {
         Some(self.believed(share, &diverse))
     }
 
-    /// The believed shares of rows in a box with each leaf of one column: leaf and share, those that are not zero.
+    /// The believed shares of rows in a box with each leaf of one column: leaf and share, those
+    /// that are not zero.
     pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Vec<(u32, f64)> {
         let of = |(at, range): (usize, &Range<u32>)| match at == column {
             false => self.beliefs.within(at, range),
             true => {
-                let group = |leaf: &u32| if range.contains(leaf) { leaf - range.start } else { NOWHERE };
-                Grouped { of: self.beliefs.leaf_of[at].iter().map(group).collect(), len: range.len() }
+                let group =
+                    |leaf: &u32| if range.contains(leaf) { leaf - range.start } else { NOWHERE };
+                Grouped {
+                    of: self.beliefs.leaf_of[at].iter().map(group).collect(),
+                    len: range.len(),
+                }
             }
         };
         let keys: Vec<Grouped> = ranges.iter().enumerate().map(of).collect();
         let joint = self.beliefs.joint(&keys, None).unwrap_or_default();
-        joint.tuples.iter().map(|(leaf, share)| (*leaf as u32 + ranges[column].start, *share)).collect()
+        joint
+            .tuples
+            .iter()
+            .map(|(leaf, share)| (*leaf as u32 + ranges[column].start, *share))
+            .collect()
     }
 }

@@ -12,7 +12,8 @@ use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 const TUPLE_BYTES: u64 = 24;
 const VALUE_BYTES: u64 = 64;
 
-/// Counts rows as they come. The values of a column are coded as the caller likes, by a dictionary that may grow.
+/// Counts rows as they come. The values of a column are coded as the caller likes, by a dictionary
+/// that may grow.
 #[derive(Debug)]
 pub struct Builder {
     kind: Kind,
@@ -30,7 +31,14 @@ pub struct Builder {
 
 impl Builder {
     /// For so many columns. `sampled` rows go into a sample, which `seed` draws.
-    pub fn new(columns: usize, kind: Kind, structure: Structure, sampled: usize, seed: u64, memory: u64) -> Builder {
+    pub fn new(
+        columns: usize,
+        kind: Kind,
+        structure: Structure,
+        sampled: usize,
+        seed: u64,
+        memory: u64,
+    ) -> Builder {
         let width = match (kind, structure) {
             (Kind::Bayes, Structure::ChowLiu) => 2,
             (Kind::Bayes, _) => 3,
@@ -63,8 +71,7 @@ impl Builder {
         }
         let most = self.counts.iter().map(Vec::len).max().unwrap_or(0);
         if !self.tables.tables.is_empty() && most >> VALUE_BITS > 0 {
-            let reason =
-                "a Bayesian network counts up to two million values of an attribute; use a histogram or a sample";
+            let reason = "a Bayesian network counts up to two million values of an attribute; use a histogram or a sample";
             return Err(Error::TooLittleMemory { reason: reason.into() });
         }
         self.tables.tables.par_iter_mut().for_each(|(set, counts)| {
@@ -79,8 +86,15 @@ impl Builder {
         let tuples: usize = self.tables.tables.iter().map(|(_, counts)| counts.capacity()).sum();
         let values: usize = self.counts.iter().map(Vec::len).sum();
         if tuples as u64 * TUPLE_BYTES + values as u64 * VALUE_BYTES > self.memory {
-            let simpler = if tuples > 0 { "; allow more, or use a histogram or a sample" } else { "; allow more" };
-            let reason = format!("the counts of a {} take more memory than --memory allows{simpler}", self.kind.name());
+            let simpler = if tuples > 0 {
+                "; allow more, or use a histogram or a sample"
+            } else {
+                "; allow more"
+            };
+            let reason = format!(
+                "the counts of a {} take more memory than --memory allows{simpler}",
+                self.kind.name()
+            );
             return Err(Error::TooLittleMemory { reason });
         }
         if self.kind == Kind::Sample {
@@ -101,14 +115,18 @@ impl Builder {
             }
             let (at, values) = (place as usize * width, columns.iter().map(|column| column[row]));
             match self.sample.values.len() > at {
-                true => self.sample.values[at..at + width].iter_mut().zip(values).for_each(|(old, new)| *old = new),
+                true => self.sample.values[at..at + width]
+                    .iter_mut()
+                    .zip(values)
+                    .for_each(|(old, new)| *old = new),
                 false => self.sample.values.extend(values),
             }
         }
     }
 
-    /// The summary. `columns` are the dictionaries of the codes, and what else is known of each attribute: its values and
-    /// counts are filled in here, in the order of their texts, which says nothing about the order of rows.
+    /// The summary. `columns` are the dictionaries of the codes, and what else is known of each
+    /// attribute: its values and counts are filled in here, in the order of their texts, which says
+    /// nothing about the order of rows.
     pub fn finish(self, columns: Vec<(&Dictionary, Attribute)>) -> Summary {
         let mut numbers = Vec::new();
         let mut attributes = Vec::new();
@@ -125,14 +143,17 @@ impl Builder {
         let belief = match self.kind {
             Kind::Histogram => Belief::Histogram,
             Kind::Bayes => {
-                let sizes: Vec<usize> = attributes.iter().map(|attribute| attribute.values.len()).collect();
+                let sizes: Vec<usize> =
+                    attributes.iter().map(|attribute| attribute.values.len()).collect();
                 let tables = Tables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
                 Belief::Bayes(renumbered(&tables.network(self.structure), sizes, &numbers))
             }
             Kind::Sample => {
                 let mut drawn = self.sample;
                 for row in drawn.values.chunks_exact_mut(drawn.width.max(1)) {
-                    row.iter_mut().zip(&numbers).for_each(|(value, number)| *value = number[*value as usize]);
+                    row.iter_mut()
+                        .zip(&numbers)
+                        .for_each(|(value, number)| *value = number[*value as usize]);
                 }
                 Belief::Sample(drawn.sorted())
             }
@@ -160,9 +181,13 @@ fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::Counts)>
 fn renumbered(network: &Network, sizes: Vec<usize>, numbers: &[Vec<u32>]) -> Network {
     let mut dependences = network.dependences().to_vec();
     for dependence in &mut dependences {
-        let columns: Vec<usize> = dependence.given.iter().copied().chain([dependence.attribute]).collect();
+        let columns: Vec<usize> =
+            dependence.given.iter().copied().chain([dependence.attribute]).collect();
         for (values, _) in &mut dependence.counts {
-            values.iter_mut().zip(&columns).for_each(|(value, column)| *value = numbers[*column][*value as usize]);
+            values
+                .iter_mut()
+                .zip(&columns)
+                .for_each(|(value, column)| *value = numbers[*column][*value as usize]);
         }
         dependence.counts.sort_unstable();
     }

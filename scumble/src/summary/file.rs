@@ -1,7 +1,8 @@
 //! A summary as a file: JSON that a person can read, with a version.
 //!
-//! What is read is checked before it is believed: counts that do not add up, values that are not there and networks that go in
-//! circles are refused, since they would be found out much later, or never.
+//! What is read is checked before it is believed: counts that do not add up, values that are not
+//! there and networks that go in circles are refused, since they would be found out much later, or
+//! never.
 
 use super::bayes::{Dependence, Network};
 use super::{Attribute, Belief, Drawn, Kind, Summary};
@@ -57,7 +58,9 @@ struct Versioned {
 impl Summary {
     /// The summary as JSON: one line for each attribute, dependence and sampled row.
     pub fn to_json(&self) -> String {
-        let role = |role: Role| Role::NAMES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name);
+        let role = |role: Role| {
+            Role::NAMES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
+        };
         let attribute = |attribute: &Attribute| SavedAttribute {
             name: attribute.name.clone(),
             role: role(attribute.role).to_string(),
@@ -73,12 +76,16 @@ impl Summary {
             counts: one
                 .counts
                 .iter()
-                .map(|(values, count)| values.iter().map(|value| u64::from(*value)).chain([*count]).collect())
+                .map(|(values, count)| {
+                    values.iter().map(|value| u64::from(*value)).chain([*count]).collect()
+                })
                 .collect(),
         };
         // A struct of names and numbers has a JSON form.
         let line = |value: serde_json::Result<String>| format!("    {}", value.unwrap_or_default());
-        let list = |name: &str, lines: Vec<String>| format!(",\n  \"{name}\": [\n{}\n  ]", lines.join(",\n"));
+        let list = |name: &str, lines: Vec<String>| {
+            format!(",\n  \"{name}\": [\n{}\n  ]", lines.join(",\n"))
+        };
         let mut text = format!(
             "{{\n  \"version\": {VERSION},\n  \"summary\": \"{}\",\n  \"rows\": {}",
             self.kind().name(),
@@ -86,16 +93,25 @@ impl Summary {
         );
         text += &list(
             "attributes",
-            self.attributes.iter().map(|one| line(serde_json::to_string(&attribute(one)))).collect(),
+            self.attributes
+                .iter()
+                .map(|one| line(serde_json::to_string(&attribute(one))))
+                .collect(),
         );
         match &self.belief {
             Belief::Histogram => {}
             Belief::Bayes(network) => {
-                let lines = network.dependences().iter().map(|one| line(serde_json::to_string(&dependence(one))));
+                let lines = network
+                    .dependences()
+                    .iter()
+                    .map(|one| line(serde_json::to_string(&dependence(one))));
                 text += &list("network", lines.collect());
             }
             Belief::Sample(drawn) => {
-                text += &list("sample", drawn.rows().map(|row| line(serde_json::to_string(row))).collect());
+                text += &list(
+                    "sample",
+                    drawn.rows().map(|row| line(serde_json::to_string(row))).collect(),
+                );
             }
         }
         text + "\n}\n"
@@ -112,7 +128,9 @@ impl Summary {
             )));
         }
         let saved: Saved = serde_json::from_slice(text).map_err(broken)?;
-        saved.checked().map_err(|problem| mismatch(format!("a damaged summary: {problem}; summarize the table again")))
+        saved.checked().map_err(|problem| {
+            mismatch(format!("a damaged summary: {problem}; summarize the table again"))
+        })
     }
 }
 
@@ -121,7 +139,10 @@ impl Saved {
         let rows = self.rows;
         let attributes: Vec<Attribute> =
             self.attributes.into_iter().map(|one| one.checked(rows)).collect::<Result<_, _>>()?;
-        let keys = attributes.iter().take_while(|attribute| attribute.role == Role::QuasiIdentifier).count();
+        let keys = attributes
+            .iter()
+            .take_while(|attribute| attribute.role == Role::QuasiIdentifier)
+            .count();
         let others = attributes[keys..].iter().all(|attribute| attribute.role == Role::Sensitive);
         let names = attributes
             .iter()
@@ -130,12 +151,22 @@ impl Saved {
         if rows == 0 || keys == 0 || !others || !names {
             return Err("its attributes are not those of a table".into());
         }
-        let kind = Kind::NAMES.iter().find(|(name, _)| *name == self.summary).map(|(_, kind)| *kind);
+        let kind =
+            Kind::NAMES.iter().find(|(name, _)| *name == self.summary).map(|(_, kind)| *kind);
         let belief = match (kind, self.network, self.sample) {
             (Some(Kind::Histogram), None, None) => Belief::Histogram,
-            (Some(Kind::Bayes), Some(network), None) => Belief::Bayes(checked_network(network, &attributes, rows)?),
-            (Some(Kind::Sample), None, Some(sample)) => Belief::Sample(checked_sample(&sample, &attributes, rows)?),
-            _ => return Err(format!("{} is no kind of summary, or one that it does not hold", quoted(&self.summary))),
+            (Some(Kind::Bayes), Some(network), None) => {
+                Belief::Bayes(checked_network(network, &attributes, rows)?)
+            }
+            (Some(Kind::Sample), None, Some(sample)) => {
+                Belief::Sample(checked_sample(&sample, &attributes, rows)?)
+            }
+            _ => {
+                return Err(format!(
+                    "{} is no kind of summary, or one that it does not hold",
+                    quoted(&self.summary)
+                ));
+            }
         };
         Ok(Summary { rows, attributes, belief })
     }
@@ -150,33 +181,59 @@ impl SavedAttribute {
         let tree = u64::from_str_radix(&self.hierarchy, 16).map_err(|_| wrong("the hierarchy"))?;
         let sum = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         let ascending = self.values.windows(2).all(|pair| pair[0] < pair[1]);
-        if self.values.len() != self.counts.len() || sum != Some(rows) || !ascending || self.counts.contains(&0) {
+        if self.values.len() != self.counts.len()
+            || sum != Some(rows)
+            || !ascending
+            || self.counts.contains(&0)
+        {
             return Err(wrong("values and counts"));
         }
-        Ok(Attribute { name: self.name, role, kind, values: self.values, counts: self.counts, tree })
+        Ok(Attribute {
+            name: self.name,
+            role,
+            kind,
+            values: self.values,
+            counts: self.counts,
+            tree,
+        })
     }
 }
 
-fn checked_network(saved: Vec<SavedDependence>, attributes: &[Attribute], rows: u64) -> Result<Network, String> {
+fn checked_network(
+    saved: Vec<SavedDependence>,
+    attributes: &[Attribute],
+    rows: u64,
+) -> Result<Network, String> {
     let sizes: Vec<usize> = attributes.iter().map(|attribute| attribute.values.len()).collect();
     let mut dependences: Vec<Dependence> = Vec::new();
     let position = |name: &String| attributes.iter().position(|attribute| attribute.name == *name);
     for one in saved {
         let wrong = || format!("the network at {}", quoted(&one.attribute));
         let attribute = position(&one.attribute).ok_or_else(wrong)?;
-        let given: Vec<usize> = one.given.iter().map(position).collect::<Option<_>>().ok_or_else(wrong)?;
-        let known = |attribute: &usize| dependences.iter().any(|earlier| earlier.attribute == *attribute);
+        let given: Vec<usize> =
+            one.given.iter().map(position).collect::<Option<_>>().ok_or_else(wrong)?;
+        let known =
+            |attribute: &usize| dependences.iter().any(|earlier| earlier.attribute == *attribute);
         let columns: Vec<usize> = given.iter().copied().chain([attribute]).collect();
         let tuple = |tuple: &Vec<u64>| {
             let (count, values) = tuple.split_last()?;
-            let inside = |(value, column): (&u64, &usize)| (*value < sizes[*column] as u64).then_some(*value as u32);
-            let values: Vec<u32> = values.iter().zip(&columns).map(inside).collect::<Option<_>>()?;
+            let inside = |(value, column): (&u64, &usize)| {
+                (*value < sizes[*column] as u64).then_some(*value as u32)
+            };
+            let values: Vec<u32> =
+                values.iter().zip(&columns).map(inside).collect::<Option<_>>()?;
             (values.len() == columns.len() && *count > 0).then_some((values, *count))
         };
-        let counts: Vec<(Vec<u32>, u64)> = one.counts.iter().map(tuple).collect::<Option<_>>().ok_or_else(wrong)?;
+        let counts: Vec<(Vec<u32>, u64)> =
+            one.counts.iter().map(tuple).collect::<Option<_>>().ok_or_else(wrong)?;
         let sum = counts.iter().try_fold(0u64, |sum, (_, count)| sum.checked_add(*count));
         let ascending = counts.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        if given.len() > 2 || !given.iter().all(known) || known(&attribute) || sum != Some(rows) || !ascending {
+        if given.len() > 2
+            || !given.iter().all(known)
+            || known(&attribute)
+            || sum != Some(rows)
+            || !ascending
+        {
             return Err(wrong());
         }
         dependences.push(Dependence { attribute, given, counts });
@@ -187,9 +244,16 @@ fn checked_network(saved: Vec<SavedDependence>, attributes: &[Attribute], rows: 
     Ok(Network::new(sizes, dependences))
 }
 
-fn checked_sample(saved: &[Vec<u32>], attributes: &[Attribute], rows: u64) -> Result<Drawn, String> {
+fn checked_sample(
+    saved: &[Vec<u32>],
+    attributes: &[Attribute],
+    rows: u64,
+) -> Result<Drawn, String> {
     let inside = |row: &Vec<u32>| {
-        let values = row.iter().zip(attributes).all(|(value, attribute)| (*value as usize) < attribute.values.len());
+        let values = row
+            .iter()
+            .zip(attributes)
+            .all(|(value, attribute)| (*value as usize) < attribute.values.len());
         row.len() == attributes.len() && values
     };
     if saved.is_empty() || saved.len() as u64 > rows || !saved.iter().all(inside) {

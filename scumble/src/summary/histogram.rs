@@ -1,4 +1,5 @@
-//! Independent attributes: the believed share of a tuple is the product of the shares of its values.
+//! Independent attributes: the believed share of a tuple is the product of the shares of its
+//! values.
 
 use super::{Attribute, Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
 
@@ -29,12 +30,14 @@ impl Believe for Histogram<'_> {
         let mut tuples = vec![(0u64, 1.0)];
         for (attribute, groups) in groups.iter().enumerate() {
             let shares = self.shares(attribute, groups);
-            let held: Vec<(u64, f64)> = (0..).zip(shares).filter(|(_, share)| *share > 0.0).collect();
+            let held: Vec<(u64, f64)> =
+                (0..).zip(shares).filter(|(_, share)| *share > 0.0).collect();
             if tuples.len().saturating_mul(held.len()) > MOST_TUPLES {
                 return None;
             }
             let extended = tuples.iter().flat_map(|(number, chance)| {
-                held.iter().map(move |(group, share)| (number * groups.len as u64 + group, chance * share))
+                held.iter()
+                    .map(move |(group, share)| (number * groups.len as u64 + group, chance * share))
             });
             tuples = extended.collect();
         }

@@ -1,9 +1,10 @@
 //! Which attributes depend on which? From counts of pairs, or of triples.
 //!
-//! With one parent each, the tree that loses least is the maximum spanning tree by mutual information (Chow and Liu 1968).
-//! With two, networks are scored by BIC, the likelihood less half the logarithm of the rows for each parameter, and searched:
-//! the best change (an edge added, removed or turned) until none is left, or by annealing. The score of an attribute depends
-//! on its parents alone, so every score that can be asked for is computed once.
+//! With one parent each, the tree that loses least is the maximum spanning tree by mutual
+//! information (Chow and Liu 1968). With two, networks are scored by BIC, the likelihood less half
+//! the logarithm of the rows for each parameter, and searched: the best change (an edge added,
+//! removed or turned) until none is left, or by annealing. The score of an attribute depends on its
+//! parents alone, so every score that can be asked for is computed once.
 
 use super::bayes::{Dependence, Network};
 use crate::random::Random;
@@ -48,16 +49,22 @@ pub(super) struct Tables {
 
 /// The values of a counted tuple of so many attributes.
 fn values(key: u64, width: usize) -> impl Iterator<Item = u32> {
-    (0..width).rev().map(move |at| (key >> (VALUE_BITS * at as u32)) as u32 & ((1 << VALUE_BITS) - 1))
+    (0..width)
+        .rev()
+        .map(move |at| (key >> (VALUE_BITS * at as u32)) as u32 & ((1 << VALUE_BITS) - 1))
 }
 
 impl Tables {
     /// The counts of some attributes, in the order in which they are named.
     fn counts(&self, attributes: &[usize]) -> Vec<(Vec<u32>, u64)> {
         let holds = |set: &[usize]| attributes.iter().all(|attribute| set.contains(attribute));
-        let Some((set, counts)) = self.tables.iter().find(|(set, _)| holds(set)) else { return Vec::new() };
-        let places: Vec<usize> =
-            attributes.iter().filter_map(|attribute| set.iter().position(|one| one == attribute)).collect();
+        let Some((set, counts)) = self.tables.iter().find(|(set, _)| holds(set)) else {
+            return Vec::new();
+        };
+        let places: Vec<usize> = attributes
+            .iter()
+            .filter_map(|attribute| set.iter().position(|one| one == attribute))
+            .collect();
         let mut summed: FxHashMap<Vec<u32>, u64> = FxHashMap::default();
         for (key, count) in counts {
             let whole: Vec<u32> = values(*key, set.len()).collect();
@@ -68,18 +75,22 @@ impl Tables {
         counts
     }
 
-    /// The logarithm of the likelihood of an attribute given others, less the penalty for its parameters.
+    /// The logarithm of the likelihood of an attribute given others, less the penalty for its
+    /// parameters.
     fn score(&self, attribute: usize, given: &[usize]) -> f64 {
         let both: Vec<usize> = given.iter().copied().chain([attribute]).collect();
         let counts = self.counts(&both);
         let mut likelihood = 0.0;
         for same in counts.chunk_by(|a, b| a.0[..given.len()] == b.0[..given.len()]) {
             let whole: u64 = same.iter().map(|(_, count)| count).sum();
-            likelihood +=
-                same.iter().map(|(_, count)| *count as f64 * (*count as f64 / whole as f64).ln()).sum::<f64>();
+            likelihood += same
+                .iter()
+                .map(|(_, count)| *count as f64 * (*count as f64 / whole as f64).ln())
+                .sum::<f64>();
         }
         let parameters: f64 = given.iter().map(|one| self.sizes[*one] as f64).product::<f64>();
-        likelihood - 0.5 * (self.rows as f64).ln() * parameters * (self.sizes[attribute] as f64 - 1.0)
+        likelihood
+            - 0.5 * (self.rows as f64).ln() * parameters * (self.sizes[attribute] as f64 - 1.0)
     }
 
     /// The network of a structure.
@@ -97,12 +108,15 @@ impl Tables {
         Network::new(self.sizes.clone(), dependences.collect())
     }
 
-    /// The maximum spanning tree by mutual information, from the first attribute on: parents of each.
+    /// The maximum spanning tree by mutual information, from the first attribute on: parents of
+    /// each.
     fn tree(&self) -> Vec<Vec<usize>> {
         let many = self.sizes.len();
-        let alone: Vec<f64> = (0..many).map(|one| entropy(&self.counts(&[one]), self.rows)).collect();
-        let information =
-            |a: usize, b: usize| alone[a] + alone[b] - entropy(&self.counts(&[a.min(b), a.max(b)]), self.rows);
+        let alone: Vec<f64> =
+            (0..many).map(|one| entropy(&self.counts(&[one]), self.rows)).collect();
+        let information = |a: usize, b: usize| {
+            alone[a] + alone[b] - entropy(&self.counts(&[a.min(b), a.max(b)]), self.rows)
+        };
         let mut parents = vec![Vec::new(); many];
         // For each attribute outside of the tree, the one inside that it shares most with.
         let mut nearest: Vec<Option<(f64, usize)>> = vec![Some((f64::NEG_INFINITY, 0)); many];
@@ -117,8 +131,11 @@ impl Tables {
                     }
                 }
             }
-            let best = (0..many).filter_map(|one| nearest[one].map(|(shared, inside)| (shared, one, inside)));
-            let Some((_, joins, inside)) = best.reduce(|a, b| if b.0 > a.0 { b } else { a }) else { break };
+            let best = (0..many)
+                .filter_map(|one| nearest[one].map(|(shared, inside)| (shared, one, inside)));
+            let Some((_, joins, inside)) = best.reduce(|a, b| if b.0 > a.0 { b } else { a }) else {
+                break;
+            };
             parents[joins] = vec![inside];
             (nearest[joins], last) = (None, joins);
         }
@@ -127,18 +144,31 @@ impl Tables {
 }
 
 fn entropy(counts: &[(Vec<u32>, u64)], rows: u64) -> f64 {
-    counts.iter().map(|(_, count)| *count as f64 / rows as f64).map(|share| -share * share.ln()).sum()
+    counts
+        .iter()
+        .map(|(_, count)| *count as f64 / rows as f64)
+        .map(|share| -share * share.ln())
+        .sum()
 }
 
-/// Attributes, each after its parents and as soon as can be: few values are then asked for at a time.
+/// Attributes, each after its parents and as soon as can be: few values are then asked for at a
+/// time.
 fn order(parents: &[Vec<usize>]) -> Vec<usize> {
     let mut order: Vec<usize> = Vec::new();
     while order.len() < parents.len() {
-        let ready = |one: &usize| !order.contains(one) && parents[*one].iter().all(|parent| order.contains(parent));
+        let ready = |one: &usize| {
+            !order.contains(one) && parents[*one].iter().all(|parent| order.contains(parent))
+        };
         // A child of the last one before another branch begins.
-        let near =
-            |one: &usize| parents[*one].iter().filter_map(|parent| order.iter().rposition(|done| done == parent)).max();
-        let Some(next) = (0..parents.len()).filter(ready).max_by_key(|one| (near(one), std::cmp::Reverse(*one))) else {
+        let near = |one: &usize| {
+            parents[*one]
+                .iter()
+                .filter_map(|parent| order.iter().rposition(|done| done == parent))
+                .max()
+        };
+        let Some(next) =
+            (0..parents.len()).filter(ready).max_by_key(|one| (near(one), std::cmp::Reverse(*one)))
+        else {
             break;
         };
         order.push(next);
@@ -159,8 +189,12 @@ impl Scores {
         let mut by_parents = FxHashMap::default();
         for attribute in 0..many {
             let others: Vec<usize> = (0..many).filter(|other| *other != attribute).collect();
-            let pairs = others.iter().flat_map(|a| others.iter().filter(move |b| a < b).map(move |b| vec![*a, *b]));
-            for given in std::iter::once(Vec::new()).chain(others.iter().map(|one| vec![*one])).chain(pairs) {
+            let pairs = others
+                .iter()
+                .flat_map(|a| others.iter().filter(move |b| a < b).map(move |b| vec![*a, *b]));
+            for given in
+                std::iter::once(Vec::new()).chain(others.iter().map(|one| vec![*one])).chain(pairs)
+            {
                 let score = tables.score(attribute, &given);
                 by_parents.insert((attribute, given), score);
             }
@@ -172,9 +206,15 @@ impl Scores {
         self.by_parents.get(&(attribute, given.to_vec())).copied().unwrap_or(f64::NEG_INFINITY)
     }
 
-    /// The parents after an edge was added, removed, or turned round, and by how much the score changes; `None` where that is
-    /// no network any more.
-    fn changed(&self, parents: &[Vec<usize>], from: usize, to: usize, turn: bool) -> Option<(Vec<Vec<usize>>, f64)> {
+    /// The parents after an edge was added, removed, or turned round, and by how much the score
+    /// changes; `None` where that is no network any more.
+    fn changed(
+        &self,
+        parents: &[Vec<usize>],
+        from: usize,
+        to: usize,
+        turn: bool,
+    ) -> Option<(Vec<Vec<usize>>, f64)> {
         let mut next = parents.to_vec();
         match next[to].iter().position(|parent| *parent == from) {
             Some(at) => {
@@ -201,10 +241,12 @@ impl Scores {
     fn greedy(&self) -> Vec<Vec<usize>> {
         let mut parents = vec![Vec::new(); self.many];
         loop {
-            let edges =
-                (0..self.many).flat_map(|from| (0..self.many).map(move |to| (from, to))).filter(|(a, b)| a != b);
+            let edges = (0..self.many)
+                .flat_map(|from| (0..self.many).map(move |to| (from, to)))
+                .filter(|(a, b)| a != b);
             let changes = edges.flat_map(|edge| [(edge, false), (edge, true)]);
-            let best = changes.filter_map(|((from, to), turn)| self.changed(&parents, from, to, turn));
+            let best =
+                changes.filter_map(|((from, to), turn)| self.changed(&parents, from, to, turn));
             match best.reduce(|a, b| if b.1 > a.1 { b } else { a }) {
                 Some((next, gain)) if gain > 1e-9 * self.rows => parents = next,
                 _ => return parents,
@@ -218,8 +260,10 @@ impl Scores {
         let (mut score, mut best) = (0.0, (0.0, parents.clone()));
         for step in 0..STEPS {
             let done = f64::from(step) / f64::from(STEPS);
-            let temperature = self.rows * TEMPERATURES.0 * (TEMPERATURES.1 / TEMPERATURES.0).powf(done);
-            let (from, to) = (random.below(self.many as u64) as usize, random.below(self.many as u64) as usize);
+            let temperature =
+                self.rows * TEMPERATURES.0 * (TEMPERATURES.1 / TEMPERATURES.0).powf(done);
+            let (from, to) =
+                (random.below(self.many as u64) as usize, random.below(self.many as u64) as usize);
             let turn = random.below(3) == 0;
             if from == to {
                 continue;
@@ -316,9 +360,13 @@ mod tests {
                 assert!(whole(parents) >= whole(&vec![Vec::new(); 4]));
             }
             // No single change makes the greedy one better.
-            for (from, to) in (0..16).map(|pair| (pair / 4, pair % 4)).filter(|(from, to)| from != to) {
+            for (from, to) in
+                (0..16).map(|pair| (pair / 4, pair % 4)).filter(|(from, to)| from != to)
+            {
                 for turn in [false, true] {
-                    assert!(scores.changed(&greedy, from, to, turn).is_none_or(|(_, gain)| gain < 1e-6));
+                    assert!(
+                        scores.changed(&greedy, from, to, turn).is_none_or(|(_, gain)| gain < 1e-6)
+                    );
                 }
             }
             assert!(whole(&annealed) >= whole(&greedy) - 20.0);

@@ -1,13 +1,14 @@
 //! What is believed without reading rows?
 //!
-//! A [`Summary`] is what one scan leaves of a table: the values of its attributes with their counts, and a [`Belief`] in how
-//! they go together. It tells the believed probability of any generalized tuple, with a sensitive value or without
-//! ([Nergiz, Tamersoy and Saygin 2011], definition 2.9: the summary function F), and can be kept in a file. It is never
-//! evidence: what it says decides where a search looks, not what is released.
+//! A [`Summary`] is what one scan leaves of a table: the values of its attributes with their
+//! counts, and a [`Belief`] in how they go together. It tells the believed probability of any
+//! generalized tuple, with a sensitive value or without ([Nergiz, Tamersoy and Saygin 2011],
+//! definition 2.9: the summary function F), and can be kept in a file. It is never evidence: what
+//! it says decides where a search looks, not what is released.
 //!
-//! The values of an attribute are numbered in the order of their texts. A question groups these numbers, by the nodes of a
-//! level, a cut or a box, and gets the believed share of rows of each tuple of groups: [`Believe::joint`] is the one method that
-//! a kind of summary has.
+//! The values of an attribute are numbered in the order of their texts. A question groups these
+//! numbers, by the nodes of a level, a cut or a box, and gets the believed share of rows of each
+//! tuple of groups: [`Believe::joint`] is the one method that a kind of summary has.
 
 mod bayes;
 mod beliefs;
@@ -28,7 +29,8 @@ pub use sample::Drawn;
 use crate::table::{Role, Type};
 use crate::taxonomy::Taxonomy;
 
-/// Tuples of groups, or steps on the way to them, that are listed at most; a mapping with more is beyond belief.
+/// Tuples of groups, or steps on the way to them, that are listed at most; a mapping with more is
+/// beyond belief.
 const MOST_TUPLES: usize = 1 << 21;
 
 /// A value that a question leaves out.
@@ -105,8 +107,8 @@ pub struct Groups<'a> {
     pub len: usize,
 }
 
-/// The believed shares of tuples of groups, those that are not zero, in ascending order of their numbers: the groups of a
-/// tuple as digits of one number, the last attribute's as the lowest.
+/// The believed shares of tuples of groups, those that are not zero, in ascending order of their
+/// numbers: the groups of a tuple as digits of one number, the last attribute's as the lowest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Joint {
     /// Number and share of each tuple.
@@ -115,15 +117,20 @@ pub struct Joint {
 
 /// What a kind of belief can tell.
 pub trait Believe {
-    /// The believed share of each tuple of groups, one of each attribute; `None` where there are too many to be listed.
+    /// The believed share of each tuple of groups, one of each attribute; `None` where there are
+    /// too many to be listed.
     fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint>;
 }
 
 impl Believe for Summary {
     fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
-        groups.iter().try_fold(1u64, |product, groups| product.checked_mul(groups.len.max(1) as u64))?;
+        groups
+            .iter()
+            .try_fold(1u64, |product, groups| product.checked_mul(groups.len.max(1) as u64))?;
         match &self.belief {
-            Belief::Histogram => Histogram { rows: self.rows, attributes: &self.attributes }.joint(groups),
+            Belief::Histogram => {
+                Histogram { rows: self.rows, attributes: &self.attributes }.joint(groups)
+            }
             Belief::Bayes(network) => network.joint(groups),
             Belief::Sample(drawn) => drawn.joint(groups),
         }
@@ -146,7 +153,8 @@ impl Summary {
     }
 }
 
-/// A number that two trees share only if all their labels are the same, leaf by leaf and level by level (FNV-1a).
+/// A number that two trees share only if all their labels are the same, leaf by leaf and level by
+/// level (FNV-1a).
 pub fn fingerprint(taxonomy: &Taxonomy) -> u64 {
     let mut hash = 0xCBF2_9CE4_8422_2325u64;
     let mut eat = |bytes: &[u8]| {

@@ -2,7 +2,8 @@
 
 use super::{Believe, Groups, Joint, NOWHERE};
 
-/// Sampled rows, as tuples of values. They have no names, and an order of their own: that of the tuples.
+/// Sampled rows, as tuples of values. They have no names, and an order of their own: that of the
+/// tuples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drawn {
     /// Values in a row.
@@ -28,15 +29,20 @@ impl Drawn {
 impl Believe for Drawn {
     fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
         let number = |row: &[u32]| {
-            row.iter().zip(groups).try_fold(0u64, |number, (value, groups)| match groups.of[*value as usize] {
-                NOWHERE => None,
-                group => Some(number * groups.len as u64 + u64::from(group)),
+            row.iter().zip(groups).try_fold(0u64, |number, (value, groups)| {
+                match groups.of[*value as usize] {
+                    NOWHERE => None,
+                    group => Some(number * groups.len as u64 + u64::from(group)),
+                }
             })
         };
         let mut numbers: Vec<u64> = self.rows().filter_map(number).collect();
         numbers.sort_unstable();
         let rows = self.rows().len().max(1) as f64;
-        let tuples = numbers.chunk_by(|a, b| a == b).map(|alike| (alike[0], alike.len() as f64 / rows)).collect();
+        let tuples = numbers
+            .chunk_by(|a, b| a == b)
+            .map(|alike| (alike[0], alike.len() as f64 / rows))
+            .collect();
         Some(Joint { tuples })
     }
 }

@@ -1,7 +1,7 @@
 //! Cells: the distinct tuples of quasi-identifiers, each with the number of rows that have it.
 //!
-//! Whatever a search asks is asked of cells. A table of ten million people has ten or a hundred thousand of them, and
-//! the rows themselves are read once.
+//! Whatever a search asks is asked of cells. A table of ten million people has ten or a hundred
+//! thousand of them, and the rows themselves are read once.
 
 use hashbrown::HashTable;
 use rayon::prelude::*;
@@ -22,7 +22,9 @@ pub struct Cells {
 fn hash(codes: &[u32]) -> u64 {
     let mut hasher = FxHasher::default();
     let (pairs, last) = codes.as_chunks::<2>();
-    pairs.iter().for_each(|[one, other]| hasher.write_u64(u64::from(*one) << 32 | u64::from(*other)));
+    pairs
+        .iter()
+        .for_each(|[one, other]| hasher.write_u64(u64::from(*one) << 32 | u64::from(*other)));
     last.iter().for_each(|code| hasher.write_u32(*code));
     hasher.finish()
 }
@@ -94,10 +96,12 @@ impl Cells {
         let at = |cell: u32| &codes[cell as usize * *width..][..*width];
         if index.len() < counts.len() {
             index.reserve(counts.len(), |&cell| hash(at(cell)));
-            (0..counts.len() as u32)
-                .for_each(|cell| _ = index.insert_unique(hash(at(cell)), cell, |&cell| hash(at(cell))));
+            (0..counts.len() as u32).for_each(|cell| {
+                _ = index.insert_unique(hash(at(cell)), cell, |&cell| hash(at(cell)))
+            });
         }
-        // Tuples are short: to call a comparison of memory takes longer than to compare them. Most are known.
+        // Tuples are short: to call a comparison of memory takes longer than to compare them. Most
+        // are known.
         let is_it = |cell: &u32| at(*cell).iter().zip(tuple).all(|(known, code)| known == code);
         let hashed = hash(tuple);
         if let Some(cell) = index.find(hashed, is_it) {
@@ -111,7 +115,8 @@ impl Cells {
         cell
     }
 
-    /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each old one went to.
+    /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each
+    /// old one went to.
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
         if maps.iter().all(|map| is_one_to_one(map)) {
             // Distinct tuples stay distinct.
@@ -138,8 +143,12 @@ impl Cells {
 /// Rows that are worth a thread of their own.
 const LARGE: usize = 1 << 14;
 
-/// Puts items beside those of their group, in their order: the items, and where each group begins and the last one ends.
-pub(crate) fn gather(groups: usize, items: impl Iterator<Item = (u32, u32)> + Clone) -> (Vec<u32>, Vec<u32>) {
+/// Puts items beside those of their group, in their order: the items, and where each group begins
+/// and the last one ends.
+pub(crate) fn gather(
+    groups: usize,
+    items: impl Iterator<Item = (u32, u32)> + Clone,
+) -> (Vec<u32>, Vec<u32>) {
     let mut next = vec![0u32; groups + 1];
     items.clone().for_each(|(group, _)| next[group as usize + 1] += 1);
     (0..groups).for_each(|group| next[group + 1] += next[group]);
@@ -178,12 +187,13 @@ impl Counter {
         Counter { row: vec![0; if most <= LARGE { most } else { 0 }], sorted: Vec::new() }
     }
 
-    /// Adds the values that occur with their counts, in ascending order: by the row where it is not much longer than the group, else
-    /// by sorting.
+    /// Adds the values that occur with their counts, in ascending order: by the row where it is not
+    /// much longer than the group, else by sorting.
     fn count(&mut self, values: &[u32], entries: &mut Vec<(u32, u32)>) {
         if !self.row.is_empty() && values.len() * 4 >= self.row.len() {
             values.iter().for_each(|value| self.row[*value as usize] += 1);
-            // Nothing branches on which values occur: each is written, and the next one over it unless it counts.
+            // Nothing branches on which values occur: each is written, and the next one over it
+            // unless it counts.
             let mut filled = entries.len();
             entries.resize(filled + self.row.len(), (0, 0));
             for (value, count) in (0..).zip(&mut self.row) {
@@ -207,7 +217,8 @@ impl Counter {
 /// Places for counts that stay in a cache.
 const FEW: usize = 1 << 18;
 
-/// For each group of rows, the values of one column that occur in it with their counts, in ascending order of value.
+/// For each group of rows, the values of one column that occur in it with their counts, in
+/// ascending order of value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tallies {
     starts: Vec<u32>,
@@ -222,7 +233,8 @@ impl Tallies {
             return Tallies::count_few(number_of_groups, distinct, groups, values);
         }
         // Values are put beside those of their group, then each group counts its own.
-        let (gathered, bounds) = gather(number_of_groups, groups.iter().copied().zip(values.iter().copied()));
+        let (gathered, bounds) =
+            gather(number_of_groups, groups.iter().copied().zip(values.iter().copied()));
         let counted: Vec<_> = neighbours(&bounds, LARGE)
             .into_par_iter()
             .map_init(
@@ -230,7 +242,8 @@ impl Tallies {
                 |counter, groups| {
                     let (mut ends, mut entries) = (Vec::with_capacity(groups.len()), Vec::new());
                     for bounds in bounds[groups.start..=groups.end].windows(2) {
-                        counter.count(&gathered[bounds[0] as usize..bounds[1] as usize], &mut entries);
+                        counter
+                            .count(&gathered[bounds[0] as usize..bounds[1] as usize], &mut entries);
                         ends.push(entries.len() as u32);
                     }
                     (ends, entries)
@@ -239,8 +252,10 @@ impl Tallies {
             .collect();
         drop(gathered);
         let total = counted.iter().map(|(_, entries): &(_, Vec<_>)| entries.len()).sum();
-        let mut tallies =
-            Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::with_capacity(total) };
+        let mut tallies = Tallies {
+            starts: Vec::with_capacity(number_of_groups + 1),
+            entries: Vec::with_capacity(total),
+        };
         tallies.starts.push(0);
         for (ends, entries) in counted {
             let before = tallies.entries.len() as u32;
@@ -251,16 +266,24 @@ impl Tallies {
     }
 
     /// The same where every group may as well have a place for each value.
-    fn count_few(number_of_groups: usize, distinct: usize, groups: &[u32], values: &[u32]) -> Tallies {
+    fn count_few(
+        number_of_groups: usize,
+        distinct: usize,
+        groups: &[u32],
+        values: &[u32],
+    ) -> Tallies {
         let mut counts = vec![0u32; number_of_groups * distinct];
         for (group, value) in groups.iter().zip(values) {
             counts[*group as usize * distinct + *value as usize] += 1;
         }
-        let mut tallies = Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
+        let mut tallies =
+            Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
         tallies.starts.push(0);
         for group in 0..number_of_groups {
             let counts = (0..).zip(&counts[group * distinct..][..distinct]);
-            tallies.entries.extend(counts.filter(|(_, count)| **count > 0).map(|(value, count)| (value, *count)));
+            tallies.entries.extend(
+                counts.filter(|(_, count)| **count > 0).map(|(value, count)| (value, *count)),
+            );
             tallies.starts.push(tallies.entries.len() as u32);
         }
         tallies
@@ -276,8 +299,8 @@ impl Tallies {
         Tallies { starts: vec![0, 0], entries: Vec::new() }
     }
 
-    /// One group whose rows are counted value by value: `rows[i]` of them have `values[i]`. Counts past 2^32 stay there:
-    /// whatever is that frequent is frequent enough.
+    /// One group whose rows are counted value by value: `rows[i]` of them have `values[i]`. Counts
+    /// past 2^32 stay there: whatever is that frequent is frequent enough.
     pub fn weighted(values: &[u32], rows: &[u64]) -> Tallies {
         let mut single = Tallies::single();
         let mut pairs: Vec<(u32, u64)> = values.iter().copied().zip(rows.iter().copied()).collect();
@@ -312,7 +335,8 @@ impl Tallies {
 
     /// Adds some groups of other tallies to the only group.
     pub fn add_groups(&mut self, others: &Tallies, groups: std::ops::Range<usize>) {
-        let entries = &others.entries[others.starts[groups.start] as usize..others.starts[groups.end] as usize];
+        let entries = &others.entries
+            [others.starts[groups.start] as usize..others.starts[groups.end] as usize];
         self.entries.extend_from_slice(entries);
         self.entries.sort_unstable_by_key(|entry| entry.0);
         self.entries.dedup_by(|next, kept| {
@@ -343,13 +367,14 @@ impl Tallies {
         self.entries.len()
     }
 
-    /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new ones.
-    /// `values` is larger than any value.
+    /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new
+    /// ones. `values` is larger than any value.
     pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
         if values == 1 {
             return self.merge_one(groups, went);
         }
-        // Groups in the order of where they go (a counting sort), then each new group by a row of counts.
+        // Groups in the order of where they go (a counting sort), then each new group by a row of
+        // counts.
         let mut ends = vec![0u32; groups + 1];
         for new in went {
             ends[*new as usize + 1] += 1;
@@ -365,7 +390,8 @@ impl Tallies {
             *next += 1;
         }
         let mut row = Row { short: [0; SHORT_ROW], long: vec![0; values], seen: Vec::new() };
-        // Merging never makes entries more; a row's worth of room lets the last group write before it counts.
+        // Merging never makes entries more; a row's worth of room lets the last group write before
+        // it counts.
         let mut entries = vec![(0, 0); self.entries.len() + values.min(SHORT_ROW)];
         let mut starts = Vec::with_capacity(groups + 1);
         let (mut start, mut len) = (0, 0);
@@ -377,7 +403,9 @@ impl Tallies {
                     entries[len..len + only.len()].copy_from_slice(only);
                     len += only.len();
                 }
-                several if values <= SHORT_ROW => len += row.add_short(self, several, &mut entries[len..]),
+                several if values <= SHORT_ROW => {
+                    len += row.add_short(self, several, &mut entries[len..])
+                }
                 several => len += row.add_long(self, several, &mut entries[len..]),
             }
             start = *end as usize;
@@ -427,9 +455,15 @@ struct Row {
 }
 
 impl Row {
-    /// Writes what some groups have together; returns how many entries that are. Which values occur is as good as
-    /// random, so nothing branches on it: each is written, and the next one over it unless it counts.
-    fn add_short(&mut self, tallies: &Tallies, groups: &[u32], entries: &mut [(u32, u32)]) -> usize {
+    /// Writes what some groups have together; returns how many entries that are. Which values occur
+    /// is as good as random, so nothing branches on it: each is written, and the next one over it
+    /// unless it counts.
+    fn add_short(
+        &mut self,
+        tallies: &Tallies,
+        groups: &[u32],
+        entries: &mut [(u32, u32)],
+    ) -> usize {
         for group in groups {
             for (value, count) in tallies.group(*group as usize) {
                 self.short[*value as usize % SHORT_ROW] += count;
@@ -474,14 +508,16 @@ mod tests {
     fn tallies_of_many_rows_are_those_of_each_group_alone() {
         let mut random = crate::random::Random::new(5);
         for most in [7, 700, 70_000] {
-            let groups: Vec<u32> = (0..130_000).map(|row| if row % 2 == 0 { 0 } else { row % 500 }).collect();
+            let groups: Vec<u32> =
+                (0..130_000).map(|row| if row % 2 == 0 { 0 } else { row % 500 }).collect();
             let values: Vec<u32> = groups.iter().map(|_| random.below(most) as u32).collect();
             let tallies = Tallies::count(500, &groups, &values);
             for group in [0, 1, 2, 333, 499] {
                 let own = groups.iter().zip(&values).filter(|(of, _)| **of == group);
                 let mut own: Vec<u32> = own.map(|(_, value)| *value).collect();
                 own.sort_unstable();
-                let runs: Vec<(u32, u32)> = own.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
+                let runs: Vec<(u32, u32)> =
+                    own.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect();
                 assert_eq!(tallies.group(group as usize), runs);
             }
         }
@@ -539,7 +575,8 @@ mod tests {
             let (merged, went) = cells.recode(&[vec![0, 0, 1], vec![0, 0, 0]]);
             prop_assert!(merged.len() <= 2 && went.len() == cells.len());
             prop_assert_eq!(merged.counts().iter().sum::<u32>() as usize, rows.len());
-            // Codes that only change their names keep cells apart, and those are found by the new ones.
+            // Codes that only change their names keep cells apart, and those are found by the new
+            // ones.
             let (mut renamed, went) = cells.recode(&[vec![4, 0, 2], vec![1, 2, 0]]);
             prop_assert_eq!(&went, &(0..cells.len() as u32).collect::<Vec<_>>());
             prop_assert_eq!(renamed.counts(), cells.counts());

@@ -1,6 +1,7 @@
 //! Decimal numbers as they are written, exactly: whole numbers of a common power of ten.
 //!
-//! Sums of floats depend on their order and can pass a bound that must not be passed; sums of integers cannot.
+//! Sums of floats depend on their order and can pass a bound that must not be passed; sums of
+//! integers cannot.
 
 /// Numbers in units of 10^-scale.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +31,9 @@ fn parse(text: &str) -> Option<(i64, i32)> {
         return None;
     }
     let trimmed = all.trim_end_matches('0');
-    let exponent = exponent.checked_sub(fraction.len() as i32)?.checked_add((all.len() - trimmed.len()) as i32)?;
+    let exponent = exponent
+        .checked_sub(fraction.len() as i32)?
+        .checked_add((all.len() - trimmed.len()) as i32)?;
     match trimmed.trim_start_matches('0') {
         "" => Some((0, 0)),
         digits if digits.len() as u32 > DIGITS => None,
@@ -39,24 +42,31 @@ fn parse(text: &str) -> Option<(i64, i32)> {
 }
 
 impl Decimals {
-    /// Reads numbers; the position of one that cannot be held exactly beside the others is the error.
+    /// Reads numbers; the position of one that cannot be held exactly beside the others is the
+    /// error.
     pub fn read<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Decimals, usize> {
         let parsed = texts.enumerate().map(|(at, text)| parse(text).ok_or(at));
         let parsed: Vec<(i64, i32)> = parsed.collect::<Result<_, _>>()?;
         let scale = parsed.iter().map(|(_, exponent)| (-exponent).max(0)).max().unwrap_or(0) as u32;
         let unit = |(at, (digits, exponent)): (usize, &(i64, i32))| {
-            let power = u32::try_from(*exponent + scale as i32).ok().and_then(|power| 10i64.checked_pow(power));
+            let power = u32::try_from(*exponent + scale as i32)
+                .ok()
+                .and_then(|power| 10i64.checked_pow(power));
             power.and_then(|power| digits.checked_mul(power)).ok_or(at)
         };
-        Ok(Decimals { units: parsed.iter().enumerate().map(unit).collect::<Result<_, _>>()?, scale })
+        Ok(Decimals {
+            units: parsed.iter().enumerate().map(unit).collect::<Result<_, _>>()?,
+            scale,
+        })
     }
 }
 
 /// One more than the largest number of eight digits.
 const EIGHT: u64 = 100_000_000;
 
-/// The eight digits of a number below 10^8 as bytes from 0 to 9, the first digit in the lowest byte: halves, then all
-/// quarters at once, then all digits at once, by multiplications that are divisions for numbers this small.
+/// The eight digits of a number below 10^8 as bytes from 0 to 9, the first digit in the lowest
+/// byte: halves, then all quarters at once, then all digits at once, by multiplications that are
+/// divisions for numbers this small.
 #[inline(always)]
 fn eight_digits(number: u64) -> u64 {
     let fours = (number / 10_000) | ((number % 10_000) << 32);
@@ -69,7 +79,8 @@ fn eight_digits(number: u64) -> u64 {
 /// What makes a digit out of each of eight numbers from 0 to 9.
 const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
 
-/// A whole number below 10^8 as it is written, and of how many of the bytes that is; there is nothing to branch on.
+/// A whole number below 10^8 as it is written, and of how many of the bytes that is; there is
+/// nothing to branch on.
 #[inline(always)]
 pub fn short_whole(number: u64) -> ([u8; 8], usize) {
     let digits = eight_digits(number);
@@ -136,10 +147,17 @@ mod tests {
     #[test]
     fn numbers_are_read_exactly_to_one_scale() {
         let read = |texts: &[&str]| Decimals::read(texts.iter().copied());
-        assert_eq!(read(&["1.5", "-0.25", "+3", "1e2", "007", "0"]).unwrap().units, [150, -25, 300, 10000, 700, 0]);
+        assert_eq!(
+            read(&["1.5", "-0.25", "+3", "1e2", "007", "0"]).unwrap().units,
+            [150, -25, 300, 10000, 700, 0]
+        );
         assert_eq!(read(&["10", "20"]).unwrap(), Decimals { units: vec![10, 20], scale: 0 });
         assert_eq!(read(&["1", "x"]), Err(1));
-        assert_eq!(read(&["1", "0.1234567890123456"]), Err(1), "more digits than a float tells apart");
+        assert_eq!(
+            read(&["1", "0.1234567890123456"]),
+            Err(1),
+            "more digits than a float tells apart"
+        );
         assert_eq!(read(&["1e18", "0.001"]), Err(0), "too far apart");
         for bad in ["", ".", "-", "1.2.3", "nan", "1e", "1e999999999999", "--1"] {
             assert!(read(&[bad]).is_err(), "{bad}");
@@ -155,7 +173,11 @@ mod tests {
         assert_eq!(shown(i64::MIN, 0), i64::MIN.to_string());
         assert_eq!(shown(100_000_000, 0), "100000000");
         assert_eq!(shown(i64::MAX, 19), "0.9223372036854775807");
-        assert_eq!(shown(-120, 60), format!("-0.{}12", "0".repeat(57)), "finer than any power of ten that fits");
+        assert_eq!(
+            shown(-120, 60),
+            format!("-0.{}12", "0".repeat(57)),
+            "finer than any power of ten that fits"
+        );
     }
 
     #[test]

@@ -5,7 +5,8 @@ use rustc_hash::FxHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// Text values, each with a code and the line where it stood first. An empty or null value is one code of its own.
+/// Text values, each with a code and the line where it stood first. An empty or null value is one
+/// code of its own.
 #[derive(Debug, Default)]
 pub struct Dictionary {
     text: String,
@@ -21,7 +22,8 @@ pub struct Dictionary {
 #[derive(Clone, Copy, Debug)]
 struct Short(u64, u64, u64);
 
-/// Places for values that were met lately, eight for each value or more, and few enough to stay in the nearest cache.
+/// Places for values that were met lately, eight for each value or more, and few enough to stay in
+/// the nearest cache.
 const RECENT: std::ops::RangeInclusive<usize> = 32..=1024;
 
 impl Short {
@@ -63,8 +65,8 @@ impl Short {
     }
 }
 
-/// What values are looked up by. Those of up to seven bytes, as most are, are all in their key, so that nothing else is
-/// compared; of longer ones it is a hash.
+/// What values are looked up by. Those of up to seven bytes, as most are, are all in their key, so
+/// that nothing else is compared; of longer ones it is a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Key(u64);
 
@@ -77,7 +79,8 @@ impl Key {
         let bytes = match value {
             [byte] => u64::from(*byte),
             [a, b] | [a, b, _] => {
-                u64::from(u16::from_le_bytes([*a, *b])) | u64::from(value[length - 1]) << (8 * (length - 1))
+                u64::from(u16::from_le_bytes([*a, *b]))
+                    | u64::from(value[length - 1]) << (8 * (length - 1))
             }
             [a, b, c, d, ..] if length < 8 => {
                 let mut last = [0; 4];
@@ -188,13 +191,18 @@ impl Dictionary {
 
     #[inline]
     fn find_by(&self, key: Key, value: &[u8]) -> Option<u32> {
-        let is_it = |(known, code): &(Key, u32)| *known == key && (key.is_whole() || self.bytes_of(*code) == value);
+        let is_it = |(known, code): &(Key, u32)| {
+            *known == key && (key.is_whole() || self.bytes_of(*code) == value)
+        };
         self.codes.find(key.hash(), is_it).map(|(_, code)| *code)
     }
 
     /// The memory that it takes, about.
     pub fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * 8 + self.lines.capacity() * 8 + self.codes.allocation_size()
+        self.text.capacity()
+            + self.ends.capacity() * 8
+            + self.lines.capacity() * 8
+            + self.codes.allocation_size()
     }
 
     /// The code of the empty value.
@@ -256,7 +264,8 @@ mod tests {
         let mut known = std::collections::HashMap::new();
         for _ in 0..50_000 {
             let length = random.between(1, 9) as usize;
-            let value: Vec<u8> = (0..length).map(|_| [0, 1, b'a', 0x7F][random.below(4) as usize]).collect();
+            let value: Vec<u8> =
+                (0..length).map(|_| [0, 1, b'a', 0x7F][random.below(4) as usize]).collect();
             let key = Key::of(&value);
             assert_eq!(key.is_whole(), length < 8);
             let first = known.entry(key.0).or_insert_with(|| value.clone());
@@ -272,7 +281,8 @@ mod tests {
             1 => "é".as_bytes(),
             piece => [&b"\0"[..], b"a", b"b"][piece % 3],
         });
-        let bytes: Vec<u8> = (0..4000).flat_map(|_| pieces[random.below(40) as usize]).copied().collect();
+        let bytes: Vec<u8> =
+            (0..4000).flat_map(|_| pieces[random.below(40) as usize]).copied().collect();
         let (mut among, mut alone) = (Dictionary::default(), Dictionary::default());
         let mut texts = 0;
         for line in 0..60_000 {
@@ -280,7 +290,10 @@ mod tests {
             let end = bytes.len().min(start + random.below(30) as usize);
             let value = std::str::from_utf8(&bytes[start..end]).ok();
             texts += u64::from(value.is_some());
-            assert_eq!(among.encode_at(&bytes, start..end, line), value.map(|value| alone.encode(value, line)));
+            assert_eq!(
+                among.encode_at(&bytes, start..end, line),
+                value.map(|value| alone.encode(value, line))
+            );
         }
         assert!(texts > 10_000 && among.values().eq(alone.values()));
     }

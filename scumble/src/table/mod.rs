@@ -1,9 +1,9 @@
 //! Which values has each column?
 //!
-//! A [`Table`] is what one scan of a file leaves in memory. Columns that are counted (quasi-identifiers, sensitive
-//! attributes, the target) are dictionary-encoded; distinct tuples of quasi-identifiers become [`Cells`], and each row
-//! keeps only the number of its cell. Columns that are merely released travel as Arrow arrays. Identifiers are not
-//! here at all.
+//! A [`Table`] is what one scan of a file leaves in memory. Columns that are counted
+//! (quasi-identifiers, sensitive attributes, the target) are dictionary-encoded; distinct tuples of
+//! quasi-identifiers become [`Cells`], and each row keeps only the number of its cell. Columns that
+//! are merely released travel as Arrow arrays. Identifiers are not here at all.
 
 mod cells;
 mod decimal;
@@ -50,8 +50,9 @@ impl Role {
 pub enum Data {
     /// A quasi-identifier: a row has it through its cell.
     Key(Dictionary),
-    /// A column that is released as it is, counted or of texts that recur: a code for each row. `plain` holds the original
-    /// arrays where they were not text, so that a release keeps their type.
+    /// A column that is released as it is, counted or of texts that recur: a code for each row.
+    /// `plain` holds the original arrays where they were not text, so that a release keeps their
+    /// type.
     Coded {
         /// The distinct values.
         dictionary: Dictionary,
@@ -92,7 +93,8 @@ pub struct Table {
     pub file: PathBuf,
     /// The columns.
     pub columns: Vec<Column>,
-    /// The distinct tuples of quasi-identifiers, coded by the columns' dictionaries in the columns' order.
+    /// The distinct tuples of quasi-identifiers, coded by the columns' dictionaries in the columns'
+    /// order.
     pub cells: Cells,
     /// The cell of each row.
     pub row_cells: Vec<u32>,

@@ -17,8 +17,12 @@ pub enum Type {
 
 impl Type {
     /// Every type with its name in a policy, from the narrowest to the widest.
-    pub const NAMES: [(&'static str, Type); 4] =
-        [("integer", Type::Integer), ("real", Type::Real), ("date", Type::Date), ("text", Type::Text)];
+    pub const NAMES: [(&'static str, Type); 4] = [
+        ("integer", Type::Integer),
+        ("real", Type::Real),
+        ("date", Type::Date),
+        ("text", Type::Text),
+    ];
 
     /// The type's name in a policy.
     pub fn name(self) -> &'static str {
@@ -35,8 +39,8 @@ impl Type {
         }
     }
 
-    /// The place of a value on the number line (dates count days), or `None` where the value is not of this type.
-    /// Text has no such place.
+    /// The place of a value on the number line (dates count days), or `None` where the value is not
+    /// of this type. Text has no such place.
     pub fn number(self, value: &str) -> Option<f64> {
         match self {
             // Beyond 2^53 two integers could share a float; they are refused rather than merged.
@@ -61,7 +65,8 @@ impl Type {
     pub fn infer<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Type {
         let some = values.clone().next().is_some();
         let fits = |kind: Type| values.clone().all(|value| kind.number(value).is_some());
-        let narrowest = [Type::Integer, Type::Real, Type::Date].into_iter().find(|kind| some && fits(*kind));
+        let narrowest =
+            [Type::Integer, Type::Real, Type::Date].into_iter().find(|kind| some && fits(*kind));
         narrowest.unwrap_or(Type::Text)
     }
 }
@@ -73,7 +78,11 @@ pub struct Day(pub i32);
 impl Day {
     /// The day with a year (0 to 9999), a month and a day of the month, if the calendar has it.
     pub fn new(year: i32, month: u32, day: u32) -> Option<Day> {
-        if !(0..=9999).contains(&year) || !(1..=12).contains(&month) || day < 1 || day > days_in(year, month) {
+        if !(0..=9999).contains(&year)
+            || !(1..=12).contains(&month)
+            || day < 1
+            || day > days_in(year, month)
+        {
             return None;
         }
         let before_year = |year: i32| {
@@ -122,7 +131,12 @@ impl std::str::FromStr for Day {
         }
         let part = |range: std::ops::Range<usize>| {
             let digits = &text.get(range).ok_or(())?;
-            digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse::<u32>().ok()).flatten().ok_or(())
+            digits
+                .bytes()
+                .all(|byte| byte.is_ascii_digit())
+                .then(|| digits.parse::<u32>().ok())
+                .flatten()
+                .ok_or(())
         };
         Day::new(part(0..4)? as i32, part(5..7)?, part(8..10)?).ok_or(())
     }
@@ -143,7 +157,15 @@ mod tests {
     fn days_count_through_the_calendar() {
         assert_eq!("1970-01-01".parse(), Ok(Day(0)));
         assert_eq!("2000-02-29".parse(), Ok(Day(11_016)));
-        for bad in ["1900-02-29", "2001-13-01", "2001-00-10", "01-01-2001", "2001-1-01", "2001-01-32", "２001-1-1"] {
+        for bad in [
+            "1900-02-29",
+            "2001-13-01",
+            "2001-00-10",
+            "01-01-2001",
+            "2001-1-01",
+            "2001-01-32",
+            "２001-1-1",
+        ] {
             assert_eq!(bad.parse::<Day>(), Err(()), "{bad}");
         }
         let mut last = "0000-01-01".parse::<Day>().unwrap();

@@ -1,8 +1,10 @@
-//! A quasi-identifier as a dimension: what a range of its codes is called, and what saying only the range loses.
+//! A quasi-identifier as a dimension: what a range of its codes is called, and what saying only the
+//! range loses.
 //!
-//! Numbers and dates without a hierarchy are ordered and may be parted anywhere; everything else is parted along its
-//! tree. A missing value has the last code of an ordered axis. It is a branch of its own below the whole range: a range
-//! that holds it and a number is called the root, never a range of numbers.
+//! Numbers and dates without a hierarchy are ordered and may be parted anywhere; everything else is
+//! parted along its tree. A missing value has the last code of an ordered axis. It is a branch of
+//! its own below the whole range: a range that holds it and a number is called the root, never a
+//! range of numbers.
 
 use super::{Node, ROOT, Taxonomy};
 use crate::table::{Day, Type};
@@ -59,7 +61,8 @@ impl Ordered {
         }
     }
 
-    /// The least code whose number is above a number: codes below it are those of numbers up to the number.
+    /// The least code whose number is above a number: codes below it are those of numbers up to the
+    /// number.
     pub fn above(&self, number: f64) -> u64 {
         match &self.numbers {
             Numbers::Ranked(numbers) => numbers.partition_point(|known| *known <= number) as u64,
@@ -125,7 +128,9 @@ impl Axis {
     /// The smallest node that holds an extent of a tree's codes.
     pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> Node {
         let (first, last) = (extent.first as u32, extent.last as u32);
-        let holds = |level: &usize| taxonomy.level(*level).node_of(first) == taxonomy.level(*level).node_of(last);
+        let holds = |level: &usize| {
+            taxonomy.level(*level).node_of(first) == taxonomy.level(*level).node_of(last)
+        };
         let level = (0..taxonomy.height()).find(holds).unwrap_or(taxonomy.height());
         Node { level, index: taxonomy.level(level).node_of(first) }
     }
@@ -139,23 +144,29 @@ impl Axis {
             }
             Axis::Ordered(axis) if axis.is_missing(extent.first) => String::new(),
             Axis::Ordered(axis) if axis.is_missing(extent.last) => ROOT.to_string(),
-            Axis::Ordered(axis) => range_label(axis.kind, axis.number(extent.first), axis.number(extent.last)),
+            Axis::Ordered(axis) => {
+                range_label(axis.kind, axis.number(extent.first), axis.number(extent.last))
+            }
         }
     }
 
-    /// The codes that the label of an extent stands for, of an axis with so many: a node may hold more than was asked for.
+    /// The codes that the label of an extent stands for, of an axis with so many: a node may hold
+    /// more than was asked for.
     pub fn said_codes(&self, extent: Extent, all: u32) -> Range<u32> {
         match self {
             Axis::Tree(taxonomy) => {
                 let node = Axis::ancestor(taxonomy, extent);
                 taxonomy.level(node.level).range(node.index)
             }
-            Axis::Ordered(axis) if extent.first < extent.last && axis.is_missing(extent.last) => 0..all,
+            Axis::Ordered(axis) if extent.first < extent.last && axis.is_missing(extent.last) => {
+                0..all
+            }
             Axis::Ordered(_) => extent.first as u32..extent.last as u32 + 1,
         }
     }
 
-    /// The share of detail that is lost when only the extent's label is said: 0 for a single value, 1 for everything.
+    /// The share of detail that is lost when only the extent's label is said: 0 for a single value,
+    /// 1 for everything.
     pub fn lost(&self, extent: Extent) -> f64 {
         match self {
             Axis::Tree(taxonomy) => {
@@ -181,8 +192,8 @@ pub fn number_label(kind: Type, number: f64) -> String {
     }
 }
 
-/// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a sign would confuse, and
-/// for days), `[2.5, 3]` for real ones; a single number is itself.
+/// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a sign
+/// would confuse, and for days), `[2.5, 3]` for real ones; a single number is itself.
 pub fn range_label(kind: Type, first: f64, last: f64) -> String {
     let (from, to) = (number_label(kind, first), number_label(kind, last));
     match kind {
@@ -193,7 +204,8 @@ pub fn range_label(kind: Type, first: f64, last: f64) -> String {
     }
 }
 
-/// The range above one number up to another, either of which may be open: what a region of a partition tree covers.
+/// The range above one number up to another, either of which may be open: what a region of a
+/// partition tree covers.
 pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String {
     let label = |number: f64| number_label(kind, number);
     match (kind, above, up_to) {
@@ -210,9 +222,11 @@ pub fn is_range_label(text: &str, kind: Type) -> bool {
     said_range(text, kind).is_some()
 }
 
-/// The numbers that a text means if it is what one of the functions above writes for numbers of a type.
+/// The numbers that a text means if it is what one of the functions above writes for numbers of a
+/// type.
 pub fn said_range(text: &str, kind: Type) -> Option<(Bound<f64>, Bound<f64>)> {
-    let number = |part: &str| kind.number(part).filter(|number| number_label(kind, *number) == part);
+    let number =
+        |part: &str| kind.number(part).filter(|number| number_label(kind, *number) == part);
     let pair = |inner: &str, between: &str| {
         inner.match_indices(between).find_map(|(at, _)| {
             let (first, last) = (number(&inner[..at])?, number(&inner[at + between.len()..])?);
@@ -256,7 +270,8 @@ mod tests {
     #[test]
     fn a_range_with_a_missing_value_is_the_root() {
         let axis = ordered(&[1.0, 3.0, 5.0], true);
-        let said = |first, last| (axis.label(Extent { first, last }), axis.lost(Extent { first, last }));
+        let said =
+            |first, last| (axis.label(Extent { first, last }), axis.lost(Extent { first, last }));
         assert_eq!(said(0, 1), ("1-3".into(), 0.5));
         assert_eq!(said(1, 1), ("3".into(), 0.0));
         assert_eq!(said(0, 2), ("1-5".into(), 1.0));

@@ -22,7 +22,12 @@ pub struct Binding {
 
 impl Binding {
     /// The column as a dimension: numbers and days without a hierarchy may be parted anywhere.
-    pub fn axis(hierarchy: &Hierarchy, kind: Type, numbers: &[f64], taxonomy: &Arc<Taxonomy>) -> Axis {
+    pub fn axis(
+        hierarchy: &Hierarchy,
+        kind: Type,
+        numbers: &[f64],
+        taxonomy: &Arc<Taxonomy>,
+    ) -> Axis {
         let ordered = matches!(hierarchy, Hierarchy::None) && kind != Type::Text;
         match (numbers.first(), numbers.last()) {
             (Some(least), Some(greatest)) if ordered => Axis::Ordered(Ordered {
@@ -55,8 +60,9 @@ impl Spot<'_> {
     }
 }
 
-/// Builds the tree of `column` over the values that occur in it. Empty values, and those in `missing`, are missing
-/// unless a hierarchy file lists them as leaves. `declared` is the type the policy states.
+/// Builds the tree of `column` over the values that occur in it. Empty values, and those in
+/// `missing`, are missing unless a hierarchy file lists them as leaves. `declared` is the type the
+/// policy states.
 pub fn bind(
     hierarchy: &Hierarchy,
     declared: Option<Type>,
@@ -75,13 +81,19 @@ pub fn bind(
     })
 }
 
-fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], spot: &Spot<'_>) -> Result<Binding> {
+fn bind_at(
+    hierarchy: &Hierarchy,
+    declared: Option<Type>,
+    missing: &[String],
+    spot: &Spot<'_>,
+) -> Result<Binding> {
     let dictionary = spot.dictionary;
     let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
     if let Hierarchy::File(rows) = hierarchy {
         return bind_file(rows, declared, is_missing, spot);
     }
-    // In the order of their text, not of their appearance: the order of a taxonomy must not tell the order of rows.
+    // In the order of their text, not of their appearance: the order of a taxonomy must not tell
+    // the order of rows.
     let mut present: Vec<u32> =
         (0..dictionary.len() as u32).filter(|code| !is_missing(dictionary.value(*code))).collect();
     present.sort_unstable_by_key(|code| dictionary.value(*code));
@@ -93,30 +105,45 @@ fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], sp
         let (taxonomy, codes) = match hierarchy {
             Hierarchy::Mask(mask) => mask.taxonomy(&texts, with_missing)?,
             Hierarchy::None => flat(&texts, with_missing)?,
-            _ => return Err(spot.wrong_type(present.first().copied().unwrap_or(0), numeric_kind(hierarchy))),
+            _ => {
+                return Err(
+                    spot.wrong_type(present.first().copied().unwrap_or(0), numeric_kind(hierarchy))
+                );
+            }
         };
         let leaf_of = spread(dictionary.len(), &present, &codes, taxonomy.missing());
         return Ok(Binding { taxonomy, leaf_of, kind: Type::Text, numbers: Vec::new() });
     }
 
-    // Numbers and dates: equal numbers are one leaf however they are written, labelled by the shortest way.
+    // Numbers and dates: equal numbers are one leaf however they are written, labelled by the
+    // shortest way.
     let mut by_number: BTreeMap<u64, (f64, Vec<u32>)> = BTreeMap::new();
     for code in &present {
-        let number = kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
+        let number =
+            kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
         by_number.entry(bits_of(number)).or_insert((number, Vec::new())).1.push(*code);
     }
     let numbers: Vec<f64> = by_number.values().map(|(number, _)| *number).collect();
-    let shortest = |codes: &[u32]| codes.iter().map(|code| dictionary.value(*code)).min_by_key(|text| text.len());
+    let shortest = |codes: &[u32]| {
+        codes.iter().map(|code| dictionary.value(*code)).min_by_key(|text| text.len())
+    };
     let texts: Vec<&str> = by_number.values().filter_map(|(_, codes)| shortest(codes)).collect();
     let taxonomy = match hierarchy {
         Hierarchy::Intervals(intervals) => {
-            if let Some((_, codes)) = by_number.values().find(|(number, _)| !intervals.contains(*number)) {
+            if let Some((_, codes)) =
+                by_number.values().find(|(number, _)| !intervals.contains(*number))
+            {
                 return Err(spot.not_in(codes[0], intervals.describe()));
             }
             if kind == Type::Date && !intervals.is_whole() {
                 let expected = "whole numbers of days for a column of dates".into();
                 let key = format!("hierarchy of {}", crate::error::quoted(spot.column));
-                return Err(Error::BadParameter { place: None, key, value: intervals.describe(), expected });
+                return Err(Error::BadParameter {
+                    place: None,
+                    key,
+                    value: intervals.describe(),
+                    expected,
+                });
             }
             intervals.taxonomy(&numbers, &texts, intervals.scale(kind), with_missing)?
         }
@@ -138,7 +165,11 @@ fn bind_at(hierarchy: &Hierarchy, declared: Option<Type>, missing: &[String], sp
 
 impl Spot<'_> {
     fn wrong_type(&self, code: u32, kind: Type) -> Error {
-        let value = if self.dictionary.is_empty() { String::new() } else { self.dictionary.value(code).to_string() };
+        let value = if self.dictionary.is_empty() {
+            String::new()
+        } else {
+            self.dictionary.value(code).to_string()
+        };
         Error::WrongType { place: self.place(code), value, expected: kind.expected() }
     }
 }
@@ -159,14 +190,20 @@ fn bind_file(
 ) -> Result<Binding> {
     let dictionary = spot.dictionary;
     let listed: HashMap<&str, ()> = rows.rows().iter().map(|row| (row[0].as_str(), ())).collect();
-    let absent = |code: u32| is_missing(dictionary.value(code)) && !listed.contains_key(dictionary.value(code));
+    let absent = |code: u32| {
+        is_missing(dictionary.value(code)) && !listed.contains_key(dictionary.value(code))
+    };
     let with_missing = (0..dictionary.len() as u32).any(absent);
     let (taxonomy, leaves) = rows.taxonomy(with_missing)?;
-    let kind = declared.unwrap_or_else(|| Type::infer(rows.rows().iter().map(|row| row[0].as_str())));
+    let kind =
+        declared.unwrap_or_else(|| Type::infer(rows.rows().iter().map(|row| row[0].as_str())));
     // A number may be written in another way than in the file: 39.0 for 39.
     let by_number: HashMap<u64, u32> = match kind {
         Type::Text => HashMap::new(),
-        _ => leaves.iter().filter_map(|(text, leaf)| Some((bits_of(kind.number(text)?), *leaf))).collect(),
+        _ => leaves
+            .iter()
+            .filter_map(|(text, leaf)| Some((bits_of(kind.number(text)?), *leaf)))
+            .collect(),
     };
     let find = |code: u32| {
         let value = dictionary.value(code);
@@ -191,7 +228,12 @@ fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
     Taxonomy::from_paths("its values".into(), &paths, with_missing)
 }
 
-fn calendar(steps: &[DateLevel], numbers: &[f64], texts: &[&str], with_missing: bool) -> Result<Taxonomy> {
+fn calendar(
+    steps: &[DateLevel],
+    numbers: &[f64],
+    texts: &[&str],
+    with_missing: bool,
+) -> Result<Taxonomy> {
     let days: Vec<Day> = numbers.iter().map(|number| Day(*number as i32)).collect();
     dates::taxonomy(steps, &days, texts, with_missing)
 }
@@ -219,7 +261,14 @@ mod tests {
     }
 
     fn bound(hierarchy: &Hierarchy, kind: Option<Type>, values: &[&str]) -> Result<Binding> {
-        let binding = bind(hierarchy, kind, &["?".to_string()], &dictionary(values), "age", Path::new("t.csv"))?;
+        let binding = bind(
+            hierarchy,
+            kind,
+            &["?".to_string()],
+            &dictionary(values),
+            "age",
+            Path::new("t.csv"),
+        )?;
         super::super::tests::check_laws(&binding.taxonomy);
         Ok(binding)
     }
@@ -240,7 +289,8 @@ mod tests {
 
     #[test]
     fn a_value_outside_its_hierarchy_is_refused_with_its_line() {
-        let intervals = Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
+        let intervals =
+            Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
         let error = bound(&intervals, None, &["1", "100", "101"]).unwrap_err().to_string();
         assert!(error.starts_with("t.csv:4: column `age`: `101` is not a leaf of"), "{error}");
         let rows = vec![(1, vec!["a".to_string(), "*".to_string()])];
@@ -251,7 +301,10 @@ mod tests {
 
     #[test]
     fn a_file_may_write_numbers_in_its_own_way() {
-        let rows = ["40", "39", "?"].iter().map(|leaf| (1, vec![leaf.to_string(), "*".to_string()])).collect();
+        let rows = ["40", "39", "?"]
+            .iter()
+            .map(|leaf| (1, vec![leaf.to_string(), "*".to_string()]))
+            .collect();
         let file = Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap());
         let binding = bound(&file, Some(Type::Real), &["39.0", "40", "?", ""]).unwrap();
         assert_eq!(binding.leaf_of, [1, 0, 2, 3]);
@@ -259,14 +312,17 @@ mod tests {
 
     #[test]
     fn a_wrong_type_is_refused_with_its_line() {
-        let error = bound(&Hierarchy::None, Some(Type::Integer), &["1", "2.5"]).unwrap_err().to_string();
+        let error =
+            bound(&Hierarchy::None, Some(Type::Integer), &["1", "2.5"]).unwrap_err().to_string();
         assert!(error.starts_with("t.csv:3: column `age`: `2.5` is not an integer"), "{error}");
         assert!(bound(&Hierarchy::Dates(DateLevel::all()), None, &["1", "2"]).is_err());
     }
 
     #[test]
     fn a_column_with_only_missing_values_has_a_tree() {
-        for hierarchy in [Hierarchy::None, Hierarchy::Intervals(Intervals::new(vec![5.0], None, None).unwrap())] {
+        for hierarchy in
+            [Hierarchy::None, Hierarchy::Intervals(Intervals::new(vec![5.0], None, None).unwrap())]
+        {
             let binding = bound(&hierarchy, Some(Type::Integer), &["", "?"]).unwrap();
             assert_eq!(binding.leaf_of, [0, 0]);
         }

@@ -1,6 +1,7 @@
 //! Cuts: a set of nodes that together cover every leaf exactly once.
 //!
-//! A level is a cut whose nodes have one depth; full-subtree recoding may cut deeper on one branch than on another.
+//! A level is a cut whose nodes have one depth; full-subtree recoding may cut deeper on one branch
+//! than on another.
 
 use super::Taxonomy;
 
@@ -44,7 +45,8 @@ impl Cut {
 
     /// The cut through one level.
     pub fn at_level(taxonomy: &Taxonomy, level: usize) -> Cut {
-        let nodes = (0..taxonomy.level(level).len() as u32).map(|index| Node { level, index }).collect();
+        let nodes =
+            (0..taxonomy.level(level).len() as u32).map(|index| Node { level, index }).collect();
         Cut { nodes, node_of: taxonomy.level(level).nodes().to_vec() }
     }
 
@@ -63,8 +65,8 @@ impl Cut {
         self.nodes[self.node_of[code as usize] as usize]
     }
 
-    /// How many cuts a taxonomy has, or `None` past 2^128: a tree's cuts are its root alone, or a cut of each child. A
-    /// node with one child says the same as the child, and both count.
+    /// How many cuts a taxonomy has, or `None` past 2^128: a tree's cuts are its root alone, or a
+    /// cut of each child. A node with one child says the same as the child, and both count.
     pub fn count(taxonomy: &Taxonomy) -> Option<u128> {
         fn below(taxonomy: &Taxonomy, level: usize, index: u32) -> Option<u128> {
             let Some(child_level) = level.checked_sub(1) else { return Some(1) };
@@ -86,7 +88,12 @@ mod tests {
     use super::*;
 
     fn tree() -> Taxonomy {
-        let paths = vec![vec!["a", "x", "*"], vec!["b", "x", "*"], vec!["c", "y", "*"], vec!["d", "y", "*"]];
+        let paths = vec![
+            vec!["a", "x", "*"],
+            vec!["b", "x", "*"],
+            vec!["c", "y", "*"],
+            vec!["d", "y", "*"],
+        ];
         Taxonomy::from_paths("t".into(), &paths, false).unwrap().0
     }
 

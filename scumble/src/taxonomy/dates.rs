@@ -1,4 +1,5 @@
-//! Hierarchies of dates: `{ dates = ["month", "quarter", "year", "decade"] }`. The leaves are the days that occur.
+//! Hierarchies of dates: `{ dates = ["month", "quarter", "year", "decade"] }`. The leaves are the
+//! days that occur.
 
 use super::{Path, ROOT, Taxonomy};
 use crate::error::Result;
@@ -45,9 +46,11 @@ impl DateLevel {
 /// Whether a text may stand in a release: a day, one of the steps, or the root.
 pub fn is_label(steps: &[DateLevel], text: &str) -> bool {
     // Any day within a step is called by the step's label, so the first one tells.
-    let digits = |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
+    let digits =
+        |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
     let year = digits(0..4).or_else(|| digits(0..3).map(|decade| decade * 10));
-    let quarter = text.get(6..7).and_then(|part| part.parse::<u32>().ok()).filter(|_| text.contains('Q'));
+    let quarter =
+        text.get(6..7).and_then(|part| part.parse::<u32>().ok()).filter(|_| text.contains('Q'));
     let month = quarter.map(|quarter| quarter * 3).or_else(|| digits(5..7)).unwrap_or(1);
     let first = year.and_then(|year| Day::new(year as i32, month, 1));
     text == ROOT
@@ -56,13 +59,22 @@ pub fn is_label(steps: &[DateLevel], text: &str) -> bool {
 }
 
 /// The tree over distinct days in ascending order; `texts` are their labels.
-pub(super) fn taxonomy(steps: &[DateLevel], days: &[Day], texts: &[&str], with_missing: bool) -> Result<Taxonomy> {
-    let labels: Vec<Vec<String>> = days.iter().map(|day| steps.iter().map(|step| step.label(*day)).collect()).collect();
+pub(super) fn taxonomy(
+    steps: &[DateLevel],
+    days: &[Day],
+    texts: &[&str],
+    with_missing: bool,
+) -> Result<Taxonomy> {
+    let labels: Vec<Vec<String>> =
+        days.iter().map(|day| steps.iter().map(|step| step.label(*day)).collect()).collect();
     let paths: Vec<Path<'_>> = texts
         .iter()
         .zip(&labels)
         .map(|(text, labels)| {
-            std::iter::once(*text).chain(labels.iter().map(String::as_str)).chain(std::iter::once(ROOT)).collect()
+            std::iter::once(*text)
+                .chain(labels.iter().map(String::as_str))
+                .chain(std::iter::once(ROOT))
+                .collect()
         })
         .collect();
     Ok(Taxonomy::from_paths("the calendar".into(), &paths, with_missing)?.0)
@@ -76,7 +88,8 @@ mod tests {
     #[test]
     fn a_day_climbs_the_calendar() {
         let day = "2024-08-31".parse().unwrap();
-        let labels: Vec<String> = DateLevel::all().into_iter().map(|level| level.label(day)).collect();
+        let labels: Vec<String> =
+            DateLevel::all().into_iter().map(|level| level.label(day)).collect();
         assert_eq!(labels, ["2024-08", "2024-Q3", "2024", "2020s"]);
     }
 

@@ -13,8 +13,8 @@ pub struct HierarchyFile {
 }
 
 impl HierarchyFile {
-    /// Checks that rows, each with the line it came from, are a tree: no leaf twice, one parent for each label, rows of
-    /// one length, one root.
+    /// Checks that rows, each with the line it came from, are a tree: no leaf twice, one parent for
+    /// each label, rows of one length, one root.
     pub fn new(file: &FilePath, rows: Vec<(u64, Vec<String>)>) -> Result<HierarchyFile> {
         let place = |line: u64| Place::file(file).line(line);
         let depth = rows.first().map_or(0, |(_, row)| row.len());
@@ -26,24 +26,38 @@ impl HierarchyFile {
         let mut root = None;
         for (line, row) in &rows {
             if row.len() != depth {
-                return Err(Error::UnevenHierarchy { place: place(*line), expected: depth, found: row.len() });
+                return Err(Error::UnevenHierarchy {
+                    place: place(*line),
+                    expected: depth,
+                    found: row.len(),
+                });
             }
             if let Some(first) = leaves.insert(&row[0], *line) {
-                return Err(Error::RepeatedLeaf { place: place(*line), leaf: row[0].clone(), first });
+                return Err(Error::RepeatedLeaf {
+                    place: place(*line),
+                    leaf: row[0].clone(),
+                    first,
+                });
             }
-            // The root's own parent is a name that stands for "the same root": two roots are a label with two parents.
+            // The root's own parent is a name that stands for "the same root": two roots are a
+            // label with two parents.
             for (level, pair) in row.windows(2).enumerate() {
                 let (label, parent) = (&pair[0], &pair[1]);
                 let known = *parents[level].entry(label).or_insert(parent);
                 if known != parent {
                     let parents = (known.to_string(), parent.clone());
-                    return Err(Error::TwoParents { place: place(*line), label: label.clone(), parents });
+                    return Err(Error::TwoParents {
+                        place: place(*line),
+                        label: label.clone(),
+                        parents,
+                    });
                 }
             }
             let last = row[depth - 1].as_str();
             let first = *root.get_or_insert(last);
             if first != last {
-                let (label, parents) = (row[depth - 2].clone(), (first.to_string(), last.to_string()));
+                let (label, parents) =
+                    (row[depth - 2].clone(), (first.to_string(), last.to_string()));
                 return Err(Error::TwoParents { place: place(*line), label, parents });
             }
         }
@@ -63,8 +77,10 @@ impl HierarchyFile {
 
     /// The tree, and the code of each leaf by its label.
     pub(super) fn taxonomy(&self, with_missing: bool) -> Result<(Taxonomy, HashMap<&str, u32>)> {
-        let paths: Vec<Path<'_>> = self.rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
-        let (taxonomy, codes) = Taxonomy::from_paths(self.file.display().to_string(), &paths, with_missing)?;
+        let paths: Vec<Path<'_>> =
+            self.rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
+        let (taxonomy, codes) =
+            Taxonomy::from_paths(self.file.display().to_string(), &paths, with_missing)?;
         let leaves = paths.iter().map(|path| path[0]).zip(codes).collect();
         Ok((taxonomy, leaves))
     }
@@ -75,18 +91,26 @@ mod tests {
     use super::*;
 
     fn read(rows: &[&[&str]]) -> Result<HierarchyFile> {
-        let numbered = (1..).zip(rows.iter().map(|row| row.iter().map(|label| label.to_string()).collect()));
+        let numbered =
+            (1..).zip(rows.iter().map(|row| row.iter().map(|label| label.to_string()).collect()));
         HierarchyFile::new(FilePath::new("h.csv"), numbered.collect())
     }
 
     #[test]
     fn what_is_not_a_tree_is_refused_with_its_line() {
         let line = |error: Error| error.to_string();
-        assert!(line(read(&[&["a", "x", "*"], &["a", "x", "*"]]).unwrap_err()).starts_with("h.csv:2: leaf `a`"));
         assert!(
-            line(read(&[&["a", "x", "p", "*"], &["b", "x", "q", "*"]]).unwrap_err()).contains("`x` lies below `q`")
+            line(read(&[&["a", "x", "*"], &["a", "x", "*"]]).unwrap_err())
+                .starts_with("h.csv:2: leaf `a`")
         );
-        assert!(line(read(&[&["a", "x", "*"], &["b", "*"]]).unwrap_err()).starts_with("h.csv:2: 2 labels"));
+        assert!(
+            line(read(&[&["a", "x", "p", "*"], &["b", "x", "q", "*"]]).unwrap_err())
+                .contains("`x` lies below `q`")
+        );
+        assert!(
+            line(read(&[&["a", "x", "*"], &["b", "*"]]).unwrap_err())
+                .starts_with("h.csv:2: 2 labels")
+        );
         assert!(matches!(read(&[&["a", "x"], &["b", "y"]]), Err(Error::TwoParents { .. })));
         assert!(matches!(read(&[]), Err(Error::EmptyHierarchy { .. })));
         assert!(matches!(read(&[&["a"]]), Err(Error::EmptyHierarchy { .. })));

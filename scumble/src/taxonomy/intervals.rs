@@ -1,11 +1,13 @@
 //! Hierarchies of intervals: `{ intervals = [5, 10, 20], from = 0, to = 100 }`.
 //!
-//! Level `i` has intervals of the `i`-th width, counted from `from`; each width is a multiple of the one before, so
-//! intervals nest. Both ends belong to the domain, and the last interval of every level takes what is left, `to`
-//! included. For whole numbers the leaves are all numbers of the domain, whether they occur or not; for real numbers
-//! and dates they are the values that occur.
+//! Level `i` has intervals of the `i`-th width, counted from `from`; each width is a multiple of
+//! the one before, so intervals nest. Both ends belong to the domain, and the last interval of
+//! every level takes what is left, `to` included. For whole numbers the leaves are all numbers of
+//! the domain, whether they occur or not; for real numbers and dates they are the values that
+//! occur.
 //!
-//! Widths and ends are kept as whole multiples of a decimal unit: 0.3 lies in `[0.3, 0.4)`, which floats would miss.
+//! Widths and ends are kept as whole multiples of a decimal unit: 0.3 lies in `[0.3, 0.4)`, which
+//! floats would miss.
 
 use super::{Level, ROOT, Taxonomy};
 use crate::error::Result;
@@ -57,7 +59,11 @@ impl Domain {
 
 impl Intervals {
     /// The parameters, or what is wrong with them.
-    pub fn new(widths: Vec<f64>, from: Option<f64>, to: Option<f64>) -> Result<Intervals, &'static str> {
+    pub fn new(
+        widths: Vec<f64>,
+        from: Option<f64>,
+        to: Option<f64>,
+    ) -> Result<Intervals, &'static str> {
         if widths.is_empty() || widths.iter().any(|width| !(*width > 0.0 && *width <= MOST)) {
             return Err("a list of positive widths, none above 2^53");
         }
@@ -65,7 +71,13 @@ impl Intervals {
         if [from, to].into_iter().flatten().any(|end| end.is_nan() || end.abs() > MOST) {
             return Err("`from` and `to` between -2^53 and 2^53");
         }
-        let decimals = widths.iter().chain(&from).chain(&to).map(|number| decimals(*number)).max().unwrap_or(0);
+        let decimals = widths
+            .iter()
+            .chain(&from)
+            .chain(&to)
+            .map(|number| decimals(*number))
+            .max()
+            .unwrap_or(0);
         if decimals > MOST_DECIMALS {
             return Err("numbers of at most nine decimals");
         }
@@ -79,7 +91,9 @@ impl Intervals {
             dates: false,
         };
         if intervals.widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0) {
-            return Err("growing widths, each a multiple of the one before, so that intervals nest");
+            return Err(
+                "growing widths, each a multiple of the one before, so that intervals nest",
+            );
         }
         match (intervals.from, intervals.to) {
             (Some(from), Some(to)) if from >= to => Err("`from` below `to`"),
@@ -119,8 +133,8 @@ impl Intervals {
             && self.to.is_none_or(|to| number <= self.number(to))
     }
 
-    /// Which interval of a width a number lies in, counted from `from`. The quotient of floats is a guess that may be
-    /// off by one; the intervals' own ends decide.
+    /// Which interval of a width a number lies in, counted from `from`. The quotient of floats is a
+    /// guess that may be off by one; the intervals' own ends decide.
     fn index(&self, number: f64, from: i128, width: i128) -> i128 {
         let start = |index: i128| self.number(from + index * width);
         let mut index = ((number - self.number(from)) / self.number(width)).floor() as i128;
@@ -133,8 +147,9 @@ impl Intervals {
         index
     }
 
-    /// The domain of a column whose values lie between `least` and `greatest`. Where an end is not given it is a multiple
-    /// of the widest interval: no label may tell the least or the greatest value, whose row may be suppressed.
+    /// The domain of a column whose values lie between `least` and `greatest`. Where an end is not
+    /// given it is a multiple of the widest interval: no label may tell the least or the greatest
+    /// value, whose row may be suppressed.
     fn domain(&self, least: f64, greatest: f64) -> Domain {
         let widest = self.widths[self.widths.len() - 1];
         let from = self.from.unwrap_or_else(|| self.index(least, 0, widest) * widest);
@@ -142,8 +157,8 @@ impl Intervals {
         Domain { from, end: self.to.unwrap_or_else(open), closed: self.to.is_some() }
     }
 
-    /// The tree over ascending distinct `values`, which all [belong](Self::contains) to the domain; `texts` are their
-    /// labels.
+    /// The tree over ascending distinct `values`, which all [belong](Self::contains) to the domain;
+    /// `texts` are their labels.
     pub(super) fn taxonomy(
         &self,
         values: &[f64],
@@ -151,16 +166,21 @@ impl Intervals {
         scale: Scale,
         with_missing: bool,
     ) -> Result<Taxonomy> {
-        let (least, greatest) = (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(0.0));
+        let (least, greatest) =
+            (values.first().copied().unwrap_or(0.0), values.last().copied().unwrap_or(0.0));
         let domain = self.domain(least, greatest);
         let beyond = domain.end + i128::from(domain.closed);
         let mut levels = vec![Level::from_runs(texts.iter().map(|text| (*text, true, 1)))];
         for width in &self.widths {
             let last = domain.count(*width) - 1;
-            let numbers: Vec<i128> =
-                values.iter().map(|value| self.index(*value, domain.from, *width).clamp(0, last)).collect();
-            let labels: Vec<String> =
-                numbers.iter().map(|number| self.label(domain.from, *width, *number, last, scale)).collect();
+            let numbers: Vec<i128> = values
+                .iter()
+                .map(|value| self.index(*value, domain.from, *width).clamp(0, last))
+                .collect();
+            let labels: Vec<String> = numbers
+                .iter()
+                .map(|number| self.label(domain.from, *width, *number, last, scale))
+                .collect();
             let begins = |code: usize| code == 0 || numbers[code] != numbers[code - 1];
             levels.push(Level::from_runs(labels.iter().enumerate().map(|(code, label)| {
                 let start = domain.from + numbers[code] * width;
@@ -173,7 +193,8 @@ impl Intervals {
                 (label.as_str(), begins(code), leaves)
             })));
         }
-        let all = if scale == Scale::Whole { (beyond - domain.from) as u64 } else { values.len() as u64 };
+        let all =
+            if scale == Scale::Whole { (beyond - domain.from) as u64 } else { values.len() as u64 };
         let root = (0..values.len()).map(|code| (ROOT, code == 0, if code == 0 { all } else { 0 }));
         levels.push(Level::from_runs(root));
         if with_missing {
@@ -201,12 +222,16 @@ impl Intervals {
         // Where it is not given, the domain begins with a multiple of every width.
         let from = self.from.unwrap_or(0);
         let starts = match scale {
-            Scale::Days => text.split(" to ").flat_map(str::parse).map(|day: Day| f64::from(day.0)).collect(),
+            Scale::Days => {
+                text.split(" to ").flat_map(str::parse).map(|day: Day| f64::from(day.0)).collect()
+            }
             _ => numbers_in(text),
         };
         let fits = |start: f64, width: i128| {
             let number = self.index(start, from, width);
-            let last = self.to.map_or(i128::MAX, |to| Domain { from, end: to, closed: true }.count(width) - 1);
+            let last = self
+                .to
+                .map_or(i128::MAX, |to| Domain { from, end: to, closed: true }.count(width) - 1);
             number <= last && self.label(from, width, number, last, scale) == text
         };
         let starts = starts.into_iter().filter(|start| self.contains(*start));
@@ -241,7 +266,8 @@ fn in_units(number: f64, decimals: usize) -> Option<i128> {
 fn numbers_in(text: &str) -> Vec<f64> {
     let parts = text.split(['[', ']', ')', ' ', ',']).flat_map(|part| {
         // A sign begins a number; a dash behind a digit ends one.
-        let dash = part.char_indices().skip(1).find(|(_, character)| *character == '-').map(|(at, _)| at);
+        let dash =
+            part.char_indices().skip(1).find(|(_, character)| *character == '-').map(|(at, _)| at);
         let (first, second) = dash.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
         [first, second]
     });
@@ -250,12 +276,13 @@ fn numbers_in(text: &str) -> Vec<f64> {
 
 /// The day with a number, or the end of the calendar that it lies beyond.
 fn day(number: f64) -> Day {
-    let (first, last) = (Day::new(0, 1, 1).unwrap_or(Day(0)), Day::new(9999, 12, 31).unwrap_or(Day(0)));
+    let (first, last) =
+        (Day::new(0, 1, 1).unwrap_or(Day(0)), Day::new(9999, 12, 31).unwrap_or(Day(0)));
     Day(number as i32).clamp(first, last)
 }
 
-/// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `2020-01-01 to 2020-01-31` for days, `[20, 25)` for
-/// real numbers.
+/// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `2020-01-01 to 2020-01-31`
+/// for days, `[20, 25)` for real numbers.
 fn label(start: f64, end: f64, last: bool, scale: Scale) -> String {
     // The last number that belongs to it.
     let until = if last { end } else { end - 1.0 };
@@ -278,7 +305,8 @@ mod tests {
     fn ages(values: &[f64]) -> Taxonomy {
         let texts: Vec<String> = values.iter().map(f64::to_string).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        let intervals = Intervals::new(vec![5.0, 10.0, 20.0, 40.0], Some(0.0), Some(100.0)).unwrap();
+        let intervals =
+            Intervals::new(vec![5.0, 10.0, 20.0, 40.0], Some(0.0), Some(100.0)).unwrap();
         intervals.taxonomy(values, &texts, Scale::Whole, false).unwrap()
     }
 
@@ -289,9 +317,15 @@ mod tests {
             let level = taxonomy.level(level);
             level.label(level.node_of(code)).to_string()
         };
-        assert_eq!((label(1, 0), label(1, 1), label(1, 2)), ("0-4".into(), "0-4".into(), "5-9".into()));
+        assert_eq!(
+            (label(1, 0), label(1, 1), label(1, 2)),
+            ("0-4".into(), "0-4".into(), "5-9".into())
+        );
         assert_eq!((label(1, 5), label(1, 6)), ("95-100".into(), "95-100".into()));
-        assert_eq!((label(4, 3), label(4, 4), label(4, 6)), ("0-39".into(), "40-79".into(), "80-100".into()));
+        assert_eq!(
+            (label(4, 3), label(4, 4), label(4, 6)),
+            ("0-39".into(), "40-79".into(), "80-100".into())
+        );
         assert_eq!(taxonomy.leaves(), 101);
         assert_eq!(taxonomy.level(1).leaves(0), 5);
         assert_eq!(taxonomy.level(1).leaves(taxonomy.level(1).node_of(6)), 6);
@@ -308,7 +342,12 @@ mod tests {
                 let taxonomy = intervals.taxonomy(&values, &texts, scale, false).unwrap();
                 for level in taxonomy.levels() {
                     for node in 0..level.len() as u32 {
-                        assert!(intervals.is_label(level.label(node), kind), "{:?} {}", (from, to), level.label(node));
+                        assert!(
+                            intervals.is_label(level.label(node), kind),
+                            "{:?} {}",
+                            (from, to),
+                            level.label(node)
+                        );
                     }
                 }
                 for odd in ["", "old", "3-7", "30-39 (Ann)", "[3, 8)", "5-", "-"] {
@@ -330,7 +369,9 @@ mod tests {
             let texts: Vec<String> = values.iter().map(f64::to_string).collect();
             let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
             let tree = intervals.taxonomy(values, &texts, scale, false).unwrap();
-            (0..tree.level(1).len() as u32).map(|node| tree.level(1).label(node).to_string()).collect()
+            (0..tree.level(1).len() as u32)
+                .map(|node| tree.level(1).label(node).to_string())
+                .collect()
         };
         assert_eq!(labels(&[61.0, 79.0], Scale::Whole), ["60-79"]);
         assert_eq!(labels(&[61.0, 97.0], Scale::Whole), ["60-79", "80-99"]);
@@ -380,7 +421,8 @@ mod tests {
             texts.iter().map(|text| f64::from(text.parse::<Day>().unwrap().0)).collect()
         };
         let ends = days(&["2020-01-01", "2020-12-31"]);
-        let weeks = Intervals::new(vec![7.0, 28.0], Some(ends[0]), Some(ends[1])).unwrap().of_dates();
+        let weeks =
+            Intervals::new(vec![7.0, 28.0], Some(ends[0]), Some(ends[1])).unwrap().of_dates();
         let values = days(&["2020-01-01", "2020-01-07", "2020-01-08", "2020-12-31"]);
         let expected = [
             "2020-01-01 to 2020-01-07",
@@ -392,12 +434,20 @@ mod tests {
         for label in expected {
             assert!(weeks.is_label(label, Type::Date), "{label}");
         }
-        for odd in ["2020-01-02 to 2020-01-08", "2020-01-01 to 2020-01-08", "2019-12-25 to 2019-12-31", "18262-18268"] {
+        for odd in [
+            "2020-01-02 to 2020-01-08",
+            "2020-01-01 to 2020-01-08",
+            "2019-12-25 to 2019-12-31",
+            "18262-18268",
+        ] {
             assert!(!weeks.is_label(odd, Type::Date), "{odd}");
         }
         assert_eq!(weeks.describe(), "the intervals from 2020-01-01 to 2020-12-31");
         let long = Intervals::new(vec![1_000_000.0], None, None).unwrap();
-        assert_eq!(labels(&long, 1, &days(&["0001-01-01"]), Scale::Days), ["0000-01-01 to 1969-12-31"]);
+        assert_eq!(
+            labels(&long, 1, &days(&["0001-01-01"]), Scale::Days),
+            ["0000-01-01 to 1969-12-31"]
+        );
     }
 
     /// An end that is not given must not depend on which values are left.

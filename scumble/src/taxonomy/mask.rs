@@ -1,8 +1,10 @@
-//! Hierarchies of masks: `{ mask = "right", char = "*" }` turns `13053` into `1305*`, `130**` and so on.
+//! Hierarchies of masks: `{ mask = "right", char = "*" }` turns `13053` into `1305*`, `130**` and
+//! so on.
 //!
-//! Level `i` masks `i` characters from one side, but for the last one that is left. Masked values keep their length, so
-//! two values fall together only when everything unmasked agrees; the root `*` joins what is left. It is the same for
-//! every column: as many masks as the longest value has characters would tell its length, also if its row is suppressed.
+//! Level `i` masks `i` characters from one side, but for the last one that is left. Masked values
+//! keep their length, so two values fall together only when everything unmasked agrees; the root
+//! `*` joins what is left. It is the same for every column: as many masks as the longest value has
+//! characters would tell its length, also if its row is suppressed.
 
 use super::{Path, ROOT, Taxonomy};
 use crate::error::Result;
@@ -40,10 +42,17 @@ impl Mask {
     }
 
     /// The tree over distinct values, which are its leaves.
-    pub(super) fn taxonomy(self, values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
-        let longest = values.iter().map(|value| value.chars().count()).max().unwrap_or(1).min(MOST_LEVELS);
-        let labels: Vec<Vec<String>> =
-            values.iter().map(|value| (1..longest).map(|masked| self.apply(value, masked)).collect()).collect();
+    pub(super) fn taxonomy(
+        self,
+        values: &[&str],
+        with_missing: bool,
+    ) -> Result<(Taxonomy, Vec<u32>)> {
+        let longest =
+            values.iter().map(|value| value.chars().count()).max().unwrap_or(1).min(MOST_LEVELS);
+        let labels: Vec<Vec<String>> = values
+            .iter()
+            .map(|value| (1..longest).map(|masked| self.apply(value, masked)).collect())
+            .collect();
         let paths: Vec<Path<'_>> = values
             .iter()
             .zip(&labels)
@@ -72,7 +81,8 @@ mod tests {
     #[test]
     fn characters_go_one_by_one() {
         let (taxonomy, codes) = MASK.taxonomy(&["13053", "13068", "14850"], false).unwrap();
-        let labels: Vec<&str> = taxonomy.levels().iter().map(|level| level.label(level.node_of(codes[0]))).collect();
+        let labels: Vec<&str> =
+            taxonomy.levels().iter().map(|level| level.label(level.node_of(codes[0]))).collect();
         assert_eq!(labels, ["13053", "1305*", "130**", "13***", "1****", "*"]);
         assert_eq!(Mask { side: Side::Left, character: '#' }.apply("año", 2), "##o");
     }
@@ -98,7 +108,10 @@ mod tests {
 
     #[test]
     fn a_value_that_looks_masked_already_is_refused() {
-        assert!(matches!(MASK.taxonomy(&["12*", "123", "124"], false), Err(Error::AmbiguousLabel { .. })));
+        assert!(matches!(
+            MASK.taxonomy(&["12*", "123", "124"], false),
+            Err(Error::AmbiguousLabel { .. })
+        ));
     }
 
     proptest! {

@@ -1,11 +1,12 @@
 //! How may a value be said less precisely?
 //!
-//! A [`Taxonomy`] is a tree over the values of one column, from leaves (level 0) to one root. The leaves are numbered
-//! in depth-first order, so every node of every level is a contiguous range of codes: a numeric column and a
-//! categorical one are the same thing, and the values below a node are two numbers.
+//! A [`Taxonomy`] is a tree over the values of one column, from leaves (level 0) to one root. The
+//! leaves are numbered in depth-first order, so every node of every level is a contiguous range of
+//! codes: a numeric column and a categorical one are the same thing, and the values below a node
+//! are two numbers.
 //!
-//! Every leaf has the same depth. A missing value is a leaf of its own that stays itself on every level below the
-//! root, so it never passes for a real value.
+//! Every leaf has the same depth. A missing value is a leaf of its own that stays itself on every
+//! level below the root, so it never passes for a real value.
 
 mod axis;
 mod bind;
@@ -16,8 +17,8 @@ mod intervals;
 mod mask;
 
 pub use axis::{
-    ANY_NUMBER, Axis, Extent, Numbers, Ordered, bits_of, cover_label, is_range_label, number_label, range_label,
-    said_range,
+    ANY_NUMBER, Axis, Extent, Numbers, Ordered, bits_of, cover_label, is_range_label, number_label,
+    range_label, said_range,
 };
 pub use bind::{Binding, bind};
 pub use cut::{Cut, Node};
@@ -50,17 +51,18 @@ pub enum Hierarchy {
 }
 
 impl Hierarchy {
-    /// Whether a text may stand in a release of a column with this hierarchy. Where any text may be a value (a mask, or
-    /// no hierarchy over text), everything may.
+    /// Whether a text may stand in a release of a column with this hierarchy. Where any text may be
+    /// a value (a mask, or no hierarchy over text), everything may.
     pub fn is_label(&self, text: &str, declared: Option<Type>) -> bool {
-        let numeric = |kind: Type| text == ROOT || kind.number(text).is_some() || is_range_label(text, kind);
+        let numeric =
+            |kind: Type| text == ROOT || kind.number(text).is_some() || is_range_label(text, kind);
         match (self, declared) {
             (Hierarchy::File(file), _) => file.rows().iter().flatten().any(|label| label == text),
             (Hierarchy::Intervals(intervals), Some(kind)) => intervals.is_label(text, kind),
             // Whole numbers unless a value says otherwise, which then is a real one.
-            (Hierarchy::Intervals(intervals), None) => {
-                [Type::Integer, Type::Real, Type::Date].into_iter().any(|kind| intervals.is_label(text, kind))
-            }
+            (Hierarchy::Intervals(intervals), None) => [Type::Integer, Type::Real, Type::Date]
+                .into_iter()
+                .any(|kind| intervals.is_label(text, kind)),
             (Hierarchy::Dates(steps), _) => dates::is_label(steps, text),
             (Hierarchy::Mask(_), _) | (Hierarchy::None, None | Some(Type::Text)) => true,
             (Hierarchy::None, Some(Type::Date)) => {
@@ -88,7 +90,8 @@ pub struct Level {
     /// Node `i` covers the codes `starts[i] .. starts[i + 1]`.
     starts: Vec<u32>,
     labels: Vec<Box<str>>,
-    /// Leaves of the domain below each node; more than codes where the domain is wider than the data.
+    /// Leaves of the domain below each node; more than codes where the domain is wider than the
+    /// data.
     leaves: Vec<u64>,
     /// The node above each code.
     node_of: Vec<u32>,
@@ -144,7 +147,8 @@ pub struct Taxonomy {
 type Path<'a> = Vec<&'a str>;
 
 impl Taxonomy {
-    /// A tree without a meaning, for a column that is parted by its numbers: one leaf below the root.
+    /// A tree without a meaning, for a column that is parted by its numbers: one leaf below the
+    /// root.
     pub fn nothing() -> Taxonomy {
         let level = || Level::from_runs(std::iter::once((ROOT, true, 1)));
         Taxonomy { name: "its numbers".into(), levels: vec![level(), level()], missing: None }
@@ -185,7 +189,8 @@ impl Taxonomy {
         self.missing
     }
 
-    /// The labels of each leaf, from its own to the root, as a hierarchy file has them. Missing values are in none.
+    /// The labels of each leaf, from its own to the root, as a hierarchy file has them. Missing
+    /// values are in none.
     pub fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
         let codes = (0..self.codes()).filter(|code| self.missing != Some(*code));
         codes.map(|code| self.levels.iter().map(|level| level.label(level.node_of(code))).collect())
@@ -197,10 +202,15 @@ impl Taxonomy {
         from.starts[..from.len()].iter().map(|first| to.node_of[*first as usize]).collect()
     }
 
-    /// Builds the tree from the paths of its leaves, which must be of one length and lead to one root. Leaves are put
-    /// in depth-first order, siblings in the order of their first appearance. Returns the tree and the code of each
-    /// path. `with_missing` adds the leaf for missing values as the last one.
-    fn from_paths(name: String, paths: &[Path<'_>], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
+    /// Builds the tree from the paths of its leaves, which must be of one length and lead to one
+    /// root. Leaves are put in depth-first order, siblings in the order of their first appearance.
+    /// Returns the tree and the code of each path. `with_missing` adds the leaf for missing values
+    /// as the last one.
+    fn from_paths(
+        name: String,
+        paths: &[Path<'_>],
+        with_missing: bool,
+    ) -> Result<(Taxonomy, Vec<u32>)> {
         let depth = paths.first().map_or(2, Vec::len).max(2);
         let mut ids: Vec<HashMap<&str, u32>> = vec![HashMap::new(); depth];
         let mut keys: Vec<Vec<u32>> = Vec::with_capacity(paths.len());
@@ -224,7 +234,9 @@ impl Taxonomy {
             let labels = order.iter().map(|path| paths[*path as usize][level]);
             let key = |code: usize| keys[order[code] as usize][depth - 1 - level];
             let same = |code: usize| code > 0 && key(code) == key(code - 1);
-            levels.push(Level::from_runs(labels.enumerate().map(|(code, label)| (label, !same(code), 1))));
+            levels.push(Level::from_runs(
+                labels.enumerate().map(|(code, label)| (label, !same(code), 1)),
+            ));
         }
         if with_missing {
             Level::append_missing(&mut levels);
@@ -233,15 +245,19 @@ impl Taxonomy {
         Ok((Taxonomy::checked(name, levels, missing)?, codes))
     }
 
-    /// The only way into the type: refuses a label that means two sets, which a reader of a release could not tell
-    /// apart.
+    /// The only way into the type: refuses a label that means two sets, which a reader of a release
+    /// could not tell apart.
     fn checked(name: String, levels: Vec<Level>, missing: Option<u32>) -> Result<Taxonomy> {
         let mut meaning: HashMap<&str, (u32, u32)> = HashMap::new();
         for level in &levels {
             for (node, label) in level.labels.iter().enumerate() {
                 let range = (level.starts[node], level.starts[node + 1]);
                 if *meaning.entry(label).or_insert(range) != range {
-                    return Err(Error::AmbiguousLabel { place: None, hierarchy: name, label: label.to_string() });
+                    return Err(Error::AmbiguousLabel {
+                        place: None,
+                        hierarchy: name,
+                        label: label.to_string(),
+                    });
                 }
             }
         }
@@ -250,9 +266,15 @@ impl Taxonomy {
 }
 
 impl Level {
-    /// A level from its codes in order: label, whether a new node begins here, leaves of the domain that it adds.
+    /// A level from its codes in order: label, whether a new node begins here, leaves of the domain
+    /// that it adds.
     fn from_runs<'a>(codes: impl Iterator<Item = (&'a str, bool, u64)>) -> Level {
-        let mut level = Level { starts: Vec::new(), labels: Vec::new(), leaves: Vec::new(), node_of: Vec::new() };
+        let mut level = Level {
+            starts: Vec::new(),
+            labels: Vec::new(),
+            leaves: Vec::new(),
+            node_of: Vec::new(),
+        };
         for (code, (label, begins, leaves)) in codes.enumerate() {
             if begins {
                 level.starts.push(code as u32);
@@ -267,7 +289,8 @@ impl Level {
         level
     }
 
-    /// Adds the leaf for missing values: a node of its own on every level but the last, where it joins the root.
+    /// Adds the leaf for missing values: a node of its own on every level but the last, where it
+    /// joins the root.
     fn append_missing(levels: &mut [Level]) {
         let root = levels.len() - 1;
         for (number, level) in levels.iter_mut().enumerate() {
@@ -309,7 +332,10 @@ mod tests {
                 let below = taxonomy.level(number - 1);
                 for (node, parent) in taxonomy.lift(number - 1, number).into_iter().enumerate() {
                     let (child, parent) = (below.range(node as u32), level.range(parent));
-                    assert!(parent.start <= child.start && child.end <= parent.end, "children refine parents");
+                    assert!(
+                        parent.start <= child.start && child.end <= parent.end,
+                        "children refine parents"
+                    );
                 }
             }
         }
@@ -323,7 +349,8 @@ mod tests {
             parents in prop::collection::vec((0u8..4, 0u8..3), 1..40),
             missing in any::<bool>(),
         ) {
-            // Leaf i lies below parent p of grandparent g; labels carry their path, so it is a tree.
+            // Leaf i lies below parent p of grandparent g; labels carry their path, so it is a
+            // tree.
             let rows: Vec<[String; 4]> = parents.iter().enumerate()
                 .map(|(i, (p, g))| [format!("l{i}"), format!("p{g}.{p}"), format!("g{g}"), "*".into()])
                 .collect();
@@ -345,7 +372,8 @@ mod tests {
         let paths = vec![vec!["a", "x", "*"], vec!["b", "x", "*"]];
         let (taxonomy, _) = Taxonomy::from_paths("t".into(), &paths, true).unwrap();
         let code = taxonomy.missing().unwrap();
-        let labels: Vec<&str> = taxonomy.levels().iter().map(|level| level.label(level.node_of(code))).collect();
+        let labels: Vec<&str> =
+            taxonomy.levels().iter().map(|level| level.label(level.node_of(code))).collect();
         assert_eq!(labels, ["", "", "*"]);
     }
 

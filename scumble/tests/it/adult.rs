@@ -1,5 +1,5 @@
-//! Does all that hold on a real table? The Adult table lies in a folder that users do not have: where it is absent the
-//! tests say that they are skipped, unless SCUMBLE_REQUIRE_ADULT is set.
+//! Does all that hold on a real table? The Adult table lies in a folder that users do not have:
+//! where it is absent the tests say that they are skipped, unless SCUMBLE_REQUIRE_ADULT is set.
 
 use crate::brute::{Brute, KEYS, Node, Outcome};
 use crate::fixture::{Bound, Optimum, STRATEGIES, policy, read};
@@ -13,17 +13,22 @@ use std::sync::LazyLock;
 /// The folder with the table, looked for beside the project and above.
 static FOLDER: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    above.map(|folder| folder.join("shared/data/adult")).find(|folder| folder.join("adult.csv").is_file())
+    above
+        .map(|folder| folder.join("shared/data/adult"))
+        .find(|folder| folder.join("adult.csv").is_file())
 });
 
 /// All nodes by brute force; the tests share it.
-static BRUTE: LazyLock<Brute> = LazyLock::new(|| Brute::new(FOLDER.as_ref().expect("the table is there")));
+static BRUTE: LazyLock<Brute> =
+    LazyLock::new(|| Brute::new(FOLDER.as_ref().expect("the table is there")));
 
-/// The folder, or `None` after saying that a test is skipped. Written past the capture of the test harness, which would
-/// hide it.
+/// The folder, or `None` after saying that a test is skipped. Written past the capture of the test
+/// harness, which would hide it.
 fn folder(test: &str) -> Option<&'static Path> {
     if FOLDER.is_none() {
-        let why = format!("SKIPPED adult: {test}: no folder shared/data/adult beside the project or above\n");
+        let why = format!(
+            "SKIPPED adult: {test}: no folder shared/data/adult beside the project or above\n"
+        );
         assert!(std::env::var_os("SCUMBLE_REQUIRE_ADULT").is_none(), "{why}");
         std::io::stderr().write_all(why.as_bytes()).unwrap();
     }
@@ -34,7 +39,11 @@ fn adult(folder: &Path, asked: &str) -> Policy {
     let mut text = String::new();
     for key in KEYS {
         let hierarchy = format!("adult_hierarchy_{key}.csv");
-        writeln!(text, "attributes.{key} = {{ role = \"quasi-identifier\", hierarchy = \"{hierarchy}\" }}").unwrap();
+        writeln!(
+            text,
+            "attributes.{key} = {{ role = \"quasi-identifier\", hierarchy = \"{hierarchy}\" }}"
+        )
+        .unwrap();
     }
     text += "attributes.occupation = { role = \"sensitive\" }\nattributes.salary-class = { role = \"target\" }\n";
     policy(folder, &(text + asked))
@@ -71,7 +80,9 @@ fn jobs() -> [Job; 4] {
 impl Job {
     fn asked(&self, loss: &str) -> String {
         let Job { privacy, limit, .. } = self;
-        format!("[privacy]\nk = 5\n{privacy}\n[search]\nloss = \"{loss}\"\nsuppression = {{ limit = {limit} }}\n")
+        format!(
+            "[privacy]\nk = 5\n{privacy}\n[search]\nloss = \"{loss}\"\nsuppression = {{ limit = {limit} }}\n"
+        )
     }
 }
 
@@ -86,7 +97,8 @@ fn the_lattice_has_2160_nodes_over_11089_cells() {
     assert_eq!((BRUTE.rows, BRUTE.cells, BRUTE.nodes.len()), (30_162, 11_089, 2_160));
 }
 
-/// The issue's figure, counted with another tool: so many nodes have a marginal bound below the optimum.
+/// The issue's figure, counted with another tool: so many nodes have a marginal bound below the
+/// optimum.
 #[test]
 fn with_suppression_124_nodes_have_a_bound_below_the_optimum() {
     let Some(_) = folder("the bound") else { return };
@@ -146,7 +158,11 @@ fn the_answer_is_the_same_for_any_number_of_threads() {
         let search = || {
             with(folder, &job.asked("lm"), |bound| {
                 let found = bound.search(Strategy::BestFirst).unwrap();
-                (found.levels.clone(), found.cost.to_bits(), bound.release(&found.levels).unwrap().suppressed)
+                (
+                    found.levels.clone(),
+                    found.cost.to_bits(),
+                    bound.release(&found.levels).unwrap().suppressed,
+                )
             })
         };
         let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -166,7 +182,8 @@ fn cuts_are_proven_on_a_space_of_millions_of_millions() {
              suppression = {{ scheme = \"none\" }}\n"
         )
     };
-    let levels = with(folder, &asked("incognito"), |bound| bound.search(Strategy::BestFirst).unwrap().cost);
+    let levels =
+        with(folder, &asked("incognito"), |bound| bound.search(Strategy::BestFirst).unwrap().cost);
     with(folder, &asked("l-plus-optimize"), |bound| {
         let problem = &bound.prepared.cuts.as_ref().unwrap().problem;
         let machine = Machine::new(problem, &bound.prepared.task.cells);
@@ -174,7 +191,10 @@ fn cuts_are_proven_on_a_space_of_millions_of_millions() {
         assert_eq!(machine.space(), Some(11_881_377 * 82 * 33 * 9 * 5 * 2 * 2));
         let outcome = search(&machine, Techniques::default(), 1, &mut |_| true);
         let (cost, cuts) = &outcome.best[0];
-        assert!(outcome.optimal && *cost <= levels && machine.cost(cuts) == *cost, "{cost} {levels}");
+        assert!(
+            outcome.optimal && *cost <= levels && machine.cost(cuts) == *cost,
+            "{cost} {levels}"
+        );
         let mapping = scumble::recoding::Mapping::Cuts(machine.taxonomy_cuts(cuts).unwrap());
         let released = scumble::release::Recoded::new(&bound.prepared.task, &mapping).unwrap();
         assert_eq!((released.suppressed, released.dm(&bound.prepared.task)), (0, *cost as u128));

@@ -1,13 +1,16 @@
-//! Every node of the Adult lattice, one by one: the oracle for a table that is too large for maps of text.
+//! Every node of the Adult lattice, one by one: the oracle for a table that is too large for maps
+//! of text.
 //!
-//! It shares no code with the library: the file is split by hand, labels get numbers, and every node is grouped afresh
-//! from the distinct tuples of leaves. Only equal rows are counted together beforehand.
+//! It shares no code with the library: the file is split by hand, labels get numbers, and every
+//! node is grouped afresh from the distinct tuples of leaves. Only equal rows are counted together
+//! beforehand.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 /// The quasi-identifiers, in the order of the file.
-pub const KEYS: [&str; 7] = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"];
+pub const KEYS: [&str; 7] =
+    ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"];
 
 /// Most occupations and salary classes that there are.
 const OCCUPATIONS: usize = 14;
@@ -79,7 +82,8 @@ impl Tree {
         let mut leaves: Vec<Vec<u32>> = vec![vec![0; paths.len()]; height];
         let mut label = Vec::new();
         for path in &paths {
-            let of_leaf: Vec<u8> = path.iter().zip(&mut numbers).map(|(text, numbers)| numbers.of(text)).collect();
+            let of_leaf: Vec<u8> =
+                path.iter().zip(&mut numbers).map(|(text, numbers)| numbers.of(text)).collect();
             for (level, number) in of_leaf.iter().enumerate() {
                 leaves[level][usize::from(*number)] += 1;
             }
@@ -162,13 +166,20 @@ impl Brute {
             };
             nodes = nodes.iter().flat_map(raised).collect();
         }
-        let nodes = nodes.into_iter().map(|levels| Node::new(levels, &trees, &cells, rows)).collect();
+        let nodes =
+            nodes.into_iter().map(|levels| Node::new(levels, &trees, &cells, rows)).collect();
         Brute { rows, cells: cells.len(), nodes }
     }
 
     /// The least cost of all nodes that suppress no more than that.
-    pub fn least(&self, of: fn(&Node) -> Outcome, suppressible: u64, cost: fn(Outcome) -> f64) -> f64 {
-        let feasible = self.nodes.iter().map(of).filter(|outcome| outcome.suppressed <= suppressible);
+    pub fn least(
+        &self,
+        of: fn(&Node) -> Outcome,
+        suppressible: u64,
+        cost: fn(Outcome) -> f64,
+    ) -> f64 {
+        let feasible =
+            self.nodes.iter().map(of).filter(|outcome| outcome.suppressed <= suppressible);
         feasible.map(cost).min_by(f64::total_cmp).expect("the root is feasible")
     }
 }
@@ -183,7 +194,8 @@ impl Node {
             }
             classes.entry(key).or_default().add(cell);
         }
-        let (mut marginal, mut k, mut k_and_diversity) = (0.0, Outcome::default(), Outcome::default());
+        let (mut marginal, mut k, mut k_and_diversity) =
+            (0.0, Outcome::default(), Outcome::default());
         for (key, class) in &classes {
             let of_column = |at: usize| trees[at].cost[levels[at]][usize::from(key[at])];
             let cost: f64 = (0..KEYS.len()).map(of_column).sum();

@@ -1,11 +1,12 @@
-//! Does a release hold anything of a suppressed row? Arrow's arrays can share buffers with rows that were left out.
+//! Does a release hold anything of a suppressed row? Arrow's arrays can share buffers with rows
+//! that were left out.
 
 use crate::fixture::Folder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    Array, ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int64Array, ListArray, RecordBatch, StringArray,
-    StringViewArray, StructArray,
+    Array, ArrayRef, DictionaryArray, FixedSizeBinaryArray, Int64Array, ListArray, RecordBatch,
+    StringArray, StringViewArray, StructArray,
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_ipc::writer::FileWriter;
@@ -21,16 +22,36 @@ const SECRET: &str = "the-secret-of-the-suppressed-row";
 #[test]
 fn nothing_of_a_suppressed_row_is_in_the_file() {
     let folder = Folder::new("buffers");
-    let texts = |word: &str| -> Vec<String> {
-        (0..10).map(|row| if row == 9 { SECRET.into() } else { format!("{word}-of-a-released-row-{row}") }).collect()
-    };
+    let texts =
+        |word: &str| -> Vec<String> {
+            (0..10)
+                .map(|row| {
+                    if row == 9 { SECRET.into() } else { format!("{word}-of-a-released-row-{row}") }
+                })
+                .collect()
+        };
     let (keys, views, plain) = (texts("dictionary"), texts("view"), texts("text"));
     let columns: [(&str, ArrayRef); 5] = [
-        ("age", Arc::new(Int64Array::from_iter_values((0..10).map(|row| if row == 9 { 99 } else { 30 })))),
-        ("dictionary", Arc::new(keys.iter().map(|text| Some(text.as_str())).collect::<DictionaryArray<Int32Type>>())),
+        (
+            "age",
+            Arc::new(Int64Array::from_iter_values(
+                (0..10).map(|row| if row == 9 { 99 } else { 30 }),
+            )),
+        ),
+        (
+            "dictionary",
+            Arc::new(
+                keys.iter().map(|text| Some(text.as_str())).collect::<DictionaryArray<Int32Type>>(),
+            ),
+        ),
         ("view", Arc::new(StringViewArray::from_iter_values(&views))),
         ("text", Arc::new(StringArray::from_iter_values(&plain))),
-        ("ill", Arc::new(keys.iter().map(|text| Some(text.as_str())).collect::<DictionaryArray<Int32Type>>())),
+        (
+            "ill",
+            Arc::new(
+                keys.iter().map(|text| Some(text.as_str())).collect::<DictionaryArray<Int32Type>>(),
+            ),
+        ),
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let input = folder.path("in.arrow");
@@ -42,7 +63,9 @@ fn nothing_of_a_suppressed_row_is_in_the_file() {
     let policy = Policy::parse(policy, &folder.path("policy.toml")).unwrap();
     for ending in ["arrow", "parquet", "csv"] {
         let output = folder.path(&format!("out.{ending}"));
-        let report = anonymize(&input, &policy, &output, &Options::default()).map_err(|failure| failure.error).unwrap();
+        let report = anonymize(&input, &policy, &output, &Options::default())
+            .map_err(|failure| failure.error)
+            .unwrap();
         assert_eq!((report.verified.rows, report.suppressed), (9, 1), "{ending}");
         for file in [output.clone(), folder.path(&format!("out.{ending}.report.json"))] {
             let bytes = std::fs::read(&file).unwrap();
@@ -55,7 +78,8 @@ fn nothing_of_a_suppressed_row_is_in_the_file() {
     }
 }
 
-/// Texts of CSV come by number while they recur, which may be known of suppressed rows: it must not be seen in a release.
+/// Texts of CSV come by number while they recur, which may be known of suppressed rows: it must not
+/// be seen in a release.
 #[test]
 fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
     let folder = Folder::new("recurring");
@@ -66,7 +90,11 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
     for rows in [10, 150_000] {
         let mut table = String::from("age,often,own\n");
         for row in 0..rows - 1 {
-            let own = if row == 0 { String::new() } else { format!("a long text of which there is only one: {row}") };
+            let own = if row == 0 {
+                String::new()
+            } else {
+                format!("a long text of which there is only one: {row}")
+            };
             table += &format!("30,{},{own}\n", ["", "x"][row % 2]);
         }
         table += &format!("99,{SECRET},{SECRET}\n");
@@ -81,8 +109,11 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
                 "{ending} holds the secret"
             );
         }
-        let reader =
-            arrow_ipc::reader::FileReader::try_new(File::open(folder.path("out.arrow")).unwrap(), None).unwrap();
+        let reader = arrow_ipc::reader::FileReader::try_new(
+            File::open(folder.path("out.arrow")).unwrap(),
+            None,
+        )
+        .unwrap();
         let (mut empty, mut own) = ([0, 0], Vec::new());
         for batch in reader {
             let batch = batch.unwrap();
@@ -91,13 +122,26 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
                     (batch.column(column).data_type(), batch.column(column).null_count()),
                     (&DataType::LargeUtf8, 0)
                 );
-                *empty += batch.column(column).as_string::<i64>().iter().filter(|text| *text == Some("")).count();
+                *empty += batch
+                    .column(column)
+                    .as_string::<i64>()
+                    .iter()
+                    .filter(|text| *text == Some(""))
+                    .count();
             }
-            own.extend(batch.column(2).as_string::<i64>().iter().map(|text| text.unwrap_or_default().to_string()));
+            own.extend(
+                batch
+                    .column(2)
+                    .as_string::<i64>()
+                    .iter()
+                    .map(|text| text.unwrap_or_default().to_string()),
+            );
         }
         assert_eq!(empty, [rows / 2, 1]);
         // Rows stand by what is released of them: first the column that recurs, then the other.
-        assert!(own[..rows / 2].is_sorted() && own[rows / 2..].is_sorted() && own.len() == rows - 1);
+        assert!(
+            own[..rows / 2].is_sorted() && own[rows / 2..].is_sorted() && own.len() == rows - 1
+        );
     }
 }
 
@@ -118,7 +162,8 @@ fn nothing_that_was_set_to_null_is_in_the_file() {
     let fixed = FixedSizeBinaryArray::new(8, Buffer::from_vec(fixed), nulls());
     // A structure that is null as a whole, and one whose part is.
     let field = |name: &str| Arc::new(Field::new(name, DataType::Int64, true));
-    let whole = StructArray::new(vec![field("part")].into(), vec![Arc::new(numbers(None))], nulls());
+    let whole =
+        StructArray::new(vec![field("part")].into(), vec![Arc::new(numbers(None))], nulls());
     let part = StructArray::new(vec![field("part")].into(), vec![Arc::new(numbers(nulls()))], None);
     let list = |outer, inner| {
         let offsets = OffsetBuffer::new(ScalarBuffer::from(vec![0, 1, 2, 3, 4]));
@@ -135,7 +180,9 @@ fn nothing_that_was_set_to_null_is_in_the_file() {
         ("item", Arc::new(list(None, nulls()))),
         ("ill", Arc::new(numbers(nulls()))),
     ];
-    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true))).unwrap();
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))
+            .unwrap();
     let input = folder.path("in.arrow");
     let mut writer = FileWriter::try_new(File::create(&input).unwrap(), &batch.schema()).unwrap();
     writer.write(&batch).unwrap();
@@ -143,17 +190,28 @@ fn nothing_that_was_set_to_null_is_in_the_file() {
     let policy = "[defaults]\nrole = \"insensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n\
         [attributes.ill]\nrole = \"sensitive\"\n[privacy]\nk = 2\n";
     let policy = Policy::parse(policy, &folder.path("policy.toml")).unwrap();
-    let holds = |file: &std::path::Path| std::fs::read(file).unwrap().windows(8).any(|window| window == text);
+    let holds = |file: &std::path::Path| {
+        std::fs::read(file).unwrap().windows(8).any(|window| window == text)
+    };
     assert!(holds(&input), "the check can fail");
     for ending in ["arrow", "parquet"] {
         let output = folder.path(&format!("out.{ending}"));
-        anonymize(&input, &policy, &output, &Options::default()).map_err(|failure| failure.error).unwrap();
+        anonymize(&input, &policy, &output, &Options::default())
+            .map_err(|failure| failure.error)
+            .unwrap();
         assert!(!holds(&output), "{ending}");
     }
     // Values that are not null have stayed.
     let released = std::fs::File::open(folder.path("out.arrow")).unwrap();
-    let released = arrow_ipc::reader::FileReader::try_new(released, None).unwrap().next().unwrap().unwrap();
-    let list = released.column_by_name("item").unwrap().as_list::<i32>().values().as_primitive::<Int64Type>().clone();
+    let released =
+        arrow_ipc::reader::FileReader::try_new(released, None).unwrap().next().unwrap().unwrap();
+    let list = released
+        .column_by_name("item")
+        .unwrap()
+        .as_list::<i32>()
+        .values()
+        .as_primitive::<Int64Type>()
+        .clone();
     let mut kept: Vec<i64> = list.iter().flatten().collect();
     kept.sort_unstable();
     assert_eq!(kept, [1, 3, 4]);

@@ -1,4 +1,5 @@
-//! Are confidences what exact arithmetic and simulated worlds say, and is the best release under them the best?
+//! Are confidences what exact arithmetic and simulated worlds say, and is the best release under
+//! them the best?
 
 use crate::fixture::{Folder, STRATEGIES, policy, read};
 use proptest::prelude::*;
@@ -18,15 +19,20 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 fn choose(many: i128, some: i128) -> i128 {
-    if some < 0 || some > many { 0 } else { (0..some).fold(1, |ways, at| ways * (many - at) / (at + 1)) }
+    if some < 0 || some > many {
+        0
+    } else {
+        (0..some).fold(1, |ways, at| ways * (many - at) / (at + 1))
+    }
 }
 
-/// In how many ways sets of given sizes, out of `others`, have just x members in common: by inclusion and exclusion, without
-/// the recursion over attributes. And how many ways there are.
+/// In how many ways sets of given sizes, out of `others`, have just x members in common: by
+/// inclusion and exclusion, without the recursion over attributes. And how many ways there are.
 fn ways(others: u64, marked: &[u64], x: u64) -> (i128, i128) {
     let (others, x) = (i128::from(others), i128::from(x));
-    let product =
-        |left: i128, taken: i128| marked.iter().map(|m| choose(left, i128::from(*m) - taken)).product::<i128>();
+    let product = |left: i128, taken: i128| {
+        marked.iter().map(|m| choose(left, i128::from(*m) - taken)).product::<i128>()
+    };
     let common = |j: i128| {
         let sign = if j % 2 == 0 { 1 } else { -1 };
         sign * choose(others - x, j) * product(others - x - j, x + j)
@@ -35,7 +41,9 @@ fn ways(others: u64, marked: &[u64], x: u64) -> (i128, i128) {
 }
 
 fn likelihoods(draws: &Hypergeometric, marked: &[u64], cut: Cut) -> Likelihoods {
-    marked[1..].iter().fold(Likelihoods::certain(marked[0]), |before, marked| draws.next(&before, *marked, cut))
+    marked[1..]
+        .iter()
+        .fold(Likelihoods::certain(marked[0]), |before, marked| draws.next(&before, *marked, cut))
 }
 
 fn ratio(text: &str) -> scumble::ratio::Ratio {
@@ -43,12 +51,20 @@ fn ratio(text: &str) -> scumble::ratio::Ratio {
 }
 
 /// Confident presence where every column has one value with a count and another with the rest.
-fn presence(others: u64, marked: &[u64], min: &str, max: &str, confidence: &str) -> ConfidentPresence {
-    let listed: Vec<Vec<u64>> = marked.iter().map(|marked| vec![*marked, others - marked]).collect();
+fn presence(
+    others: u64,
+    marked: &[u64],
+    min: &str,
+    max: &str,
+    confidence: &str,
+) -> ConfidentPresence {
+    let listed: Vec<Vec<u64>> =
+        marked.iter().map(|marked| vec![*marked, others - marked]).collect();
     ConfidentPresence::new((ratio(min), ratio(max)), ratio(confidence), &listed, None, false)
 }
 
-/// Tables 3 and 4 and the example of section 4: of the others 1 has a1, b1 and c1 each, 3 have a2, b2 and c2.
+/// Tables 3 and 4 and the example of section 4: of the others 1 has a1, b1 and c1 each, 3 have a2,
+/// b2 and c2.
 #[test]
 fn nergiz_2008_tables_3_and_4_the_confidence_is_15_of_16() {
     let draws = Hypergeometric::new(4);
@@ -63,7 +79,9 @@ fn nergiz_2008_tables_3_and_4_the_confidence_is_15_of_16() {
     assert_eq!(asked.bounds(1), (0, 2));
     let rare = asked.tuple(1, vec![1, 1, 1], 0);
     let common = asked.tuple(1, vec![3, 3, 3], 0);
-    assert!((asked.confidence(&common) - 15.0 / 16.0).abs() < 1e-15 && asked.confidence(&rare) == 1.0);
+    assert!(
+        (asked.confidence(&common) - 15.0 / 16.0).abs() < 1e-15 && asked.confidence(&rare) == 1.0
+    );
     // Equality is decided by integers, and a little more is too much.
     for shortcuts in [Shortcuts::default(), Shortcuts::NONE] {
         let exactly = presence(4, &[3, 3, 3], "0.33", "1", "15/16").with_shortcuts(shortcuts);
@@ -82,7 +100,10 @@ fn bounds_are_exact() {
     assert_eq!(bounds(3, "0.1", "0.1"), (27, 27));
     assert_eq!(bounds(7, "1/3", "2/3"), (4, 14));
     assert_eq!(bounds(1, "0.33", "1"), (0, 2));
-    assert_eq!(bounds(1_000_000_007, "0", "1e-9"), (999_999_998_999_999_993 + 7_000_000_000, u64::MAX));
+    assert_eq!(
+        bounds(1_000_000_007, "0", "1e-9"),
+        (999_999_998_999_999_993 + 7_000_000_000, u64::MAX)
+    );
 }
 
 /// Others, and how many of them have each of a few values.
@@ -143,7 +164,8 @@ proptest! {
         }
     }
 
-    /// Whatever is switched on or off: what is claimed is true, and with refinement nothing true is refused.
+    /// Whatever is switched on or off: what is claimed is true, and with refinement nothing true is
+    /// refused.
     #[test]
     fn shortcuts_never_claim_too_much(
         others in 30u64..400,
@@ -208,7 +230,10 @@ fn simulated_worlds_agree_on_larger_populations() {
         let share = f64::from(good) / f64::from(worlds);
         let error = (confidence * (1.0 - confidence) / f64::from(worlds)).sqrt();
         assert!(confidence > 0.02 && confidence < 0.98, "a case that says something: {confidence}");
-        assert!((share - confidence).abs() < 4.5 * error, "{share} of worlds, {confidence} computed");
+        assert!(
+            (share - confidence).abs() < 4.5 * error,
+            "{share} of worlds, {confidence} computed"
+        );
     }
 }
 
@@ -219,7 +244,8 @@ fn large_populations_keep_their_precision() {
         let marked = [others / 7, others / 3, others / 2, others - others / 5];
         let found = likelihoods(&Hypergeometric::new(others), &marked, Cut::EXACT);
         let (mean, variance) = moments(others, &marked);
-        let numbers = || (0..others).map(|x| (x as f64, found.of(x))).filter(|(_, share)| *share > 0.0);
+        let numbers =
+            || (0..others).map(|x| (x as f64, found.of(x))).filter(|(_, share)| *share > 0.0);
         let sum: f64 = numbers().map(|(x, share)| x * share).sum();
         let spread: f64 = numbers().map(|(x, share)| (x - mean) * (x - mean) * share).sum();
         assert!((found.mass() - 1.0).abs() < 1e-12, "{}", found.mass());
@@ -258,15 +284,20 @@ impl Small {
         for (column, name) in ["a", "b", "c"].iter().enumerate() {
             let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
             small.people.iter().for_each(|person| *counts.entry(person[column]).or_default() += 1);
-            counts.iter().for_each(|(value, count)| writeln!(marginals, "{name},{name}{value},{count}").unwrap());
+            counts.iter().for_each(|(value, count)| {
+                writeln!(marginals, "{name},{name}{value},{count}").unwrap()
+            });
         }
         small.folder.write("marginals.csv", &marginals);
         small
     }
 
     fn policy(&self, presence: &str, more: &str) -> Policy {
-        let attribute =
-            |name| format!("attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = \"{name}.csv\" }}");
+        let attribute = |name| {
+            format!(
+                "attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = \"{name}.csv\" }}"
+            )
+        };
         let attributes: Vec<String> = ["a", "b", "c"].map(attribute).to_vec();
         let text = format!(
             "{}\nprivacy.presence = {{ {presence}, marginals = \"marginals.csv\" }}\n{more}",
@@ -278,7 +309,8 @@ impl Small {
     fn prepared(&self, policy: &Policy, shortcuts: Shortcuts) -> (Table, Prepared) {
         let table = read(&self.folder.path("table.csv"), b',', policy);
         let mut prepared = policy.prepare_within(&table, Outside::default()).unwrap();
-        prepared.task.confident = prepared.task.confident.map(|confident| confident.with_shortcuts(shortcuts));
+        prepared.task.confident =
+            prepared.task.confident.map(|confident| confident.with_shortcuts(shortcuts));
         (table, prepared)
     }
 
@@ -291,7 +323,8 @@ impl Small {
         }
     }
 
-    /// Whether every class at some levels has its confidence, by inclusion and exclusion over the counts of the others.
+    /// Whether every class at some levels has its confidence, by inclusion and exclusion over the
+    /// counts of the others.
     fn holds(&self, levels: &[usize], (min, max): (f64, f64), confidence: f64) -> bool {
         let said = |person: &[u64; 3]| -> Vec<u64> {
             (0..3).map(|column| Small::label(column, person[column], levels[column])).collect()
@@ -300,7 +333,9 @@ impl Small {
         let mut classes: BTreeMap<Vec<u64>, u64> = BTreeMap::new();
         private.iter().for_each(|person| *classes.entry(said(person)).or_default() += 1);
         classes.iter().all(|(class, rows)| {
-            let count = |column: usize| others.iter().filter(|person| said(person)[column] == class[column]).count();
+            let count = |column: usize| {
+                others.iter().filter(|person| said(person)[column] == class[column]).count()
+            };
             let marked: Vec<u64> = (0..3).map(|column| count(column) as u64).collect();
             let total = others.len() as u64;
             let present = |x: u64| {
@@ -308,7 +343,8 @@ impl Small {
                 share >= min - 1e-12 && share <= max + 1e-12
             };
             let found = likelihoods(&Hypergeometric::new(total), &marked, Cut::NOTHING);
-            (0..=total).filter(|x| present(*x)).map(|x| found.of(x)).sum::<f64>() >= confidence - 1e-9
+            (0..=total).filter(|x| present(*x)).map(|x| found.of(x)).sum::<f64>()
+                >= confidence - 1e-9
         })
     }
 
@@ -339,22 +375,29 @@ fn sfalm_without_practical_anti_monotonicity_is_the_best_of_all() {
         let policy = small.policy(presence, "");
         let exact = Shortcuts { practical: false, ..Shortcuts::default() };
         let (_table, prepared) = small.prepared(&policy, exact);
-        let feasible: Vec<Vec<usize>> =
-            Small::all_levels().into_iter().filter(|levels| small.holds(levels, range, confidence)).collect();
+        let feasible: Vec<Vec<usize>> = Small::all_levels()
+            .into_iter()
+            .filter(|levels| small.holds(levels, range, confidence))
+            .collect();
         let best = feasible.iter().map(|levels| lm(&prepared, levels)).min_by(f64::total_cmp);
         for strategy in STRATEGIES {
             let found = search(&prepared, strategy);
             assert_eq!(found.is_some(), best.is_some(), "seed {seed}");
             if let (Some(found), Some(best)) = (found, best) {
                 assert_eq!(found.warrant, Warrant::Optimal);
-                assert!((lm(&prepared, found.mapping.levels()) - best).abs() < 1e-12, "seed {seed} {strategy:?}");
+                assert!(
+                    (lm(&prepared, found.mapping.levels()) - best).abs() < 1e-12,
+                    "seed {seed} {strategy:?}"
+                );
                 found_some += 1;
             }
         }
         infeasible += usize::from(best.is_none());
-        // With PA: never an infeasible release, never better than the best, and the best where it is anti-monotone.
+        // With PA: never an infeasible release, never better than the best, and the best where it
+        // is anti-monotone.
         let monotone = feasible.iter().all(|fine| {
-            let coarser = |coarse: &&Vec<usize>| coarse.iter().zip(fine).all(|(coarse, fine)| coarse >= fine);
+            let coarser =
+                |coarse: &&Vec<usize>| coarse.iter().zip(fine).all(|(coarse, fine)| coarse >= fine);
             Small::all_levels().iter().filter(coarser).all(|coarse| feasible.contains(coarse))
         });
         not_monotone += usize::from(!monotone);
@@ -393,15 +436,17 @@ fn regions_are_confident_and_no_worse_than_the_full_domain() {
             let confident = prepared.task.confident.as_ref().unwrap();
             for class in 0..recoded.classes.len() as u32 {
                 let codes = recoded.classes.codes(class).iter().enumerate();
-                let marked =
-                    codes.map(|(column, value)| confident.marked(column, recoded.values[column].codes(*value)));
+                let marked = codes.map(|(column, value)| {
+                    confident.marked(column, recoded.values[column].codes(*value))
+                });
                 let rows = u64::from(recoded.classes.counts()[class as usize]);
                 let tuple = confident.tuple(rows, marked.collect(), 0);
                 assert!(confident.confidence(&tuple) >= 0.6 - 1e-12, "seed {seed}");
             }
             parted += usize::from(recoded.classes.len() > 1);
             let full = search(&prepared, Order::BestFirst).unwrap();
-            let (regions, levels) = (recoded.lm(&prepared.task), lm(&prepared, full.mapping.levels()));
+            let (regions, levels) =
+                (recoded.lm(&prepared.task), lm(&prepared, full.mapping.levels()));
             assert!(regions <= levels + 1e-12, "seed {seed}: {regions} and {levels}");
             better += usize::from(regions < levels - 1e-12);
         }

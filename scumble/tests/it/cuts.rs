@@ -1,5 +1,6 @@
-//! Is the best cut the best? Every cut of small random trees, one by one, by the definitions of the paper, with none of
-//! the library's code: rows instead of cells, every subset of records instead of a formula.
+//! Is the best cut the best? Every cut of small random trees, one by one, by the definitions of the
+//! paper, with none of the library's code: rows instead of cells, every subset of records instead
+//! of a formula.
 
 use scumble::loss::Loss;
 use scumble::privacy::Caps;
@@ -89,7 +90,10 @@ impl Case {
             .iter()
             .map(|tree| {
                 let path = |leaf: usize| -> Vec<String> {
-                    tree.iter().enumerate().map(|(level, nodes)| format!("{level}.{}", nodes[leaf])).collect()
+                    tree.iter()
+                        .enumerate()
+                        .map(|(level, nodes)| format!("{level}.{}", nodes[leaf]))
+                        .collect()
                 };
                 let rows = (0..tree[0].len()).map(|leaf| (1, path(leaf))).collect();
                 let file = HierarchyFile::new(Path::new("h"), rows).unwrap();
@@ -102,16 +106,23 @@ impl Case {
             .collect();
         let mut cells = Cells::new(self.trees.len());
         let cell = |row: &Row| {
-            let tuple: Vec<u32> = row.leaves.iter().zip(&bound).map(|(leaf, binding)| binding.leaf_of[*leaf]).collect();
+            let tuple: Vec<u32> = row
+                .leaves
+                .iter()
+                .zip(&bound)
+                .map(|(leaf, binding)| binding.leaf_of[*leaf])
+                .collect();
             cells.add(&tuple, 1)
         };
         let of_row: Vec<u32> = self.rows.iter().map(cell).collect();
-        let codes: Vec<u32> = self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
+        let codes: Vec<u32> =
+            self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
         let problem = Problem {
             taxonomies: bound.into_iter().map(|binding| Arc::new(binding.taxonomy)).collect(),
             tallies: Tallies::count(cells.len(), &of_row, &codes),
             labels: self.labels,
-            caps: Caps::new(self.caps.iter().map(|(a, b)| Ratio::new(*a, *b).unwrap()).collect()).unwrap(),
+            caps: Caps::new(self.caps.iter().map(|(a, b)| Ratio::new(*a, *b).unwrap()).collect())
+                .unwrap(),
             k: self.k,
             scheme: self.scheme,
             loss: self.loss,
@@ -119,8 +130,8 @@ impl Case {
         Machine::new(&problem, &cells)
     }
 
-    /// All cuts of a tree: for each leaf the level at which it is said. A node that covers the same leaves as one below
-    /// it is left out, since it says the same.
+    /// All cuts of a tree: for each leaf the level at which it is said. A node that covers the same
+    /// leaves as one below it is left out, since it says the same.
     fn cuts_of(tree: &Levels) -> Vec<Vec<usize>> {
         fn below(tree: &Levels, level: usize, leaves: &[usize]) -> Vec<Vec<usize>> {
             if level == 0 {
@@ -136,7 +147,10 @@ impl Case {
             let mut cuts = vec![vec![]];
             for leaves in children.values() {
                 let of_child = below(tree, level - 1, leaves);
-                cuts = cuts.iter().flat_map(|cut| of_child.iter().map(move |more| [&cut[..], more].concat())).collect();
+                cuts = cuts
+                    .iter()
+                    .flat_map(|cut| of_child.iter().map(move |more| [&cut[..], more].concat()))
+                    .collect();
             }
             cuts.push(vec![level; leaves.len()]);
             cuts
@@ -164,7 +178,8 @@ impl Case {
 
     /// The cost of one partition; `each` is what LM says of a record that stays.
     fn cost(&self, rows: &[&Row], each: f64) -> f64 {
-        let (n, all, columns) = (rows.len() as f64, self.rows.len() as f64, self.trees.len() as f64);
+        let (n, all, columns) =
+            (rows.len() as f64, self.rows.len() as f64, self.trees.len() as f64);
         let general = |rows: &[&Row]| match self.loss {
             Loss::Lm => each * rows.len() as f64,
             Loss::Dm => (rows.len() * rows.len()) as f64,
@@ -189,17 +204,26 @@ impl Case {
                     let count = rows.iter().filter(|row| row.value == *value).count() as u64;
                     count * self.caps[*value].1 > rows.len() as u64 * self.caps[*value].0
                 };
-                general(rows) + columns * rows.iter().filter(|row| broken(&row.value)).count() as f64
+                general(rows)
+                    + columns * rows.iter().filter(|row| broken(&row.value)).count() as f64
             }
             Suppression::ViolatingRecords => {
                 // Every subset of the records; the largest that is fine, and of those the cheapest.
                 let subsets = (0u32..1 << rows.len()).map(|set| {
-                    let kept: Vec<&Row> =
-                        rows.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1).map(|(_, row)| *row).collect();
+                    let kept: Vec<&Row> = rows
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, _)| set >> at & 1 == 1)
+                        .map(|(_, row)| *row)
+                        .collect();
                     kept
                 });
-                let fine = subsets.filter(|kept| kept.is_empty() || self.is_fine(kept) && kept.len() as u64 >= self.k);
-                let cost = |kept: &Vec<&Row>| general(kept) + suppressed * (rows.len() - kept.len()) as f64;
+                let fine = subsets.filter(|kept| {
+                    kept.is_empty() || self.is_fine(kept) && kept.len() as u64 >= self.k
+                });
+                let cost = |kept: &Vec<&Row>| {
+                    general(kept) + suppressed * (rows.len() - kept.len()) as f64
+                };
                 let best = fine.map(|kept| (kept.len(), cost(&kept)));
                 best.max_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))).unwrap().1
             }
@@ -211,7 +235,10 @@ impl Case {
         let cuts: Vec<Vec<Vec<usize>>> = self.trees.iter().map(Case::cuts_of).collect();
         let mut chosen: Vec<Vec<&Vec<usize>>> = vec![vec![]];
         for column in &cuts {
-            chosen = chosen.iter().flat_map(|c| column.iter().map(move |cut| [&c[..], &[cut]].concat())).collect();
+            chosen = chosen
+                .iter()
+                .flat_map(|c| column.iter().map(move |cut| [&c[..], &[cut]].concat()))
+                .collect();
         }
         let mut by_partition: BTreeMap<Vec<Vec<usize>>, f64> = BTreeMap::new();
         for cut in chosen {
@@ -222,7 +249,10 @@ impl Case {
                 (level, self.trees[column][level][leaf])
             };
             for row in &self.rows {
-                parts.entry((0..cut.len()).map(|column| name(row, column)).collect()).or_default().push(row);
+                parts
+                    .entry((0..cut.len()).map(|column| name(row, column)).collect())
+                    .or_default()
+                    .push(row);
             }
             let each = |row: &Row| -> f64 {
                 (0..cut.len())
@@ -235,7 +265,8 @@ impl Case {
             let cost = parts.values().map(|rows| self.cost(rows, each(rows[0]))).sum::<f64>();
             // Cuts that tell apart the same values of every column are one recoding of this table.
             let groups = |column: usize| -> Vec<usize> {
-                let mut names: Vec<(usize, usize)> = self.rows.iter().map(|row| name(row, column)).collect();
+                let mut names: Vec<(usize, usize)> =
+                    self.rows.iter().map(|row| name(row, column)).collect();
                 let all = names.clone();
                 names.sort_unstable();
                 names.dedup();
@@ -245,14 +276,19 @@ impl Case {
             let least = by_partition.entry(key).or_insert(cost);
             *least = least.min(cost);
         }
-        let mut costs: Vec<f64> = by_partition.into_values().filter(|cost| cost.is_finite()).collect();
+        let mut costs: Vec<f64> =
+            by_partition.into_values().filter(|cost| cost.is_finite()).collect();
         costs.sort_by(f64::total_cmp);
         costs
     }
 
     fn describe(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(|row| (&row.leaves, row.value, row.label)).collect();
-        format!("{:?} {:?} k={} caps={:?}\n{:?}\n{rows:?}", self.loss, self.scheme, self.k, self.caps, self.trees)
+        let rows: Vec<_> =
+            self.rows.iter().map(|row| (&row.leaves, row.value, row.label)).collect();
+        format!(
+            "{:?} {:?} k={} caps={:?}\n{:?}\n{rows:?}",
+            self.loss, self.scheme, self.k, self.caps, self.trees
+        )
     }
 }
 
@@ -306,9 +342,11 @@ fn the_best_five_are_the_best_five() {
         let all = case.all_costs();
         let costs: Vec<f64> = outcome.best.iter().map(|(cost, _)| *cost).collect();
         let expected = &all[..all.len().min(5)];
-        let same = costs.len() == expected.len() && costs.iter().zip(expected).all(|(a, b)| close(*a, *b));
+        let same =
+            costs.len() == expected.len() && costs.iter().zip(expected).all(|(a, b)| close(*a, *b));
         assert!(same, "{costs:?} instead of {expected:?}: {}", case.describe());
-        let distinct: std::collections::BTreeSet<&Cuts> = outcome.best.iter().map(|(_, cuts)| cuts).collect();
+        let distinct: std::collections::BTreeSet<&Cuts> =
+            outcome.best.iter().map(|(_, cuts)| cuts).collect();
         assert_eq!(distinct.len(), costs.len());
     });
 }
@@ -334,7 +372,8 @@ fn the_trees_of_example_2_have_25_cuts() {
     assert_eq!(outcome.best[24].0, 16.0, "eight records that say nothing cost two each");
 }
 
-/// A search that is ended early swears to no more than is true, and what it hands over has the cost it says.
+/// A search that is ended early swears to no more than is true, and what it hands over has the cost
+/// it says.
 #[test]
 fn bounds_hold_whenever_a_search_is_ended() {
     let mut early = 0;
@@ -345,7 +384,11 @@ fn bounds_hold_whenever_a_search_is_ended() {
         let mut last_decided = 0.0;
         let techniques = Techniques { first_solution, ..Techniques::default() };
         let outcome = l_plus_optimize::search(&machine, techniques, 1, &mut |progress| {
-            assert!(progress.bound <= progress.best && progress.decided >= last_decided && progress.decided <= 1.0);
+            assert!(
+                progress.bound <= progress.best
+                    && progress.decided >= last_decided
+                    && progress.decided <= 1.0
+            );
             last_decided = progress.decided;
             left = left.saturating_sub(1);
             left > 0
@@ -359,7 +402,11 @@ fn bounds_hold_whenever_a_search_is_ended() {
             case.describe()
         );
         if let Some((cost, cuts)) = outcome.best.first() {
-            assert!(*cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)), "{}", case.describe());
+            assert!(
+                *cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)),
+                "{}",
+                case.describe()
+            );
         }
         assert!(!outcome.optimal || close(outcome.bound, least) || all.is_empty());
         early += u64::from(!outcome.optimal);
@@ -375,27 +422,33 @@ fn annealing_finds_cuts_that_cost_what_it_says() {
         let outcome = annealing::search(&machine, 400, random.next_u64(), &mut |_| true);
         let Some(least) = case.all_costs().first().copied() else { return };
         all_cases += 1;
-        // Annealing begins at the roots, which cannot always be released where suppression could help.
+        // Annealing begins at the roots, which cannot always be released where suppression could
+        // help.
         let Some((cost, cuts)) = outcome.best.first() else { return };
         assert!(
-            *cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)) && outcome.bound <= least * (1.0 + 1e-9)
+            *cost >= least - 1e-9 * least
+                && close(*cost, machine.cost(cuts))
+                && outcome.bound <= least * (1.0 + 1e-9)
         );
         reached += u64::from(close(*cost, least));
     });
     assert!(reached * 10 > all_cases * 8, "the optimum in {reached} of {all_cases} cases");
 }
 
-/// One step more general is another cut, costs what any cut costs, and never splits what was together.
+/// One step more general is another cut, costs what any cut costs, and never splits what was
+/// together.
 #[test]
 fn a_generalized_cut_is_one_step_up() {
     cases(20, |random, case| {
         let (machine, outcome) = case.search(1, Techniques::default());
         let Some((_, cuts)) = outcome.best.first() else { return };
         let Some(next) = machine.generalized(cuts, random) else {
-            let only_roots = |(cut, tree): (&Vec<u32>, &scumble::search::cuts::Tree)| *cut == [tree.root()];
+            let only_roots =
+                |(cut, tree): (&Vec<u32>, &scumble::search::cuts::Tree)| *cut == [tree.root()];
             return assert!(cuts.iter().zip(machine.trees()).all(only_roots));
         };
-        let changed: Vec<usize> = (0..cuts.len()).filter(|column| cuts[*column] != next[*column]).collect();
+        let changed: Vec<usize> =
+            (0..cuts.len()).filter(|column| cuts[*column] != next[*column]).collect();
         assert_eq!(changed.len(), 1);
         assert!(next[changed[0]].len() < cuts[changed[0]].len());
         assert!(machine.taxonomy_cuts(&next).is_some(), "it covers every leaf once");

@@ -1,9 +1,12 @@
-//! Random tables in every format with columns of many types that only travel, and what a run makes of them.
+//! Random tables in every format with columns of many types that only travel, and what a run makes
+//! of them.
 
 use crate::oracle::Demand;
 use crate::partition::{Parts, Space, Split};
 use crate::tables::{Asked, Drawn, Kind};
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use scumble::error::Error;
@@ -59,20 +62,33 @@ impl Case {
             kinds.push(Kind::ALL[random.below(Kind::ALL.len() as u64) as usize]);
         }
         let sizes = kinds.iter().filter(|kind| **kind == Kind::Size).count();
-        let asked: Vec<Asked> = kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
+        let asked: Vec<Asked> =
+            kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
         let demands: Vec<Demand> = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
         let (split, word) = SPLITS[random.below(3) as usize];
         let least_gain = [0.01, 0.17, 0.0][random.below(3) as usize];
         let is_cover = random.below(2) == 0;
         let regions = if is_cover { "cover" } else { "tight" };
-        let search = format!("split = \"{word}\"\nleast-gain = {least_gain}\nregions = \"{regions}\"");
+        let search =
+            format!("split = \"{word}\"\nleast-gain = {least_gain}\nregions = \"{regions}\"");
         let policy = (sizes < 2).then(|| drawn.policy_with(&asked, &search))?;
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
         let ending = ["csv", "parquet", "arrow"][random.below(3) as usize];
         let what = format!("{name}, seed {seed}, {asked:?}, {search:?}, {ending}");
         let input = drawn.folder.path(&format!("input.{ending}"));
         write(&input, &table(&drawn, random, ending != "csv"));
-        Some(Case { drawn, demands, target, split, least_gain, policy, is_cover, input, ending, what })
+        Some(Case {
+            drawn,
+            demands,
+            target,
+            split,
+            least_gain,
+            policy,
+            is_cover,
+            input,
+            ending,
+            what,
+        })
     }
 
     /// Runs an algorithm; an error is one of the requirements, or a failure.
@@ -104,16 +120,22 @@ fn table(drawn: &Drawn, random: &mut Random, typed: bool) -> RecordBatch {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     let mut columns: Vec<(String, ArrayRef)> = Vec::new();
     // Where there is a hierarchy, values must be its leaves to the letter.
-    let is_ordered =
-        |name: &str| name.strip_prefix('q').is_some_and(|at| drawn.ordered[at.parse::<usize>().unwrap()].is_some());
+    let is_ordered = |name: &str| {
+        name.strip_prefix('q')
+            .is_some_and(|at| drawn.ordered[at.parse::<usize>().unwrap()].is_some())
+    };
     for (at, name) in lines[0].iter().enumerate() {
-        let texts: StringArray = lines[1..].iter().map(|line| Some(line[at]).filter(|text| !text.is_empty())).collect();
+        let texts: StringArray =
+            lines[1..].iter().map(|line| Some(line[at]).filter(|text| !text.is_empty())).collect();
         let texts: ArrayRef = Arc::new(texts);
         let kinds = [DataType::Int64, DataType::Float64, DataType::Date32, DataType::Int32];
         let kind = &kinds[random.below(4) as usize];
         let strict = arrow_cast::CastOptions { safe: false, ..Default::default() };
         let as_typed = arrow_cast::cast_with_options(&texts, kind, &strict).ok();
-        columns.push((name.to_string(), as_typed.filter(|_| typed && is_ordered(name)).unwrap_or(texts)));
+        columns.push((
+            name.to_string(),
+            as_typed.filter(|_| typed && is_ordered(name)).unwrap_or(texts),
+        ));
     }
     let rows = drawn.plain.rows;
     let mut draw = |most: u64| random.below(most);
@@ -126,12 +148,14 @@ fn table(drawn: &Drawn, random: &mut Random, typed: bool) -> RecordBatch {
             number => Some(format!("w{number}")),
         })
         .collect();
-    let floats: Float64Array = (0..rows).map(|_| (draw(5) > 0).then(|| draw(100) as f64 / 8.0 - 3.0)).collect();
+    let floats: Float64Array =
+        (0..rows).map(|_| (draw(5) > 0).then(|| draw(100) as f64 / 8.0 - 3.0)).collect();
     let flags: BooleanArray = (0..rows).map(|_| (draw(5) > 0).then(|| draw(2) > 0)).collect();
     let days: Int64Array = (0..rows).map(|_| (draw(5) > 0).then(|| draw(20_000) as i64)).collect();
     let days = cast(&cast(&days, &DataType::Int32).unwrap(), &DataType::Date32).unwrap();
     let short: ArrayRef = Arc::new(StringArray::from(words.clone()));
-    let kind = [DataType::LargeUtf8, DataType::Utf8View, DataType::Binary][draw(3) as usize].clone();
+    let kind =
+        [DataType::LargeUtf8, DataType::Utf8View, DataType::Binary][draw(3) as usize].clone();
     let many: Vec<(&str, ArrayRef)> = vec![
         ("id", ids),
         ("words", short.clone()),
@@ -143,7 +167,10 @@ fn table(drawn: &Drawn, random: &mut Random, typed: bool) -> RecordBatch {
     if typed {
         columns.push(("other".into(), cast(&short, &kind).unwrap()));
     }
-    RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, array)| (name, array, true)),
+    )
+    .unwrap()
 }
 
 /// Writes a table in the format that its name tells.
@@ -152,10 +179,13 @@ pub fn write(file: &Path, batch: &RecordBatch) {
     match file.extension().unwrap().to_str().unwrap() {
         "csv" => {
             let quoted = |text: Option<String>| match text {
-                Some(text) if text.contains(['"', ',', '\n']) => format!("\"{}\"", text.replace('"', "\"\"")),
+                Some(text) if text.contains(['"', ',', '\n']) => {
+                    format!("\"{}\"", text.replace('"', "\"\""))
+                }
                 text => text.unwrap_or_default(),
             };
-            let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+            let names: Vec<&str> =
+                schema.fields().iter().map(|field| field.name().as_str()).collect();
             let mut text = names.join(",") + "\n";
             for row in texts(batch) {
                 text += &(row.into_iter().map(quoted).collect::<Vec<_>>().join(",") + "\n");
@@ -163,12 +193,16 @@ pub fn write(file: &Path, batch: &RecordBatch) {
             std::fs::write(file, text).unwrap();
         }
         "parquet" => {
-            let mut writer = parquet::arrow::ArrowWriter::try_new(File::create(file).unwrap(), schema, None).unwrap();
+            let mut writer =
+                parquet::arrow::ArrowWriter::try_new(File::create(file).unwrap(), schema, None)
+                    .unwrap();
             writer.write(batch).unwrap();
             writer.close().unwrap();
         }
         _ => {
-            let mut writer = arrow_ipc::writer::FileWriter::try_new(File::create(file).unwrap(), &schema).unwrap();
+            let mut writer =
+                arrow_ipc::writer::FileWriter::try_new(File::create(file).unwrap(), &schema)
+                    .unwrap();
             writer.write(batch).unwrap();
             writer.finish().unwrap();
         }
@@ -176,11 +210,18 @@ pub fn write(file: &Path, batch: &RecordBatch) {
 }
 
 fn texts(batch: &RecordBatch) -> Vec<Row> {
-    let as_text = |array: &ArrayRef| cast(&cast(array, &DataType::LargeUtf8).unwrap(), &DataType::Utf8).unwrap();
+    let as_text = |array: &ArrayRef| {
+        cast(&cast(array, &DataType::LargeUtf8).unwrap(), &DataType::Utf8).unwrap()
+    };
     let columns: Vec<ArrayRef> = batch.columns().iter().map(as_text).collect();
-    let columns: Vec<&StringArray> = columns.iter().map(|array| array.as_any().downcast_ref().unwrap()).collect();
-    let cell = |array: &StringArray, row: usize| (!array.is_null(row)).then(|| array.value(row).to_string());
-    (0..batch.num_rows()).map(|row| columns.iter().map(|array| cell(array, row)).collect()).collect()
+    let columns: Vec<&StringArray> =
+        columns.iter().map(|array| array.as_any().downcast_ref().unwrap()).collect();
+    let cell = |array: &StringArray, row: usize| {
+        (!array.is_null(row)).then(|| array.value(row).to_string())
+    };
+    (0..batch.num_rows())
+        .map(|row| columns.iter().map(|array| cell(array, row)).collect())
+        .collect()
 }
 
 /// The rows of a file, with the names and types of its columns.
@@ -189,7 +230,8 @@ pub fn read(file: &Path) -> (Vec<String>, Vec<DataType>, Vec<Row>) {
     let schema = source.schema().clone();
     let mut rows = Vec::new();
     for batch in source.batches(&vec![true; schema.fields().len()]).unwrap() {
-        let arrays = batch.unwrap().columns.iter().map(|series| series.to_array().unwrap()).collect();
+        let arrays =
+            batch.unwrap().columns.iter().map(|series| series.to_array().unwrap()).collect();
         rows.extend(texts(&RecordBatch::try_new(schema.clone(), arrays).unwrap()));
     }
     let fields = schema.fields();
@@ -221,8 +263,15 @@ impl Ran {
         let id = self.names.iter().position(|name| name == "id").unwrap();
         let mut classes: BTreeMap<Row, Vec<usize>> = BTreeMap::new();
         for row in &self.rows {
-            let labels = row.iter().zip(&self.names).filter(|(_, name)| is_key(name)).map(|cell| cell.0.clone());
-            classes.entry(labels.collect()).or_default().push(row[id].as_ref().unwrap().parse().unwrap());
+            let labels = row
+                .iter()
+                .zip(&self.names)
+                .filter(|(_, name)| is_key(name))
+                .map(|cell| cell.0.clone());
+            classes
+                .entry(labels.collect())
+                .or_default()
+                .push(row[id].as_ref().unwrap().parse().unwrap());
         }
         let mut parts: Parts = classes.into_values().collect();
         parts.iter_mut().for_each(|part| part.sort_unstable());
@@ -231,7 +280,10 @@ impl Ran {
     }
 
     pub fn number(&self, pointer: &str) -> f64 {
-        self.report.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("{pointer}: {}", self.report))
+        self.report
+            .pointer(pointer)
+            .and_then(Value::as_f64)
+            .unwrap_or_else(|| panic!("{pointer}: {}", self.report))
     }
 
     pub fn is_minimal(&self) -> bool {
@@ -242,7 +294,8 @@ impl Ran {
 /// Every column but the quasi-identifiers, by row and without an order.
 pub fn travelling(names: &[String], rows: &[Row]) -> Vec<Row> {
     let kept: Vec<usize> = (0..names.len()).filter(|column| !is_key(&names[*column])).collect();
-    let mut rows: Vec<Row> = rows.iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
+    let mut rows: Vec<Row> =
+        rows.iter().map(|row| kept.iter().map(|column| row[*column].clone()).collect()).collect();
     rows.sort();
     rows
 }
@@ -251,8 +304,8 @@ fn is_key(name: &str) -> bool {
     name.starts_with('q')
 }
 
-/// The tree that begins with the first of some nodes, nested; the others are left. A branch for missing values that no row
-/// went to is passed over: who reads a tree adds it where it belongs.
+/// The tree that begins with the first of some nodes, nested; the others are left. A branch for
+/// missing values that no row went to is passed over: who reads a tree adds it where it belongs.
 fn nested(nodes: &mut &[Value]) -> Value {
     let (node, rest) = nodes.split_first().expect("a tree ends with regions");
     *nodes = rest;

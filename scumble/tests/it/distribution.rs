@@ -1,5 +1,6 @@
-//! Distribution releases of random tables under random policies, all the way through files: each verifies, alone and against its
-//! table, and every answer holds the truth and is what a naive reading of the folder gives.
+//! Distribution releases of random tables under random policies, all the way through files: each
+//! verifies, alone and against its table, and every answer holds the truth and is what a naive
+//! reading of the folder gives.
 
 use crate::fixture::{Folder, policy};
 use scumble::jobs::{Options, distribute, query, verify_distribution};
@@ -28,7 +29,8 @@ fn table(random: &mut Random) -> Vec<Row> {
 
 /// A random policy; pay is written in hundredths, so 25 is 0.25.
 fn asked(random: &mut Random) -> String {
-    let one = |random: &mut Random, of: &[&str]| of[random.below(of.len() as u64) as usize].to_string();
+    let one =
+        |random: &mut Random, of: &[&str]| of[random.below(of.len() as u64) as usize].to_string();
     let target = one(
         random,
         &[
@@ -42,7 +44,10 @@ fn asked(random: &mut Random) -> String {
             "target = 'uniform'\ntargets = { 'Bern' = 'source', 'lake' = { kind = 'normal', of = 'group' } }",
         ],
     );
-    let groups = one(random, &["", "groups = ['city']", "groups = { city = 1 }", "groups = ['city', 'age']"]);
+    let groups = one(
+        random,
+        &["", "groups = ['city']", "groups = { city = 1 }", "groups = ['city', 'age']"],
+    );
     let fakes = one(random, &["", "fakes = 2", "fakes = '20%'", "fakes = 6"]);
     let algorithm = one(random, &["", "algorithm = 'qi-sa'"]);
     let more = one(random, &["", "arity = 3", "rounding = '5%'", "arity = 4\nrounding = 0.2"]);
@@ -57,8 +62,8 @@ fn asked(random: &mut Random) -> String {
 fn naive(folder: &Path) -> BTreeMap<String, Vec<(i64, i64)>> {
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let hundredths = |text: &str| (text.parse::<f64>().unwrap() * 100.0).round() as i64;
-    // No comma stands in what is taken apart here: the names of groups come first and may be quoted, so lines are cut
-    // from the right.
+    // No comma stands in what is taken apart here: the names of groups come first and may be
+    // quoted, so lines are cut from the right.
     let mut ends = BTreeMap::new();
     for line in read("hierarchy.csv").lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
@@ -83,7 +88,8 @@ fn naive_sum(folder: &Path, keep: impl Fn(Option<i64>, &str) -> bool) -> (i64, i
         });
         let city = city.unwrap();
         let quoted = format!("\"{}\",", city.replace('"', "\"\""));
-        let group = rest.strip_prefix(&quoted).or_else(|| rest.strip_prefix(&format!("{city},"))).unwrap();
+        let group =
+            rest.strip_prefix(&quoted).or_else(|| rest.strip_prefix(&format!("{city},"))).unwrap();
         if keep(age.parse().ok(), city) {
             *selected.entry(group.to_string()).or_default() += 1;
         }
@@ -104,9 +110,13 @@ fn naive_sum(folder: &Path, keep: impl Fn(Option<i64>, &str) -> bool) -> (i64, i
 #[test]
 fn random_releases_verify_and_their_answers_hold_the_truth() {
     let folder = Folder::new("distribution");
-    folder.write("city.csv", "Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\n\"Visp, \"\"am\"\" Berg\";hills;CH\n");
-    let weights: Vec<String> =
-        (-10..10).map(|step| format!("{},{}\n", f64::from(step) / 4.0, 1 + (step + 10) % 3)).collect();
+    folder.write(
+        "city.csv",
+        "Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\n\"Visp, \"\"am\"\" Berg\";hills;CH\n",
+    );
+    let weights: Vec<String> = (-10..10)
+        .map(|step| format!("{},{}\n", f64::from(step) / 4.0, 1 + (step + 10) % 3))
+        .collect();
     folder.write("weights.csv", &weights.concat());
     let mut random = Random::new(5);
     let (mut with_fakes, mut generalized) = (0, 0);
@@ -114,7 +124,8 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
         let rows = table(&mut random);
         let mut text = String::from("age,city,pay\n");
         for Row { age, city, pay } in &rows {
-            let (age, city) = (age.map_or(String::new(), |age| age.to_string()), city.replace('"', "\"\""));
+            let (age, city) =
+                (age.map_or(String::new(), |age| age.to_string()), city.replace('"', "\"\""));
             text += &format!("{age},\"{city}\",{}\n", *pay as f64 / 100.0);
         }
         let input = folder.write("table.csv", &text);
@@ -122,7 +133,8 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
         let policy = policy(&folder.path(""), &said);
         let out = folder.path("out");
         let report = distribute(&input, &policy, &out, &Options::default());
-        let report = report.unwrap_or_else(|failure| panic!("case {case}: {}\n{said}\n{text}", failure.error));
+        let report = report
+            .unwrap_or_else(|failure| panic!("case {case}: {}\n{said}\n{text}", failure.error));
         for original in [None, Some(input.as_path())] {
             let checked = verify_distribution(&out, &policy, original, None).unwrap();
             assert_eq!(checked.failure(), None, "case {case}\n{said}\n{text}");
@@ -140,11 +152,18 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
             ("city < 'Thun'", |_, city| city < "Thun"),
         ];
         for (condition, keep) in asked {
-            let chosen: Vec<i64> = rows.iter().filter(|row| keep(row.age, row.city)).map(|row| row.pay).collect();
+            let chosen: Vec<i64> =
+                rows.iter().filter(|row| keep(row.age, row.city)).map(|row| row.pay).collect();
             let answer = |aggregate: &str| {
-                let answer = query(&out, &format!("SELECT {aggregate}(pay) FROM t WHERE {condition}")).unwrap();
+                let answer =
+                    query(&out, &format!("SELECT {aggregate}(pay) FROM t WHERE {condition}"))
+                        .unwrap();
                 let (_, answer) = answer.answers[0].clone();
-                assert_eq!(answer.rows, chosen.len() as u64, "case {case}: {condition}\n{said}\n{text}");
+                assert_eq!(
+                    answer.rows,
+                    chosen.len() as u64,
+                    "case {case}: {condition}\n{said}\n{text}"
+                );
                 answer.bounds.map(|(lower, upper)| (lower.rounded_down(), upper.rounded_up()))
             };
             let (lower, upper, count) = naive_sum(&out, keep);
@@ -153,15 +172,23 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
                 assert!(chosen.is_empty());
                 continue;
             };
-            assert_eq!(sum, (lower as f64 / 100.0, upper as f64 / 100.0), "case {case}: {condition}\n{said}\n{text}");
+            assert_eq!(
+                sum,
+                (lower as f64 / 100.0, upper as f64 / 100.0),
+                "case {case}: {condition}\n{said}\n{text}"
+            );
             let mut sorted = chosen.clone();
             sorted.sort_unstable();
             let (total, rows) = (chosen.iter().sum::<i64>() as f64 / 100.0, chosen.len());
             let middle = (sorted[(rows - 1) / 2] + sorted[rows / 2]) as f64 / 200.0;
             let (least, greatest) = (sorted[0] as f64 / 100.0, sorted[rows - 1] as f64 / 100.0);
-            for (name, truth) in
-                [("SUM", total), ("AVG", total / rows as f64), ("MIN", least), ("MAX", greatest), ("MEDIAN", middle)]
-            {
+            for (name, truth) in [
+                ("SUM", total),
+                ("AVG", total / rows as f64),
+                ("MIN", least),
+                ("MAX", greatest),
+                ("MEDIAN", middle),
+            ] {
                 let (lower, upper) = answer(name).unwrap();
                 assert!(
                     lower <= truth + 1e-9 && truth <= upper + 1e-9,

@@ -12,20 +12,31 @@ fn root() -> PathBuf {
 fn the_table_of_keys_is_the_list_of_keys() {
     let mut table = String::from("| in | key | meaning |\n|---|---|---|\n");
     for key in KEYS {
-        let section = if key.section.is_empty() { String::new() } else { format!("`[{}]`", key.section) };
+        let section =
+            if key.section.is_empty() { String::new() } else { format!("`[{}]`", key.section) };
         writeln!(table, "| {section} | `{}` | {} |", key.name, key.meaning).unwrap();
     }
     let page = std::fs::read_to_string(root().join("docs/policy.md")).unwrap();
-    let shown = page.split("<!-- keys -->\n").nth(1).and_then(|rest| rest.split("<!-- /keys -->").next());
-    assert_eq!(shown, Some(table.as_str()), "put this between the marks in docs/policy.md:\n{table}");
+    let shown =
+        page.split("<!-- keys -->\n").nth(1).and_then(|rest| rest.split("<!-- /keys -->").next());
+    assert_eq!(
+        shown,
+        Some(table.as_str()),
+        "put this between the marks in docs/policy.md:\n{table}"
+    );
 }
 
 #[test]
 fn links_of_the_documents_lead_somewhere() {
     let mut links = 0;
-    for name in
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "PAPERS.md", "docs/policy.md", "docs/experiments.md"]
-    {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "PAPERS.md",
+        "docs/policy.md",
+        "docs/experiments.md",
+    ] {
         let page = root().join(name);
         let text = std::fs::read_to_string(&page).unwrap();
         for part in text.split("](").skip(1) {

@@ -1,4 +1,5 @@
-//! The arithmetic of the oracle: fractions of integers, numbers of any length, and distances between distributions.
+//! The arithmetic of the oracle: fractions of integers, numbers of any length, and distances
+//! between distributions.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ pub enum Ground {
     Hierarchical,
 }
 
-/// Whether -sum (x/n) ln (x/n) >= ln l: both sides times n, as powers of e, are n^n and l^n prod x^x.
+/// Whether -sum (x/n) ln (x/n) >= ln l: both sides times n, as powers of e, are n^n and l^n prod
+/// x^x.
 pub fn entropy_reaches(counts: &[usize], l: Fraction) -> bool {
     let rows: usize = counts.iter().sum();
     let held = product(&[(rows as u128, rows), (l.below, rows)]);
@@ -49,7 +51,8 @@ pub fn entropy_reaches(counts: &[usize], l: Fraction) -> bool {
 fn product(powers: &[(u128, usize)]) -> Vec<u64> {
     let mut digits = vec![1u64];
     for (base, exponent) in powers {
-        let base = u64::from(u32::try_from(*base).expect("bases are counts or parts of typed fractions"));
+        let base =
+            u64::from(u32::try_from(*base).expect("bases are counts or parts of typed fractions"));
         assert!(base > 0, "zero has no powers here");
         for _ in 0..*exponent {
             let mut carried = 0;
@@ -65,8 +68,8 @@ fn product(powers: &[(u128, usize)]) -> Vec<u64> {
     digits
 }
 
-/// n N (q - p) for each value of the whole, where q are the shares in the group of n and p those in the whole of N; and
-/// n N itself.
+/// n N (q - p) for each value of the whole, where q are the shares in the group of n and p those in
+/// the whole of N; and n N itself.
 pub fn differences<'a>(group: &[&'a str], whole: &[&'a str]) -> (BTreeMap<&'a str, i128>, u128) {
     let mut differences = BTreeMap::new();
     for value in whole {
@@ -78,12 +81,21 @@ pub fn differences<'a>(group: &[&'a str], whole: &[&'a str]) -> (BTreeMap<&'a st
     (differences, group.len() as u128 * whole.len() as u128)
 }
 
-/// The earth mover's distance between a group and the whole. `tree` has the labels of each value up to the root.
-pub fn distance(ground: Ground, group: &[&str], whole: &[&str], tree: &BTreeMap<String, Vec<String>>) -> Fraction {
+/// The earth mover's distance between a group and the whole. `tree` has the labels of each value up
+/// to the root.
+pub fn distance(
+    ground: Ground,
+    group: &[&str],
+    whole: &[&str],
+    tree: &BTreeMap<String, Vec<String>>,
+) -> Fraction {
     let (differences, unit) = differences(group, whole);
     match ground {
-        // What is too much in some places is missing in others, so the sum counts all that is moved twice.
-        Ground::Equal => Fraction::new(differences.values().map(|d| d.unsigned_abs()).sum(), 2 * unit),
+        // What is too much in some places is missing in others, so the sum counts all that is moved
+        // twice.
+        Ground::Equal => {
+            Fraction::new(differences.values().map(|d| d.unsigned_abs()).sum(), 2 * unit)
+        }
         // Between two neighbours moves whatever is too much on one side of them.
         Ground::Ordered => {
             let mut moved = 0;
@@ -94,8 +106,9 @@ pub fn distance(ground: Ground, group: &[&str], whole: &[&str], tree: &BTreeMap<
             }
             Fraction::new(moved, unit * (differences.len() as u128 - 1).max(1))
         }
-        // Two leaves are as far apart as their lowest common ancestor is high: the way up and down a tree whose edges
-        // have length 1/2. Over the edge above a node moves whatever is too much below it.
+        // Two leaves are as far apart as their lowest common ancestor is high: the way up and down
+        // a tree whose edges have length 1/2. Over the edge above a node moves whatever is too much
+        // below it.
         Ground::Hierarchical => {
             let height = tree.values().next().expect("a tree has leaves").len() - 1;
             let moved_above = |level: usize| {
@@ -114,7 +127,9 @@ pub fn distance(ground: Ground, group: &[&str], whole: &[&str], tree: &BTreeMap<
 /// Values in numeric order, a missing one last.
 pub fn in_order<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut values: Vec<&str> = values.collect();
-    let number = |value: &str| if value.is_empty() { f64::INFINITY } else { value.parse().expect("a number") };
+    let number = |value: &str| {
+        if value.is_empty() { f64::INFINITY } else { value.parse().expect("a number") }
+    };
     values.sort_by(|a, b| number(a).total_cmp(&number(b)));
     values
 }
@@ -123,7 +138,13 @@ pub fn in_order<'a>(values: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 fn long_products_carry_and_compare() {
     // 10^20 = 5 * 2^64 + 7766279631452241920, whose halves are 1661992960 and 1808227885.
     assert_eq!(product(&[(10, 20)]), [1_661_992_960, 1_808_227_885, 5]);
-    assert!(entropy_reaches(&[2; 4], Fraction::new(4, 1)) && !entropy_reaches(&[2; 4], Fraction::new(4001, 1000)));
-    assert!(entropy_reaches(&[4, 1, 1, 1, 1], Fraction::new(4, 1)), "(1/2) ln 2 + (1/2) ln 8 = ln 4");
+    assert!(
+        entropy_reaches(&[2; 4], Fraction::new(4, 1))
+            && !entropy_reaches(&[2; 4], Fraction::new(4001, 1000))
+    );
+    assert!(
+        entropy_reaches(&[4, 1, 1, 1, 1], Fraction::new(4, 1)),
+        "(1/2) ln 2 + (1/2) ln 8 = ln 4"
+    );
     assert!(!entropy_reaches(&[5, 1, 1, 1, 1], Fraction::new(4, 1)));
 }

@@ -44,7 +44,8 @@ impl Drop for Folder {
 
 /// A policy, whose hierarchies lie in `folder`.
 pub fn policy(folder: &Path, text: &str) -> Policy {
-    Policy::parse(text, &folder.join("policy.toml")).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    Policy::parse(text, &folder.join("policy.toml"))
+        .unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// Reads a table with the roles of a policy.
@@ -98,7 +99,8 @@ impl<'a> Bound<'a> {
 
     /// The optimum, or `None` where the requirements cannot be met. Any other error is a failure.
     pub fn search(&self, strategy: Strategy) -> Option<Optimum> {
-        possible(incognito::search(&self.prepared.task, strategy, &Watch::default())).map(Optimum::from)
+        possible(incognito::search(&self.prepared.task, strategy, &Watch::default()))
+            .map(Optimum::from)
     }
 
     /// The same, asked to stop when so many nodes were visited.
@@ -123,13 +125,21 @@ impl<'a> Bound<'a> {
         let recoded = possible(Recoded::new(task, &Mapping::Levels(levels.to_vec())))?;
         let target = self.table.with_role(Role::Target).next();
         let cm = target.map_or(f64::NAN, |column| {
-            let Data::Coded { dictionary, codes, .. } = &column.data else { panic!("a target is coded") };
-            let class_of = |cell: &u32| recoded.class_of[self.prepared.leaf_cell[*cell as usize] as usize];
+            let Data::Coded { dictionary, codes, .. } = &column.data else {
+                panic!("a target is coded")
+            };
+            let class_of =
+                |cell: &u32| recoded.class_of[self.prepared.leaf_cell[*cell as usize] as usize];
             let classes: Vec<u32> = self.table.row_cells.iter().map(class_of).collect();
             let tallies = Tallies::count(recoded.classes.len(), &classes, codes);
             recoded.of_target(task, &tallies.totals(dictionary.len()), &tallies, None).cm
         });
-        Some(Lost { suppressed: recoded.suppressed, lm: recoded.lm(task), dm: recoded.dm(task), cm })
+        Some(Lost {
+            suppressed: recoded.suppressed,
+            lm: recoded.lm(task),
+            dm: recoded.dm(task),
+            cm,
+        })
     }
 }
 
@@ -149,7 +159,8 @@ pub struct Example {
 }
 
 impl Example {
-    /// `attributes` is the part of the policy that does not change; `hierarchies` are files with their text.
+    /// `attributes` is the part of the policy that does not change; `hierarchies` are files with
+    /// their text.
     pub fn new(name: &str, csv: &str, attributes: &str, hierarchies: &[(&str, &str)]) -> Example {
         let folder = Folder::new(name);
         for (file, text) in hierarchies {
@@ -174,7 +185,8 @@ impl Example {
     /// The levels and the cost of the optimum, which all strategies must agree on.
     pub fn optimum(&self, asked: &str) -> Option<(Vec<usize>, f64)> {
         self.with(asked, |bound| {
-            let found = STRATEGIES.map(|strategy| bound.search(strategy).map(|found| (found.levels, found.cost)));
+            let found = STRATEGIES
+                .map(|strategy| bound.search(strategy).map(|found| (found.levels, found.cost)));
             assert!(found.iter().all(|other| *other == found[0]), "{found:?}");
             found[0].clone()
         })

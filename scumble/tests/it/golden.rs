@@ -1,6 +1,7 @@
-//! Are decisions the same as yesterday? Chosen levels, costs and visited nodes over synthetic tables stand in
-//! `golden/decisions.txt`. A change of the search shows up there, wanted or not; `SCUMBLE_GOLDEN=write cargo test -p scumble
-//! golden` writes the file anew, and the difference belongs into the change's description.
+//! Are decisions the same as yesterday? Chosen levels, costs and visited nodes over synthetic
+//! tables stand in `golden/decisions.txt`. A change of the search shows up there, wanted or not;
+//! `SCUMBLE_GOLDEN=write cargo test -p scumble golden` writes the file anew, and the difference
+//! belongs into the change's description.
 
 use crate::fixture::{Folder, STRATEGIES};
 use scumble::generate::Kind;
@@ -14,8 +15,14 @@ use std::fmt::Write;
 use std::path::Path;
 
 /// k, the suppression limit and the loss.
-const ASKED: [(u64, &str, &str); 6] =
-    [(2, "0", "lm"), (5, "0.05", "lm"), (20, "0.02", "lm"), (5, "0.05", "dm"), (5, "0", "dm"), (3, "0.1", "cm")];
+const ASKED: [(u64, &str, &str); 6] = [
+    (2, "0", "lm"),
+    (5, "0.05", "lm"),
+    (20, "0.02", "lm"),
+    (5, "0.05", "dm"),
+    (5, "0", "dm"),
+    (3, "0.1", "cm"),
+];
 
 /// What the searches decide for each of the questions over one table.
 fn decide(text: &mut String, name: &str, data: &Path, mut policy: Policy, strategies: &[Strategy]) {

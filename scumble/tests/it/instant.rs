@@ -1,4 +1,5 @@
-//! Is what is believed what the summary says, and is what is released by belief as good as it should be?
+//! Is what is believed what the summary says, and is what is released by belief as good as it
+//! should be?
 
 use crate::fixture::{Folder, policy, read};
 use proptest::prelude::*;
@@ -55,7 +56,9 @@ fn summary(file: &Path, policy: &Policy, kind: Kind, structure: Structure) -> Su
 /// The believed share of one tuple: a list of values for each attribute.
 fn share(summary: &Summary, tuple: &[&[&str]]) -> f64 {
     let inside = |(attribute, values): (&scumble::summary::Attribute, &&[&str])| -> Vec<u32> {
-        let group = |value: &String| if values.contains(&value.as_str()) { 0 } else { scumble::summary::NOWHERE };
+        let group = |value: &String| {
+            if values.contains(&value.as_str()) { 0 } else { scumble::summary::NOWHERE }
+        };
         attribute.values.iter().map(group).collect()
     };
     let groups: Vec<Vec<u32>> = summary.attributes.iter().zip(tuple).map(inside).collect();
@@ -70,12 +73,16 @@ const ANY: &[&str] = &["Prof", "Grad", "Pdoc"];
 fn the_papers_summary_functions() {
     let folder = Folder::new("instant-paper");
     let policy = paper(&folder, "privacy.k = 2");
-    let histogram = summary(&folder.path("table.csv"), &policy, Kind::Histogram, Structure::ChowLiu);
-    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
+    let histogram =
+        summary(&folder.path("table.csv"), &policy, Kind::Histogram, Structure::ChowLiu);
+    let near = |found: f64, expected: f64| {
+        assert!((found - expected).abs() < 1e-12, "{found} is not {expected}")
+    };
     near(share(&histogram, &[&["M"], &["US"], &["Prof"], &["H"]]), 0.03125);
-    // The network of table II, in which salary depends on occupation. It is written by hand: a tree would find more edges
-    // in eight rows. P(H | Prof) is 3/4, where the paper prints 1.
-    let mut text = histogram.to_json().replace("\"summary\": \"histogram\"", "\"summary\": \"bayes\"");
+    // The network of table II, in which salary depends on occupation. It is written by hand: a tree
+    // would find more edges in eight rows. P(H | Prof) is 3/4, where the paper prints 1.
+    let mut text =
+        histogram.to_json().replace("\"summary\": \"histogram\"", "\"summary\": \"bayes\"");
     let at = text.trim_end().len() - 1;
     text.truncate(at);
     let network = r#",
@@ -99,7 +106,10 @@ fn the_papers_summary_functions() {
         0.75,
     );
     // It is read as it was written.
-    assert_eq!(Summary::from_json(network.to_json().as_bytes(), Path::new("s.json")).unwrap(), network);
+    assert_eq!(
+        Summary::from_json(network.to_json().as_bytes(), Path::new("s.json")).unwrap(),
+        network
+    );
     // The mapping [0, 1, 1] has four buckets of likelihood 1/4 with two rows each on average.
     let beliefs = policy.believe(network, Path::new("s.json")).unwrap();
     let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
@@ -108,7 +118,8 @@ fn the_papers_summary_functions() {
     assert!((total.outliers() - 8.0 * 0.75f64.powi(7)).abs() < 1e-9, "{}", total.outliers());
 }
 
-/// A random table in which attributes lean on one another, with hierarchies; `sensitive` has so many values.
+/// A random table in which attributes lean on one another, with hierarchies; `sensitive` has so
+/// many values.
 fn random_table(folder: &Folder, seed: u64, rows: usize) -> std::path::PathBuf {
     let mut random = Random::new(seed);
     let mut text = String::from("a,b,c,s\n");
@@ -156,16 +167,24 @@ fn by_definition(summary: &Summary, tuple: &[u32]) -> f64 {
             let of = |one: &scumble::summary::Dependence| {
                 let given: Vec<u32> = one.given.iter().map(|attribute| tuple[*attribute]).collect();
                 let sum = |keep: &dyn Fn(&[u32]) -> bool| -> u64 {
-                    one.counts.iter().filter(|(values, _)| keep(values)).map(|(_, count)| count).sum()
+                    one.counts
+                        .iter()
+                        .filter(|(values, _)| keep(values))
+                        .map(|(_, count)| count)
+                        .sum()
                 };
                 let whole = sum(&|values| values[..given.len()] == given[..]);
-                let held =
-                    sum(&|values| values[..given.len()] == given[..] && values[given.len()] == tuple[one.attribute]);
+                let held = sum(&|values| {
+                    values[..given.len()] == given[..]
+                        && values[given.len()] == tuple[one.attribute]
+                });
                 if whole == 0 { 0.0 } else { held as f64 / whole as f64 }
             };
             network.dependences().iter().map(of).product()
         }
-        Belief::Sample(drawn) => drawn.rows().filter(|row| *row == tuple).count() as f64 / drawn.rows().len() as f64,
+        Belief::Sample(drawn) => {
+            drawn.rows().filter(|row| *row == tuple).count() as f64 / drawn.rows().len() as f64
+        }
     }
 }
 
@@ -185,7 +204,8 @@ fn generalized_tuples_are_sums_of_single_ones() {
                     .map(|one| if one == 3 { scumble::summary::NOWHERE } else { one as u32 })
                     .collect()
             };
-            let of: Vec<Vec<u32>> = summary.attributes.iter().map(|one| group(&mut random, one.values.len())).collect();
+            let of: Vec<Vec<u32>> =
+                summary.attributes.iter().map(|one| group(&mut random, one.values.len())).collect();
             let groups: Vec<Groups<'_>> = of.iter().map(|of| Groups { of, len: 3 }).collect();
             let mut truth: BTreeMap<u64, f64> = BTreeMap::new();
             let sizes: Vec<usize> = summary.attributes.iter().map(|one| one.values.len()).collect();
@@ -197,9 +217,11 @@ fn generalized_tuples_are_sums_of_single_ones() {
                     digit as u32
                 };
                 let tuple: Vec<u32> = sizes.iter().map(digit).collect();
-                let key = tuple.iter().zip(&of).try_fold(0u64, |key, (value, of)| match of[*value as usize] {
-                    scumble::summary::NOWHERE => None,
-                    group => Some(key * 3 + u64::from(group)),
+                let key = tuple.iter().zip(&of).try_fold(0u64, |key, (value, of)| {
+                    match of[*value as usize] {
+                        scumble::summary::NOWHERE => None,
+                        group => Some(key * 3 + u64::from(group)),
+                    }
                 });
                 if let Some(key) = key {
                     *truth.entry(key).or_insert(0.0) += by_definition(&summary, &tuple);
@@ -219,8 +241,9 @@ fn generalized_tuples_are_sums_of_single_ones() {
     }
 }
 
-/// Theorem 3.5 over whole lattices, whatever is believed: on the way up the probability never falls, within the error of the
-/// estimate, and the expectation of k-anonymity never rises. That of diversity may: a class that fails can spoil its neighbour.
+/// Theorem 3.5 over whole lattices, whatever is believed: on the way up the probability never
+/// falls, within the error of the estimate, and the expectation of k-anonymity never rises. That of
+/// diversity may: a class that fails can spoil its neighbour.
 #[test]
 fn coarser_nodes_are_not_worse() {
     for seed in 0..4 {
@@ -229,10 +252,12 @@ fn coarser_nodes_are_not_worse() {
         for asked in ["privacy.k = 7", r#"privacy.l-diversity = { kind = "frequency", l = 2 }"#] {
             let policy = random_policy(&folder, asked);
             for (kind, structure) in KINDS {
-                let beliefs = policy.believe(summary(&table, &policy, kind, structure), &table).unwrap();
+                let beliefs =
+                    policy.believe(summary(&table, &policy, kind, structure), &table).unwrap();
                 let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
                 let nodes = Nodes::new(&estimator).unwrap();
-                let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
+                let heights: Vec<usize> =
+                    beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
                 let by_rows = beliefs.condition.caps.is_empty();
                 let chance_slack = if by_rows { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
@@ -241,7 +266,9 @@ fn coarser_nodes_are_not_worse() {
                         let keys = beliefs.grouped_by(&Mapping::Levels(levels.to_vec())).unwrap();
                         estimator.error(&keys)[1]
                     };
-                    for column in (0..levels.len()).filter(|column| levels[*column] < heights[*column]) {
+                    for column in
+                        (0..levels.len()).filter(|column| levels[*column] < heights[*column])
+                    {
                         let mut coarser = levels.clone();
                         coarser[column] += 1;
                         let above = nodes.total(&coarser).unwrap();
@@ -252,7 +279,10 @@ fn coarser_nodes_are_not_worse() {
                             "{kind:?} {levels:?} {column}: {coarse} above {fine}"
                         );
                         let (fine, coarse) = (total.probability(400), above.probability(400));
-                        assert!(coarse >= fine - chance_slack, "{kind:?} {levels:?} {column}: {coarse} below {fine}");
+                        assert!(
+                            coarse >= fine - chance_slack,
+                            "{kind:?} {levels:?} {column}: {coarse} below {fine}"
+                        );
                     }
                 }
             }
@@ -262,7 +292,11 @@ fn coarser_nodes_are_not_worse() {
 
 fn every(heights: &[usize]) -> Vec<Vec<usize>> {
     heights.iter().fold(vec![Vec::new()], |all, height| {
-        all.iter().flat_map(|levels| (0..=*height).map(move |level| [levels.clone(), vec![level]].concat())).collect()
+        all.iter()
+            .flat_map(|levels| {
+                (0..=*height).map(move |level| [levels.clone(), vec![level]].concat())
+            })
+            .collect()
     })
 }
 
@@ -278,23 +312,28 @@ fn candidates_are_all_nodes_that_are_believed_in_the_cheapest_first() {
         for by in [By::Probability(0.8), By::Expectation(1.0), By::Expectation(25.0)] {
             let found = nodes.candidates(by, &Watch::default());
             assert!(found.list.windows(2).all(|pair| pair[0].cost <= pair[1].cost));
-            let mut listed: Vec<&[usize]> = found.list.iter().map(|one| one.mapping.levels()).collect();
+            let mut listed: Vec<&[usize]> =
+                found.list.iter().map(|one| one.mapping.levels()).collect();
             listed.sort();
             // A node counts if it and everything above it is believed in.
             let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
             let all = every(&heights);
             let accepted = |levels: &Vec<usize>| by.accepts(&nodes.total(levels).unwrap(), 500);
             let above = |levels: &Vec<usize>| {
-                all.iter().filter(|other| other.iter().zip(levels).all(|(a, b)| a >= b)).all(accepted)
+                all.iter()
+                    .filter(|other| other.iter().zip(levels).all(|(a, b)| a >= b))
+                    .all(accepted)
             };
-            let mut expected: Vec<&[usize]> = all.iter().filter(|levels| above(levels)).map(Vec::as_slice).collect();
+            let mut expected: Vec<&[usize]> =
+                all.iter().filter(|levels| above(levels)).map(Vec::as_slice).collect();
             expected.sort();
             assert_eq!(listed, expected, "{kind:?} {by:?}");
         }
     }
 }
 
-/// Releases of random tables: verified, never cheaper than the optimum, and refused where even the top fails.
+/// Releases of random tables: verified, never cheaper than the optimum, and refused where even the
+/// top fails.
 #[test]
 fn releases_hold_and_do_not_beat_the_optimum() {
     let mut released = 0;
@@ -312,16 +351,26 @@ fn releases_hold_and_do_not_beat_the_optimum() {
                 );
                 let policy = random_policy(&folder, &format!("{asked}{search}"));
                 let table = read(&input, b',', &policy);
-                let optimum =
-                    incognito::search(&policy.prepare(&table).unwrap().task, Strategy::BestFirst, &Watch::default());
+                let optimum = incognito::search(
+                    &policy.prepare(&table).unwrap().task,
+                    Strategy::BestFirst,
+                    &Watch::default(),
+                );
                 for (kind, structure) in KINDS {
                     let instant = InstantOptions { kind, structure, ..InstantOptions::default() };
                     let options = Options { instant, ..Options::default() };
-                    match (jobs::anonymize(&input, &policy, &folder.path("release.csv"), &options), &optimum) {
+                    match (
+                        jobs::anonymize(&input, &policy, &folder.path("release.csv"), &options),
+                        &optimum,
+                    ) {
                         (Ok(report), Ok(best)) => {
                             released += 1;
-                            let believed = report.searched.as_ref().unwrap().believed.as_ref().unwrap();
-                            assert!(believed.checks >= 1 && report.verified.privacy.iter().all(|one| one.satisfied()));
+                            let believed =
+                                report.searched.as_ref().unwrap().believed.as_ref().unwrap();
+                            assert!(
+                                believed.checks >= 1
+                                    && report.verified.privacy.iter().all(|one| one.satisfied())
+                            );
                             let cost = best.cost.unwrap();
                             assert!(
                                 space == "subtree" || report.losses.lm >= cost - 1e-9,
@@ -348,7 +397,10 @@ fn partitions_by_belief_hold_and_are_minimal() {
         let input = random_table(&folder, seed, 400);
         for asked in ["privacy.k = 6", r#"privacy.l-diversity = { kind = "frequency", l = 2 }"#] {
             let run = |algorithm: &str, kind: Kind| {
-                let policy = random_policy(&folder, &format!("{asked}\n[search]\nalgorithm = \"{algorithm}\"\n"));
+                let policy = random_policy(
+                    &folder,
+                    &format!("{asked}\n[search]\nalgorithm = \"{algorithm}\"\n"),
+                );
                 let instant = InstantOptions {
                     kind,
                     threshold: (algorithm == "m-instant").then_some(0.3),
@@ -380,7 +432,8 @@ fn partitions_by_belief_hold_and_are_minimal() {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
-    /// Whatever bytes are changed in a summary, reading it ends in an error or in a summary, never in a panic.
+    /// Whatever bytes are changed in a summary, reading it ends in an error or in a summary, never
+    /// in a panic.
     #[test]
     fn damaged_summaries_are_refused_or_read(at in 0usize..4000, byte in 0u8..128, cut in any::<bool>()) {
         let folder = Folder::new(&format!("instant-damaged-{at}-{byte}-{cut}"));

@@ -1,11 +1,11 @@
-//! Does a room know only those before it? The sources are read for `crate::`, and for `super::` as far as it leaves the
-//! room; tests may know anything, and so may the front page.
+//! Does a room know only those before it? The sources are read for `crate::`, and for `super::` as
+//! far as it leaves the room; tests may know anything, and so may the front page.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// Who may know whom: a room may use itself and those in earlier lines, not its neighbours. Rooms in brackets in
-/// HOUSE.md come later and have their place already.
+/// Who may know whom: a room may use itself and those in earlier lines, not its neighbours. Rooms
+/// in brackets in HOUSE.md come later and have their place already.
 const ORDER: [&[&str]; 15] = [
     &["error", "lock", "ratio", "random", "tidy", "watch"],
     &["table"],
@@ -34,7 +34,8 @@ fn code(source: &str) -> String {
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
         if line.trim_start() == "#[cfg(test)]" {
-            // The item ends with a semicolon on its first line, or with a brace under its beginning.
+            // The item ends with a semicolon on its first line, or with a brace under its
+            // beginning.
             let indent = &line[..line.len() - line.trim_start().len()];
             let item = lines.by_ref().find(|line| !line.trim_start().starts_with("#["));
             if !item.is_some_and(|item| item.ends_with([';', '}'])) {
@@ -51,7 +52,9 @@ fn code(source: &str) -> String {
 /// The first names of a path's continuation: one, or several in braces.
 fn names(continuation: &str) -> Vec<String> {
     let is_name = |character: char| character.is_alphanumeric() || character == '_';
-    let first = |text: &str| text.trim_start().chars().take_while(|character| is_name(*character)).collect::<String>();
+    let first = |text: &str| {
+        text.trim_start().chars().take_while(|character| is_name(*character)).collect::<String>()
+    };
     let Some(list) = continuation.strip_prefix('{') else { return vec![first(continuation)] };
     let (mut depth, mut item, mut items) = (0, String::new(), Vec::new());
     for character in list.chars() {
@@ -76,7 +79,8 @@ fn known(source: &str, depth: usize) -> BTreeSet<String> {
     for path in paths.iter().filter(|path| !path.is_empty()) {
         for (at, _) in code.match_indices(path.as_str()) {
             let before = code[..at].chars().next_back();
-            let inside = before.is_some_and(|character| character.is_alphanumeric() || "_:$".contains(character));
+            let inside = before
+                .is_some_and(|character| character.is_alphanumeric() || "_:$".contains(character));
             if !inside {
                 rooms.extend(names(&code[at + path.len()..]));
             }
@@ -96,7 +100,8 @@ fn sources() -> Vec<(PathBuf, String, usize)> {
                 open.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let inner = path.strip_prefix(&root).unwrap().with_extension("");
-                let steps: Vec<String> = inner.iter().map(|step| step.to_string_lossy().into_owned()).collect();
+                let steps: Vec<String> =
+                    inner.iter().map(|step| step.to_string_lossy().into_owned()).collect();
                 let is_folder = steps[steps.len() - 1] == "mod";
                 found.push((path, steps[0].clone(), steps.len() - usize::from(is_folder)));
             }
@@ -116,11 +121,16 @@ fn a_room_knows_only_those_before_it() {
             wrong.push(format!("{}: the room `{room}` has no place in the order", path.display()));
             continue;
         };
-        for other in known(&std::fs::read_to_string(path).unwrap(), *depth).iter().filter(|other| *other != room) {
+        for other in known(&std::fs::read_to_string(path).unwrap(), *depth)
+            .iter()
+            .filter(|other| *other != room)
+        {
             uses += 1;
             match rank(other) {
                 Some(theirs) if theirs < mine => {}
-                Some(_) => wrong.push(format!("{}: `{room}` must not know `{other}`", path.display())),
+                Some(_) => {
+                    wrong.push(format!("{}: `{room}` must not know `{other}`", path.display()))
+                }
                 None => wrong.push(format!("{}: `{other}` is no room", path.display())),
             }
         }
@@ -135,7 +145,10 @@ fn architecture_names_every_room() {
     let Ok(text) = std::fs::read_to_string(file) else { return };
     for (_, room, _) in sources().iter().filter(|(_, room, _)| room != "lib") {
         let named = [format!("`{room}`"), format!("src/{room}"), format!("[{room}]")];
-        assert!(named.iter().any(|name| text.contains(name.as_str())), "ARCHITECTURE.md does not name `{room}`");
+        assert!(
+            named.iter().any(|name| text.contains(name.as_str())),
+            "ARCHITECTURE.md does not name `{room}`"
+        );
     }
 }
 

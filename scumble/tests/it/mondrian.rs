@@ -1,6 +1,6 @@
-//! Does Mondrian make the partition that its description says, is it minimal, and do its labels tell the truth? Random
-//! small tables with ordered columns (many ties, missing values, dates) and trees, every kind of requirement, every
-//! criterion, judged by a textbook that lists all splits.
+//! Does Mondrian make the partition that its description says, is it minimal, and do its labels
+//! tell the truth? Random small tables with ordered columns (many ties, missing values, dates) and
+//! trees, every kind of requirement, every criterion, judged by a textbook that lists all splits.
 
 use crate::exact::Ground;
 use crate::fixture::{Bound, read};
@@ -35,7 +35,8 @@ impl Case {
     fn new(name: &str, seed: u64, kinds: &[Kind]) -> Option<Case> {
         let drawn = Drawn::for_regions(name, seed);
         let random = &mut Random::stream(11, seed);
-        let asked: Vec<Asked> = kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
+        let asked: Vec<Asked> =
+            kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
         let demands = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
         let what = format!("{name}, seed {seed}, {asked:?}");
@@ -89,7 +90,8 @@ impl<'a> Made<'a> {
 
     /// The class of each row.
     fn class_of(&self, recoded: &Recoded) -> Vec<u32> {
-        let cell = |cell: &u32| recoded.class_of[self.bound.prepared.leaf_cell[*cell as usize] as usize];
+        let cell =
+            |cell: &u32| recoded.class_of[self.bound.prepared.leaf_cell[*cell as usize] as usize];
         self.table.row_cells.iter().map(cell).collect()
     }
 
@@ -129,7 +131,9 @@ struct Seen {
 fn compare(name: &str, seeds: u64, kinds: impl Fn(&mut Random) -> Vec<Kind>) -> Seen {
     let mut seen = Seen::default();
     for seed in 0..seeds {
-        let Some(case) = Case::new(name, seed, &kinds(&mut Random::stream(13, seed))) else { continue };
+        let Some(case) = Case::new(name, seed, &kinds(&mut Random::stream(13, seed))) else {
+            continue;
+        };
         let table = read(&case.drawn.file, b',', &case.policy("median", 0.01, "tight"));
         let median = case.space(Split::Median, 0.01).partition().map(sorted);
         for (split, word) in SPLITS {
@@ -170,9 +174,19 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
             "{what}: {name} {found}, and not {expected}"
         );
     };
-    let of_part = |part: &Vec<usize>| (0..keys).map(|key| space.width(key, part)).sum::<f64>() * part.len() as f64;
-    near(made.recoded.lm(made.task()), parts.iter().map(of_part).sum::<f64>() / (rows * keys as f64), "LM");
-    near(made.recoded.dm(made.task()) as f64, parts.iter().map(|part| (part.len() * part.len()) as f64).sum(), "DM");
+    let of_part = |part: &Vec<usize>| {
+        (0..keys).map(|key| space.width(key, part)).sum::<f64>() * part.len() as f64
+    };
+    near(
+        made.recoded.lm(made.task()),
+        parts.iter().map(of_part).sum::<f64>() / (rows * keys as f64),
+        "LM",
+    );
+    near(
+        made.recoded.dm(made.task()) as f64,
+        parts.iter().map(|part| (part.len() * part.len()) as f64).sum(),
+        "DM",
+    );
     let mut bits = 0.0;
     for part in parts {
         for key in 0..keys {
@@ -212,8 +226,12 @@ fn rows_said(space: &Space<'_>, key: usize, part: &[usize]) -> Vec<usize> {
         }
         Some(numbers) if part.iter().any(|row| numbers[*row].is_none()) => all.collect(),
         Some(numbers) => {
-            let held = |row: &usize| part.iter().any(|end| numbers[*end] <= numbers[*row]) && numbers[*row].is_some();
-            all.filter(held).filter(|row| part.iter().any(|end| numbers[*end] >= numbers[*row])).collect()
+            let held = |row: &usize| {
+                part.iter().any(|end| numbers[*end] <= numbers[*row]) && numbers[*row].is_some()
+            };
+            all.filter(held)
+                .filter(|row| part.iter().any(|end| numbers[*end] >= numbers[*row]))
+                .collect()
         }
     }
 }
@@ -222,7 +240,8 @@ fn rows_said(space: &Space<'_>, key: usize, part: &[usize]) -> Vec<usize> {
 fn says(drawn: &Drawn, key: usize, label: &str, value: &str) -> bool {
     let column: &Column = &drawn.plain.keys[key];
     // The oracle calls intervals `width:number`, the library by their ends.
-    let is_interval = column.tree.get(value).is_some_and(|path| path.iter().any(|known| known.contains(':')));
+    let is_interval =
+        column.tree.get(value).is_some_and(|path| path.iter().any(|known| known.contains(':')));
     match &drawn.ordered[key] {
         Some(_) => covers(label, value),
         None if is_interval => covers(label, value),
@@ -230,8 +249,8 @@ fn says(drawn: &Drawn, key: usize, label: &str, value: &str) -> bool {
     }
 }
 
-/// Tight labels cover the values of their rows, and any two classes are apart in some column: whoever reads two labels
-/// of the release knows that no value is both.
+/// Tight labels cover the values of their rows, and any two classes are apart in some column:
+/// whoever reads two labels of the release knows that no value is both.
 fn check_tight(drawn: &Drawn, made: &Made<'_>, what: &str) {
     for (row, class) in made.class_of(&made.recoded).into_iter().enumerate() {
         for (key, label) in made.labels(class).into_iter().enumerate() {
@@ -250,20 +269,25 @@ fn check_tight(drawn: &Drawn, made: &Made<'_>, what: &str) {
         for other in 0..one {
             let (one, other) = (made.labels(one), made.labels(other));
             let apart = |key: usize| {
-                !values(key).any(|value| says(drawn, key, one[key], value) && says(drawn, key, other[key], value))
+                !values(key).any(|value| {
+                    says(drawn, key, one[key], value) && says(drawn, key, other[key], value)
+                })
             };
             assert!((0..one.len()).any(apart), "{what}: {one:?} and {other:?} overlap");
         }
     }
 }
 
-/// Boxes cover the domain: whatever tuple comes, the box that it falls into is called by labels that cover it.
+/// Boxes cover the domain: whatever tuple comes, the box that it falls into is called by labels
+/// that cover it.
 fn check_cover(drawn: &Drawn, made: &Made<'_>, seed: u64, what: &str) {
     let (task, regions) = (made.task(), made.regions());
     let boxes = regions.boxes(task.axes.len());
     let random = &mut Random::stream(17, seed);
     for _ in 0..20 {
-        let code = |tree: &std::sync::Arc<scumble::taxonomy::Taxonomy>| random.below(u64::from(tree.codes()));
+        let code = |tree: &std::sync::Arc<scumble::taxonomy::Taxonomy>| {
+            random.below(u64::from(tree.codes()))
+        };
         let codes: Vec<u64> = task.taxonomies.iter().map(code).collect();
         let at = regions.find(&task.axes, |column| codes[column]) as usize;
         for (key, place) in boxes[at].iter().enumerate() {
@@ -278,8 +302,10 @@ fn check_cover(drawn: &Drawn, made: &Made<'_>, seed: u64, what: &str) {
 /// Cells that go down the tree together end where each of them ends by itself.
 fn check_descent(made: &Made<'_>, what: &str) {
     let (task, regions) = (made.task(), made.regions());
-    let alone = |cell: u32| regions.find(&task.axes, |column| u64::from(task.cells.codes(cell)[column]));
-    let mut one_by_one: Vec<(u32, u32)> = (0..task.cells.len() as u32).map(|cell| (alone(cell), cell)).collect();
+    let alone =
+        |cell: u32| regions.find(&task.axes, |column| u64::from(task.cells.codes(cell)[column]));
+    let mut one_by_one: Vec<(u32, u32)> =
+        (0..task.cells.len() as u32).map(|cell| (alone(cell), cell)).collect();
     one_by_one.sort_unstable();
     let mut order = Vec::new();
     let ended = regions.descend(&task.axes, &task.cells, &mut order);
@@ -291,7 +317,11 @@ fn check_descent(made: &Made<'_>, what: &str) {
 /// A saved partition makes the same classes of the same table.
 fn check_saved(made: &Made<'_>, what: &str) {
     let task = made.task();
-    let columns = Columns { names: &made.bound.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
+    let columns = Columns {
+        names: &made.bound.prepared.names,
+        taxonomies: &task.taxonomies,
+        axes: &task.axes,
+    };
     assert_eq!(made.regions().style, Style::Cover);
     let recoding = Recoding::of(columns, &made.mapping).unwrap();
     let read = Recoding::from_json(recoding.to_json().as_bytes(), Path::new("saved")).unwrap();
@@ -300,12 +330,18 @@ fn check_saved(made: &Made<'_>, what: &str) {
     let recoded = Recoded::new(task, &mapping).unwrap();
     assert_eq!(made.class_of(&recoded), made.class_of(&made.recoded), "{what}");
     let tight = Mapping::Regions(Regions { style: Style::Tight, ..made.regions().clone() });
-    assert!(Recoding::of(columns, &tight).is_none(), "tight labels hold for the rows that were seen only");
+    assert!(
+        Recoding::of(columns, &tight).is_none(),
+        "tight labels hold for the rows that were seen only"
+    );
 }
 
 fn compare_kind(name: &str, kind: Kind) {
     let seen = compare(name, 120, |_| vec![kind]);
-    assert!(seen.runs > 150 && seen.split * 4 > seen.runs && seen.aimed * 20 > seen.runs, "{seen:?}");
+    assert!(
+        seen.runs > 150 && seen.split * 4 > seen.runs && seen.aimed * 20 > seen.runs,
+        "{seen:?}"
+    );
     let is_close = matches!(kind, Kind::Close(_));
     assert!(is_close == (seen.refused == 0) && seen.refused * 2 < seen.runs, "{seen:?}");
 }
@@ -362,7 +398,8 @@ fn closeness_with_hierarchical_distance() {
 fn mixtures() {
     let seen = compare("regions-mixture", 300, |random| {
         let number = 1 + random.below(2);
-        let mut kinds: Vec<Kind> = (0..number).map(|_| Kind::ALL[1 + random.below(8) as usize]).collect();
+        let mut kinds: Vec<Kind> =
+            (0..number).map(|_| Kind::ALL[1 + random.below(8) as usize]).collect();
         kinds.push(Kind::Size);
         kinds
     });
@@ -379,7 +416,8 @@ fn regression_does_not_care_where_zero_is() {
         let Some(near) = Made::new(&table, &policy) else { continue };
         let mut bound = Bound::new(&table, &policy);
         let numbers = bound.prepared.task.target_numbers.take().unwrap();
-        bound.prepared.task.target_numbers = Some(numbers.iter().map(|number| number + 1e12).collect());
+        bound.prepared.task.target_numbers =
+            Some(numbers.iter().map(|number| number + 1e12).collect());
         let far = mondrian::search(&bound.prepared.task, policy.search.partitioning).unwrap();
         assert_eq!(far.mapping, near.mapping, "{}", case.what);
     }

@@ -1,5 +1,6 @@
-//! Is the optimum the optimum? Random small tables, every kind of requirement, every loss, three suppression limits,
-//! all strategies: the library's answer costs what the cheapest of all nodes costs, judged one by one by the oracle.
+//! Is the optimum the optimum? Random small tables, every kind of requirement, every loss, three
+//! suppression limits, all strategies: the library's answer costs what the cheapest of all nodes
+//! costs, judged one by one by the oracle.
 
 use crate::exact::Ground;
 use crate::fixture::{Bound, Example, STRATEGIES, read};
@@ -22,7 +23,8 @@ struct Seen {
     suppressing: usize,
     /// The optimum was neither the finest nor the coarsest node.
     between: usize,
-    /// Nodes whose classes are close to the input but not to what is left of it; only t-closeness knows them.
+    /// Nodes whose classes are close to the input but not to what is left of it; only t-closeness
+    /// knows them.
     apart: usize,
 }
 
@@ -37,7 +39,11 @@ impl Seen {
 }
 
 /// Compares library and oracle over the tables of some seeds.
-fn compare(name: &str, seeds: u64, ask: impl Fn(&mut Random, &Drawn) -> Option<Vec<Asked>>) -> Seen {
+fn compare(
+    name: &str,
+    seeds: u64,
+    ask: impl Fn(&mut Random, &Drawn) -> Option<Vec<Asked>>,
+) -> Seen {
     let mut seen = Seen::default();
     for seed in 0..seeds {
         let drawn = Drawn::new(name, seed);
@@ -65,21 +71,34 @@ fn compare_one(drawn: &Drawn, asked: &[Asked], what: &str, seen: &mut Seen) {
                 let found = bound.search(strategy);
                 seen.searches += 1;
                 let (Some(found), Some(least)) = (&found, least) else {
-                    assert!(found.is_none() && least.is_none(), "{what}: found {found:?}, least cost {least:?}");
+                    assert!(
+                        found.is_none() && least.is_none(),
+                        "{what}: found {found:?}, least cost {least:?}"
+                    );
                     seen.infeasible += 1;
                     continue;
                 };
                 assert_same_cost(loss, found.cost, least, &what);
                 assert!(
-                    found.optimal && found.space == outcomes.len() as u64 && found.visited <= found.space,
+                    found.optimal
+                        && found.space == outcomes.len() as u64
+                        && found.visited <= found.space,
                     "{what}"
                 );
-                let outcome = outcomes.iter().find(|outcome| outcome.levels == found.levels).expect("a node");
-                assert!(outcome.is_feasible(rows, suppressible), "{what}: {found:?} is not feasible: {outcome:?}");
+                let outcome =
+                    outcomes.iter().find(|outcome| outcome.levels == found.levels).expect("a node");
+                assert!(
+                    outcome.is_feasible(rows, suppressible),
+                    "{what}: {found:?} is not feasible: {outcome:?}"
+                );
                 assert_same_cost(loss, outcome.cost(loss), least, &what);
                 seen.suppressing += usize::from(outcome.suppressed > 0);
                 let is_bottom = found.levels.iter().all(|level| *level == 0);
-                let is_top = found.levels.iter().zip(&drawn.plain.keys).all(|(level, key)| *level == key.height());
+                let is_top = found
+                    .levels
+                    .iter()
+                    .zip(&drawn.plain.keys)
+                    .all(|(level, key)| *level == key.height());
                 seen.between += usize::from(!is_bottom && !is_top);
             }
         }
@@ -90,10 +109,14 @@ fn compare_one(drawn: &Drawn, asked: &[Asked], what: &str, seen: &mut Seen) {
     }
 }
 
-/// LM is a sum of fractions, in another order on the other side; DM and the rows of CM are whole numbers.
+/// LM is a sum of fractions, in another order on the other side; DM and the rows of CM are whole
+/// numbers.
 fn assert_same_cost(loss: &str, found: f64, expected: f64, what: &str) {
     let tolerance = if loss == "dm" { 0.0 } else { 1e-9 };
-    assert!((found - expected).abs() <= tolerance, "{what}: costs {found}, and the oracle says {expected}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{what}: costs {found}, and the oracle says {expected}"
+    );
 }
 
 fn assert_same_release(bound: &Bound<'_>, outcome: &Outcome, is_feasible: bool, what: &str) {
@@ -113,7 +136,9 @@ fn a_stopped_search_has_a_release_and_a_bound() {
     let (mut stopped, mut finished) = (0, 0);
     for seed in 0..60 {
         let drawn = Drawn::new("stopped", seed);
-        let Some(asked) = drawn.ask(&mut Random::stream(8, seed), Kind::Recursive) else { continue };
+        let Some(asked) = drawn.ask(&mut Random::stream(8, seed), Kind::Recursive) else {
+            continue;
+        };
         let asked = [asked];
         let outcomes = drawn.plain.outcomes(&asked[0].demands);
         let rows = drawn.plain.rows;
@@ -126,11 +151,16 @@ fn a_stopped_search_has_a_release_and_a_bound() {
                 match bound.search_until(strategy, after) {
                     Ok(found) => {
                         let cost = found.cost.unwrap();
-                        let outcome = outcomes.iter().find(|outcome| outcome.levels == found.mapping.levels()).unwrap();
+                        let outcome = outcomes
+                            .iter()
+                            .find(|outcome| outcome.levels == found.mapping.levels())
+                            .unwrap();
                         assert!(outcome.is_feasible(rows, rows / 10), "{what}");
                         assert_same_cost(loss, cost, outcome.cost(loss), &what);
                         match found.warrant {
-                            Warrant::AtLeast(proven) => assert!(proven <= least + 1e-9 && proven < cost, "{what}"),
+                            Warrant::AtLeast(proven) => {
+                                assert!(proven <= least + 1e-9 && proven < cost, "{what}")
+                            }
                             _ => assert_same_cost(loss, cost, least, &what),
                         }
                         match found.warrant {
@@ -218,7 +248,15 @@ fn mixtures_of_two() {
 /// All rows may be suppressed, and all would have to be: that is no release.
 #[test]
 fn nothing_is_no_release() {
-    let table = Example::new("nothing", "q\n1\n1\n2\n", "attributes.q = { role = \"quasi-identifier\" }\n", &[]);
+    let table = Example::new(
+        "nothing",
+        "q\n1\n1\n2\n",
+        "attributes.q = { role = \"quasi-identifier\" }\n",
+        &[],
+    );
     assert_eq!(table.optimum("privacy.k = 4\nsearch.suppression = { limit = 1 }"), None);
-    assert_eq!(table.optimum("privacy.k = 2\nsearch.suppression = { limit = 1 }"), Some((vec![0], 1.0 / 3.0)));
+    assert_eq!(
+        table.optimum("privacy.k = 2\nsearch.suppression = { limit = 1 }"),
+        Some((vec![0], 1.0 / 3.0))
+    );
 }

@@ -1,7 +1,8 @@
-//! The textbook: tables of text, hierarchies as maps, groups as maps, every definition as it is printed.
+//! The textbook: tables of text, hierarchies as maps, groups as maps, every definition as it is
+//! printed.
 //!
-//! Nothing here is shared with the library, and nothing is clever: every node of the lattice is grouped from the rows
-//! and judged in full.
+//! Nothing here is shared with the library, and nothing is clever: every node of the lattice is
+//! grouped from the rows and judged in full.
 
 use crate::exact::{Fraction, Ground, distance, entropy_reaches};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,15 +18,16 @@ pub struct Column {
 }
 
 impl Column {
-    /// A missing value (empty, or one of `tokens`, unless it is a leaf of the hierarchy) is a leaf of its own that
-    /// stays itself until the root; the leaf is there only if it occurs.
+    /// A missing value (empty, or one of `tokens`, unless it is a leaf of the hierarchy) is a leaf
+    /// of its own that stays itself until the root; the leaf is there only if it occurs.
     pub fn new(raw: &[String], mut tree: Tree, tokens: &[&str]) -> Column {
         let height = tree.values().next().map_or(1, |path| path.len() - 1);
         let root = tree.values().next().map_or("*".into(), |path| path[height].clone());
         let is_missing = |value: &String| value.is_empty() || tokens.contains(&value.as_str());
         let listed: BTreeSet<String> = tree.keys().cloned().collect();
         let mut values = raw.to_vec();
-        for value in values.iter_mut().filter(|value| is_missing(value) && !listed.contains(*value)) {
+        for value in values.iter_mut().filter(|value| is_missing(value) && !listed.contains(*value))
+        {
             *value = String::new();
             let mut path = vec![String::new(); height];
             path.push(root.clone());
@@ -36,8 +38,13 @@ impl Column {
 
     /// Values, then the root.
     pub fn flat(raw: &[String], tokens: &[&str]) -> Column {
-        let real = raw.iter().filter(|value| !value.is_empty() && !tokens.contains(&value.as_str()));
-        Column::new(raw, real.map(|value| (value.clone(), vec![value.clone(), "*".into()])).collect(), tokens)
+        let real =
+            raw.iter().filter(|value| !value.is_empty() && !tokens.contains(&value.as_str()));
+        Column::new(
+            raw,
+            real.map(|value| (value.clone(), vec![value.clone(), "*".into()])).collect(),
+            tokens,
+        )
     }
 
     pub fn height(&self) -> usize {
@@ -110,7 +117,8 @@ impl Demand {
         match self {
             Demand::Size { k } => group.len() >= *k,
             Demand::Frequency { of, l } => {
-                Fraction::new(counts(*of)[0] as u128, group.len() as u128).at_most(Fraction::new(l.below, l.above))
+                Fraction::new(counts(*of)[0] as u128, group.len() as u128)
+                    .at_most(Fraction::new(l.below, l.above))
             }
             Demand::Distinct { of, l } => counts(*of).len() >= *l,
             Demand::Entropy { of, l } => entropy_reaches(&counts(*of), *l),
@@ -122,14 +130,17 @@ impl Demand {
             }
             Demand::Close { of, t, ground } => {
                 let column = &table.sensitive[*of];
-                let values = |rows: &[usize]| rows.iter().map(|row| column.values[*row].as_str()).collect::<Vec<_>>();
+                let values = |rows: &[usize]| {
+                    rows.iter().map(|row| column.values[*row].as_str()).collect::<Vec<_>>()
+                };
                 distance(*ground, &values(group), &values(whole), &column.tree).at_most(*t)
             }
             Demand::Spread { of, v } => {
                 let values = group.iter().map(|row| &table.sensitive[*of].values[*row]);
                 let numbers: Vec<i128> = values.filter_map(|value| value.parse().ok()).collect();
                 let rows = numbers.len() as i128;
-                // Deviations from the mean are whole in units of 1/n, and their squares in units of 1/n^2.
+                // Deviations from the mean are whole in units of 1/n, and their squares in units of
+                // 1/n^2.
                 let sum: i128 = numbers.iter().sum();
                 let squares: i128 = numbers.iter().map(|number| (number * rows - sum).pow(2)).sum();
                 rows > 0 && v.at_most(Fraction::new(squares as u128, rows.pow(3) as u128))
@@ -166,7 +177,12 @@ impl Plain {
     pub fn groups(&self, levels: &[usize]) -> BTreeMap<Vec<&str>, Vec<usize>> {
         let mut groups: BTreeMap<Vec<&str>, Vec<usize>> = BTreeMap::new();
         for row in 0..self.rows {
-            let labels = self.keys.iter().zip(levels).map(|(column, level)| column.label(row, *level)).collect();
+            let labels = self
+                .keys
+                .iter()
+                .zip(levels)
+                .map(|(column, level)| column.label(row, *level))
+                .collect();
             groups.entry(labels).or_default().push(row);
         }
         groups
@@ -179,12 +195,18 @@ impl Plain {
             .groups(levels)
             .into_iter()
             .partition(|(_, group)| demands.iter().all(|demand| demand.holds(self, group, &all)));
-        let released: Vec<usize> = kept.iter().flat_map(|(_, group)| group.iter().copied()).collect();
+        let released: Vec<usize> =
+            kept.iter().flat_map(|(_, group)| group.iter().copied()).collect();
         let suppressed: usize = lost.iter().map(|(_, group)| group.len()).sum();
-        let again = |group: &[usize]| demands.iter().all(|demand| demand.holds(self, group, &released));
+        let again =
+            |group: &[usize]| demands.iter().all(|demand| demand.holds(self, group, &released));
         let (mut lm, mut dm, mut wrong) = (0.0, 0, suppressed);
         for (labels, group) in &kept {
-            let of_row = labels.iter().zip(levels).zip(&self.keys).map(|((label, level), key)| key.cost(label, *level));
+            let of_row = labels
+                .iter()
+                .zip(levels)
+                .zip(&self.keys)
+                .map(|((label, level), key)| key.cost(label, *level));
             lm += of_row.sum::<f64>() * group.len() as f64;
             dm += group.len() as u128 * group.len() as u128;
             let mut of_label = BTreeMap::new();
@@ -211,7 +233,12 @@ impl Plain {
 }
 
 /// The least cost of all feasible outcomes.
-pub fn least_cost(outcomes: &[Outcome], rows: usize, suppressible: usize, loss: &str) -> Option<f64> {
+pub fn least_cost(
+    outcomes: &[Outcome],
+    rows: usize,
+    suppressible: usize,
+    loss: &str,
+) -> Option<f64> {
     let feasible = outcomes.iter().filter(|outcome| outcome.is_feasible(rows, suppressible));
     feasible.map(|outcome| outcome.cost(loss)).min_by(f64::total_cmp)
 }

@@ -1,11 +1,12 @@
-//! Do the worked examples of the papers come out? Each test is named after the place where its numbers are printed.
+//! Do the worked examples of the papers come out? Each test is named after the place where its
+//! numbers are printed.
 
 use crate::exact::Fraction;
 use crate::fixture::Example;
 use crate::oracle::{Column, Demand, Plain, Tree, least_cost};
 
-/// Table I of Nergiz, Tamersoy and Saygin (Instant Anonymization, 2011), rows q1 to q8, with the hierarchies of its
-/// figure 1.
+/// Table I of Nergiz, Tamersoy and Saygin (Instant Anonymization, 2011), rows q1 to q8, with the
+/// hierarchies of its figure 1.
 const TABLE_I: &str = "\
 sex,nation,occ,sal
 M,US,Grad,L
@@ -42,11 +43,20 @@ fn plain_table_i() -> Plain {
         TABLE_I.lines().skip(1).map(|line| line.split(',').map(String::from).collect()).collect();
     let column = |at: usize| rows.iter().map(|row| row[at].clone()).collect::<Vec<String>>();
     let tree = |text: &str| -> Tree {
-        let paths = text.lines().map(|line| line.split(';').map(String::from).collect::<Vec<String>>());
+        let paths =
+            text.lines().map(|line| line.split(';').map(String::from).collect::<Vec<String>>());
         paths.map(|path| (path[0].clone(), path)).collect()
     };
-    let keys = FIGURE_1.iter().enumerate().map(|(at, (_, text))| Column::new(&column(at), tree(text), &[]));
-    Plain { rows: 8, keys: keys.collect(), sensitive: vec![Column::flat(&column(3), &[])], target: column(3) }
+    let keys = FIGURE_1
+        .iter()
+        .enumerate()
+        .map(|(at, (_, text))| Column::new(&column(at), tree(text), &[]));
+    Plain {
+        rows: 8,
+        keys: keys.collect(),
+        sensitive: vec![Column::flat(&column(3), &[])],
+        target: column(3),
+    }
 }
 
 fn close(found: f64, expected: f64) -> bool {
@@ -65,13 +75,17 @@ fn nergiz_2011_table_i_t2_is_2_diverse() {
     assert!(!table.holds("privacy.k = 3", &[0, 1, 1]));
 }
 
-/// "T1* violates l-diversity for all l > 1", being 2-anonymous. It mixes levels, so here it is a table of its own.
+/// "T1* violates l-diversity for all l > 1", being 2-anonymous. It mixes levels, so here it is a
+/// table of its own.
 #[test]
 fn nergiz_2011_table_i_t1_is_2_anonymous_and_not_diverse() {
     let csv = "sex,nation,occ,sal\nM,*,Grad,L\nM,*,Grad,L\nF,*,Pdoc,H\nF,*,Pdoc,L\n*,AM,Prof,H\n*,AM,Prof,H\n\
                *,EU,Prof,L\n*,EU,Prof,H\n";
-    let trees =
-        [("sex.csv", "M;any\nF;any\n*;any\n"), ("nation.csv", "AM;any\nEU;any\n*;any\n"), ("occ.csv", FIGURE_1[2].1)];
+    let trees = [
+        ("sex.csv", "M;any\nF;any\n*;any\n"),
+        ("nation.csv", "AM;any\nEU;any\n*;any\n"),
+        ("occ.csv", FIGURE_1[2].1),
+    ];
     let table = Example::new("table-i-t1", csv, ROLES_I, &trees);
     assert!(table.holds(TWO_ANONYMOUS, &[0, 0, 0]) && !table.holds("privacy.k = 3", &[0, 0, 0]));
     for l in ["1.001", "2", "3"] {
@@ -85,16 +99,18 @@ fn nergiz_2011_table_i_t1_is_2_anonymous_and_not_diverse() {
 #[test]
 fn nergiz_2011_section_2_1_lm_of_eu_and_of_t2() {
     let table = table_i("lm-of-t2");
-    let lm = |levels: &[usize]| table.with("privacy.k = 1", |bound| bound.release(levels).unwrap().lm);
+    let lm =
+        |levels: &[usize]| table.with("privacy.k = 1", |bound| bound.release(levels).unwrap().lm);
     assert!(close(lm(&[0, 1, 0]) * 3.0, (3.0 - 1.0) / (6.0 - 1.0)), "{}", lm(&[0, 1, 0]));
     assert!(close(lm(&[0, 1, 1]), 7.0 / 15.0), "{}", lm(&[0, 1, 1]));
     assert_eq!((lm(&[0, 0, 0]), lm(&[1, 2, 1])), (0.0, 1.0));
 }
 
-/// Worked out by hand. Cheaper than T2* (7/15) are, besides T: nation at AM/EU (2/15), where q1 is alone, and each of
-/// the columns alone at its root (1/3). Without sex, or without occupation, q2 from Spain is alone. Without nation the
-/// classes are {q1,q2} {q3,q4} {q5,q8} {q6,q7}: 2-anonymous. But q1 and q2 both have L, so it is not 2-diverse. Equal
-/// to T2* costs [1,1,0], where q1 is alone again.
+/// Worked out by hand. Cheaper than T2* (7/15) are, besides T: nation at AM/EU (2/15), where q1 is
+/// alone, and each of the columns alone at its root (1/3). Without sex, or without occupation, q2
+/// from Spain is alone. Without nation the classes are {q1,q2} {q3,q4} {q5,q8} {q6,q7}:
+/// 2-anonymous. But q1 and q2 both have L, so it is not 2-diverse. Equal to T2* costs [1,1,0],
+/// where q1 is alone again.
 #[test]
 fn nergiz_2011_table_i_optimum() {
     let table = table_i("table-i-optimum");
@@ -129,8 +145,9 @@ fn nergiz_2011_definition_2_8_anti_monotonicity() {
     }
 }
 
-/// Liu and Wang (On Optimal Anonymization for l+-Diversity), section I: "the amount of suppression is not monotone". Four rows of zip 1 are diverse, three of zip 2
-/// are not; together none is. The finest node leaves out three rows, and the coarsest would have to leave out all.
+/// Liu and Wang (On Optimal Anonymization for l+-Diversity), section I: "the amount of suppression
+/// is not monotone". Four rows of zip 1 are diverse, three of zip 2 are not; together none is. The
+/// finest node leaves out three rows, and the coarsest would have to leave out all.
 #[test]
 fn liu_section_i_suppression_is_not_monotone() {
     let csv = "zip,s\n1,a\n1,b\n1,a\n1,b\n2,a\n2,a\n2,a\n";
@@ -141,14 +158,19 @@ fn liu_section_i_suppression_is_not_monotone() {
     assert_eq!(table.optimum(&asked("0.42")), None);
 }
 
-/// LeFevre and DeWitt (Scalable Anonymization Algorithms, 2007), section 1.1: x1 < c (xl + … + xm), strictly, and (c, 1) always holds.
+/// LeFevre and DeWitt (Scalable Anonymization Algorithms, 2007), section 1.1: x1 < c (xl + … + xm),
+/// strictly, and (c, 1) always holds.
 #[test]
 fn lefevre_2007_section_1_1_recursive_diversity() {
     let csv = "q,s\n1,a\n1,a\n1,a\n1,b\n1,b\n1,c\n";
-    let roles = "attributes.q = { role = \"quasi-identifier\" }\nattributes.s = { role = \"sensitive\" }\n";
+    let roles =
+        "attributes.q = { role = \"quasi-identifier\" }\nattributes.s = { role = \"sensitive\" }\n";
     let table = Example::new("recursive", csv, roles, &[]);
     let holds = |c: &str, l: u32| {
-        table.holds(&format!("privacy.l-diversity = {{ kind = \"recursive\", c = {c}, l = {l} }}"), &[0])
+        table.holds(
+            &format!("privacy.l-diversity = {{ kind = \"recursive\", c = {c}, l = {l} }}"),
+            &[0],
+        )
     };
     // x = 3, 2, 1: the tail from the second is 3, from the third 1, from the fourth nothing.
     assert!(!holds("1", 2) && holds("1.0001", 2));
@@ -156,9 +178,10 @@ fn lefevre_2007_section_1_1_recursive_diversity() {
     assert!(!holds("1000000", 4) && holds("0.0001", 1));
 }
 
-/// Table 1 of Nergiz and Clifton (delta-Presence Without Complete World Knowledge, 2008): P with its hierarchies. The
-/// figure is not in the text: the seven nations follow from the costs that section 8 prints, "Europe"
-/// stands at two levels as in P2* and P3*, and age has three levels, of which only the root occurs.
+/// Table 1 of Nergiz and Clifton (delta-Presence Without Complete World Knowledge, 2008): P with
+/// its hierarchies. The figure is not in the text: the seven nations follow from the costs that
+/// section 8 prints, "Europe" stands at two levels as in P2* and P3*, and age has three levels, of
+/// which only the root occurs.
 fn presence(name: &str) -> Example {
     let csv = "zip,age,nation,sen\n47906,35,USA,0\n47903,59,Canada,1\n47906,42,USA,1\n47630,18,Brazil,0\n\
                47630,22,Brazil,0\n47633,63,Peru,1\n48973,33,Spain,0\n48972,47,Bulgaria,1\n48970,52,France,1\n";
@@ -173,18 +196,20 @@ attributes.sen = { role = "sensitive" }
     Example::new(name, csv, roles, &[("nation.csv", nations)])
 }
 
-/// "P2* is a 3-anonymous generalization of P". Its caption calls it (2, 2) recursive diverse, which the definition
-/// denies: its classes have x = 2, 1, and 2 < 2 x 1 is false. Any c above 2 will do.
+/// "P2* is a 3-anonymous generalization of P". Its caption calls it (2, 2) recursive diverse, which
+/// the definition denies: its classes have x = 2, 1, and 2 < 2 x 1 is false. Any c above 2 will do.
 #[test]
 fn nergiz_2008_table_2_p2_is_3_anonymous() {
     let table = presence("p2");
     let (p2, p3) = ([1, 3, 1], [3, 3, 2]);
     assert!(table.holds("privacy.k = 3", &p2) && table.holds("privacy.k = 3", &p3));
     assert!(!table.holds("privacy.k = 4", &p2) && !table.holds("privacy.k = 4", &p3));
-    let recursive = |c: &str| format!("privacy.l-diversity = {{ kind = \"recursive\", c = {c}, l = 2 }}");
+    let recursive =
+        |c: &str| format!("privacy.l-diversity = {{ kind = \"recursive\", c = {c}, l = 2 }}");
     assert!(!table.holds(&recursive("2"), &p2) && table.holds(&recursive("2.01"), &p2));
     // P3* has classes of 6 and 3, so discernibility 36 + 9; P2* has three of 3.
-    let dm = |levels: &[usize]| table.with("privacy.k = 3", |bound| bound.release(levels).unwrap().dm);
+    let dm =
+        |levels: &[usize]| table.with("privacy.k = 3", |bound| bound.release(levels).unwrap().dm);
     assert_eq!((dm(&p2), dm(&p3)), (27, 45));
 }
 
@@ -192,15 +217,26 @@ fn nergiz_2008_table_2_p2_is_3_anonymous() {
 #[test]
 fn nergiz_2008_section_8_lm_of_canada() {
     let table = presence("canada");
-    let lm = |level: usize| table.with("privacy.k = 1", |bound| bound.release(&[0, 0, level]).unwrap().lm * 3.0 * 9.0);
+    let lm = |level: usize| {
+        table.with("privacy.k = 1", |bound| bound.release(&[0, 0, level]).unwrap().lm * 3.0 * 9.0)
+    };
     // Six rows of America, three of Europe; Europe has three leaves.
-    assert!(close(lm(1), 6.0 * (2.0 - 1.0) / (7.0 - 1.0) + 3.0 * (3.0 - 1.0) / (7.0 - 1.0)), "{}", lm(1));
-    assert!(close(lm(2), 6.0 * (4.0 - 1.0) / (7.0 - 1.0) + 3.0 * (3.0 - 1.0) / (7.0 - 1.0)), "{}", lm(2));
+    assert!(
+        close(lm(1), 6.0 * (2.0 - 1.0) / (7.0 - 1.0) + 3.0 * (3.0 - 1.0) / (7.0 - 1.0)),
+        "{}",
+        lm(1)
+    );
+    assert!(
+        close(lm(2), 6.0 * (4.0 - 1.0) / (7.0 - 1.0) + 3.0 * (3.0 - 1.0) / (7.0 - 1.0)),
+        "{}",
+        lm(2)
+    );
 }
 
-/// Koudas et al. (Distribution-based Microdata Anonymization, 2009), figure 1: grouped by the first three digits of the
-/// zip code, "except the first group", no distribution of salaries is uniform. Only a uniform group of four values is
-/// entropy 4-diverse, so the other seven rows of eleven fail.
+/// Koudas et al. (Distribution-based Microdata Anonymization, 2009), figure 1: grouped by the first
+/// three digits of the zip code, "except the first group", no distribution of salaries is uniform.
+/// Only a uniform group of four values is entropy 4-diverse, so the other seven rows of eleven
+/// fail.
 #[test]
 fn koudas_2009_figure_1_only_the_first_group_is_uniform() {
     let csv = "zip,gender,salary\n91110,F,30\n91110,M,40\n91110,M,50\n91130,F,60\n91210,F,40\n91220,F,30\n91240,F,50\n\
@@ -222,30 +258,41 @@ attributes.salary = { role = "sensitive" }
         assert_eq!(release(kind, "4", "\"6/11\""), None, "{kind}");
     }
     assert_eq!(release("entropy", "4.000001", "\"7/11\""), None);
-    assert_eq!(release("distinct", "3", "\"7/11\""), Some(4), "the second group has three salaries, the third two");
+    assert_eq!(
+        release("distinct", "3", "\"7/11\""),
+        Some(4),
+        "the second group has three salaries, the third two"
+    );
 }
 
-/// Issue 2, item 4: "frequencies 2,2,2,2 do satisfy entropy 4-diversity"; so do 4,1,1,1,1, with (1/2) ln 2 + (1/2) ln 8.
+/// Issue 2, item 4: "frequencies 2,2,2,2 do satisfy entropy 4-diversity"; so do 4,1,1,1,1, with
+/// (1/2) ln 2 + (1/2) ln 8.
 #[test]
 fn entropy_on_the_boundary() {
-    let roles = "attributes.q = { role = \"quasi-identifier\" }\nattributes.s = { role = \"sensitive\" }\n";
-    for (values, exactly) in [("aabbccdd", "4"), ("aaaabcde", "4"), ("abc", "3"), ("aaaaaabbbbbb", "2")] {
+    let roles =
+        "attributes.q = { role = \"quasi-identifier\" }\nattributes.s = { role = \"sensitive\" }\n";
+    for (values, exactly) in
+        [("aabbccdd", "4"), ("aaaabcde", "4"), ("abc", "3"), ("aaaaaabbbbbb", "2")]
+    {
         let csv: String = values.chars().map(|value| format!("1,{value}\n")).collect();
         let table = Example::new(&format!("entropy-{values}"), &format!("q,s\n{csv}"), roles, &[]);
-        let holds = |l: &str| table.holds(&format!("privacy.l-diversity = {{ kind = \"entropy\", l = {l} }}"), &[0]);
+        let holds = |l: &str| {
+            table.holds(&format!("privacy.l-diversity = {{ kind = \"entropy\", l = {l} }}"), &[0])
+        };
         assert!(holds(exactly) && !holds(&format!("{exactly}.000001")), "{values}");
     }
 }
 
-/// Li, Li and Venkatasubramanian (t-Closeness, 2007), section 4: nine salaries from 3k to 11k. The class {3k, 4k, 5k} is
-/// 0.375 away from the whole, {6k, 8k, 11k} is 0.167, that is 1/6, away. Their table with 0.167-closeness has the
-/// classes {3k, 5k, 9k}, {4k, 7k, 10k} and {6k, 8k, 11k}, which is a digit less of the zip code; the first class above
-/// is that of the youngest.
+/// Li, Li and Venkatasubramanian (t-Closeness, 2007), section 4: nine salaries from 3k to 11k. The
+/// class {3k, 4k, 5k} is 0.375 away from the whole, {6k, 8k, 11k} is 0.167, that is 1/6, away.
+/// Their table with 0.167-closeness has the classes {3k, 5k, 9k}, {4k, 7k, 10k} and {6k, 8k, 11k},
+/// which is a digit less of the zip code; the first class above is that of the youngest.
 const LI_2007: &str = "zip,age,salary\n47677,29,3\n47602,22,4\n47678,27,5\n47905,43,6\n47909,52,11\n47906,47,8\n\
                        47605,30,7\n47673,36,9\n47607,32,10\n";
 
 fn li_2007(name: &str, salary: &str, hierarchy: &[(&str, &str)]) -> Example {
-    let ages = "22;2*;*\n27;2*;*\n29;2*;*\n30;3*;*\n32;3*;*\n36;3*;*\n43;>=40;*\n47;>=40;*\n52;>=40;*\n";
+    let ages =
+        "22;2*;*\n27;2*;*\n29;2*;*\n30;3*;*\n32;3*;*\n36;3*;*\n43;>=40;*\n47;>=40;*\n52;>=40;*\n";
     let roles = format!(
         "attributes.zip = {{ role = \"quasi-identifier\", hierarchy = {{ mask = \"right\" }} }}\n\
          attributes.age = {{ role = \"quasi-identifier\", hierarchy = \"age.csv\" }}\n\
@@ -267,11 +314,17 @@ fn li_2007_section_4_salaries_are_ordered() {
     assert_li_2007(&li_2007("li", "", &[]));
 }
 
-/// A hierarchy of the sensitive attribute has no say in the ordered distance: not by the order of its leaves …
+/// A hierarchy of the sensitive attribute has no say in the ordered distance: not by the order of
+/// its leaves …
 #[test]
 fn li_2007_section_4_salaries_are_ordered_as_numbers() {
-    let shuffled = "11;high;*\n3;low;*\n10;high;*\n4;low;*\n9;high;*\n5;low;*\n8;high;*\n6;low;*\n7;high;*\n";
-    assert_li_2007(&li_2007("li-shuffled", ", hierarchy = \"salary.csv\"", &[("salary.csv", shuffled)]));
+    let shuffled =
+        "11;high;*\n3;low;*\n10;high;*\n4;low;*\n9;high;*\n5;low;*\n8;high;*\n6;low;*\n7;high;*\n";
+    assert_li_2007(&li_2007(
+        "li-shuffled",
+        ", hierarchy = \"salary.csv\"",
+        &[("salary.csv", shuffled)],
+    ));
 }
 
 /// … and not by leaves that no row has.

@@ -1,5 +1,5 @@
-//! The textbook of partitioning, without the library and without speed: every possible split of every attribute is
-//! listed as lists of rows, and judged by the oracle's definitions.
+//! The textbook of partitioning, without the library and without speed: every possible split of
+//! every attribute is listed as lists of rows, and judged by the oracle's definitions.
 
 use crate::oracle::{Demand, Plain};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,7 +62,9 @@ impl Space<'_> {
 
     /// Every way to split some rows by one attribute, thresholds ascending.
     pub fn splits(&self, key: usize, rows: &[usize]) -> Vec<Parts> {
-        let part = |keep: &dyn Fn(usize) -> bool| rows.iter().copied().filter(|row| keep(*row)).collect::<Vec<_>>();
+        let part = |keep: &dyn Fn(usize) -> bool| {
+            rows.iter().copied().filter(|row| keep(*row)).collect::<Vec<_>>()
+        };
         let Some(numbers) = &self.ordered[key] else {
             let column = &self.plain.keys[key];
             let label = |row: usize, level: usize| &column.tree[&column.values[row]][level];
@@ -70,8 +72,14 @@ impl Space<'_> {
             if level == 0 {
                 return Vec::new();
             }
-            let children: BTreeSet<&String> = rows.iter().map(|row| label(*row, level - 1)).collect();
-            return vec![children.into_iter().map(|child| part(&|row| label(row, level - 1) == child)).collect()];
+            let children: BTreeSet<&String> =
+                rows.iter().map(|row| label(*row, level - 1)).collect();
+            return vec![
+                children
+                    .into_iter()
+                    .map(|child| part(&|row| label(row, level - 1) == child))
+                    .collect(),
+            ];
         };
         let missing = part(&|row| numbers[row].is_none());
         let present = part(&|row| numbers[row].is_some());
@@ -83,7 +91,8 @@ impl Space<'_> {
                 ends.sort_by(f64::total_cmp);
                 ends.dedup();
                 let below = |row: usize, end: f64| numbers[row].is_some_and(|number| number <= end);
-                let halves = |end: &f64| vec![part(&|row| below(row, *end)), part(&|row| !below(row, *end))];
+                let halves =
+                    |end: &f64| vec![part(&|row| below(row, *end)), part(&|row| !below(row, *end))];
                 ends[..ends.len() - 1].iter().map(halves).collect()
             }
         }
@@ -93,7 +102,8 @@ impl Space<'_> {
     pub fn ancestor(&self, key: usize, rows: &[usize]) -> usize {
         let column = &self.plain.keys[key];
         let label = |row: &usize, level: usize| &column.tree[&column.values[*row]][level];
-        let same = |level: &usize| rows.iter().all(|row| label(row, *level) == label(&rows[0], *level));
+        let same =
+            |level: &usize| rows.iter().all(|row| label(row, *level) == label(&rows[0], *level));
         (0..=column.height()).find(same).expect("all rows are below the root")
     }
 
@@ -107,7 +117,8 @@ impl Space<'_> {
             return (leaves - 1) as f64 / (column.tree.len() - 1).max(1) as f64;
         };
         let ends = |rows: &mut dyn Iterator<Item = usize>| {
-            rows.filter_map(|row| numbers[row]).fold((f64::MAX, f64::MIN), |(a, b), n| (a.min(n), b.max(n)))
+            rows.filter_map(|row| numbers[row])
+                .fold((f64::MAX, f64::MIN), |(a, b), n| (a.min(n), b.max(n)))
         };
         let missing = rows.iter().filter(|row| numbers[**row].is_none()).count();
         match missing {
@@ -125,7 +136,8 @@ impl Space<'_> {
         let mut keys: Vec<usize> = (0..self.plain.keys.len()).collect();
         keys.sort_by(|a, b| self.width(*b, rows).total_cmp(&self.width(*a, rows)).then(a.cmp(b)));
         keys.into_iter().find_map(|key| {
-            let allowable = self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts));
+            let allowable =
+                self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts));
             allowable.min_by_key(|parts| (2 * parts[0].len()).abs_diff(rows.len()))
         })
     }
@@ -133,7 +145,8 @@ impl Space<'_> {
     fn most_gainful(&self, rows: &[usize]) -> Option<(f64, Parts)> {
         let mut best: Option<(f64, Parts)> = None;
         for key in 0..self.plain.keys.len() {
-            for parts in self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts)) {
+            for parts in self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts))
+            {
                 let gain = self.gain(rows, &parts);
                 if best.as_ref().is_none_or(|(known, _)| gain > known + SAME) {
                     best = Some((gain, parts));
@@ -148,7 +161,8 @@ impl Space<'_> {
             Split::Median => 0.0,
             Split::InfoGain => {
                 let share = |part: &Vec<usize>| part.len() as f64 / rows.len() as f64;
-                self.entropy(rows) - parts.iter().map(|part| share(part) * self.entropy(part)).sum::<f64>()
+                self.entropy(rows)
+                    - parts.iter().map(|part| share(part) * self.entropy(part)).sum::<f64>()
             }
             Split::Regression => {
                 let whole = self.squared_error(rows);

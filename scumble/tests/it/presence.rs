@@ -1,4 +1,5 @@
-//! Is everybody of a public table present within the range, whatever is released, and at the least cost?
+//! Is everybody of a public table present within the range, whatever is released, and at the least
+//! cost?
 
 use crate::fixture::{Folder, STRATEGIES, policy, read};
 use scumble::error::Error;
@@ -30,8 +31,7 @@ Gail,48973,33,Spain,0
 Harry,48972,47,Bulgaria,1
 Iris,48970,52,France,1
 ";
-const T: &str =
-    "zip,age,nationality\n47903,59,Canada\n47906,42,USA\n47633,63,Peru\n48972,47,Bulgaria\n48970,52,France\n";
+const T: &str = "zip,age,nationality\n47903,59,Canada\n47906,42,USA\n47633,63,Peru\n48972,47,Bulgaria\n48970,52,France\n";
 const NATIONS: &str = "\
 USA;N. America;America;*
 Canada;N. America;America;*
@@ -59,7 +59,8 @@ fn table_1(name: &str, range: &str) -> (Folder, Policy) {
 
 fn population(file: &Path, keys: &[&str]) -> Table {
     let source = Source::open(file, Format::Csv(Some(b','))).unwrap();
-    let role = |name: &str| if keys.contains(&name) { Role::QuasiIdentifier } else { Role::Identifier };
+    let role =
+        |name: &str| if keys.contains(&name) { Role::QuasiIdentifier } else { Role::Identifier };
     let roles: Vec<Role> = source.names().map(role).collect();
     encode(source, &roles).unwrap()
 }
@@ -70,7 +71,8 @@ fn prepared(folder: &Folder, policy: &Policy, keys: &[&str]) -> Prepared {
     policy.prepare_within(&table, Outside { population: Some(&world), confidences: None }).unwrap()
 }
 
-/// Tables 1 and 2: T3* is (1/2, 2/3)-present. With the finest hierarchies here it is the best that is, and nothing finer.
+/// Tables 1 and 2: T3* is (1/2, 2/3)-present. With the finest hierarchies here it is the best that
+/// is, and nothing finer.
 #[test]
 fn nergiz_2008_tables_1_and_2() {
     let (folder, policy) = table_1("table-1", "min = \"1/2\", max = \"2/3\"");
@@ -80,7 +82,8 @@ fn nergiz_2008_tables_1_and_2() {
         assert_eq!((found.mapping.levels(), found.warrant), (&[3, 3, 2][..], Warrant::Optimal));
     }
     let release = folder.path("release.csv");
-    let report = anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap();
+    let report =
+        anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap();
     let reached: Vec<f64> = report.verified.privacy.iter().filter_map(|one| one.achieved).collect();
     assert_eq!(reached, [2.0 / 3.0, 1.0 / 2.0]);
     assert_eq!(
@@ -101,22 +104,28 @@ fn a_range_that_the_whole_misses_cannot_be_met() {
         let found = spalm::search(&prepared.task, strategy, &Watch::default());
         assert!(matches!(found, Err(Error::CannotBeMet { .. })));
     }
-    assert!(matches!(mpalm::search(&prepared.task, Partitioning::default()), Err(Error::CannotBeMet { .. })));
+    assert!(matches!(
+        mpalm::search(&prepared.task, Partitioning::default()),
+        Err(Error::CannotBeMet { .. })
+    ));
 }
 
 #[test]
 fn a_table_that_is_not_of_the_population_is_refused() {
     let (folder, policy) = table_1("table-1-stranger", "min = 0, max = 0.9");
     // One Frank is there, two are not.
-    folder.write("table.csv", "zip,age,nationality\n47633,63,Peru\n47633,63,Peru\n48972,47,Spain\n");
+    folder
+        .write("table.csv", "zip,age,nationality\n47633,63,Peru\n47633,63,Peru\n48972,47,Spain\n");
     let release = folder.path("release.csv");
-    let refused = anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap_err();
+    let refused =
+        anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap_err();
     let said = refused.error.to_string();
     assert!(said.contains("world.csv") && said.contains("2 rows of the table"), "{said}");
     assert!(!release.exists());
 }
 
-/// A random world, a part of which is the table: two attributes with hierarchies and a number without one.
+/// A random world, a part of which is the table: two attributes with hierarchies and a number
+/// without one.
 struct World {
     folder: Folder,
     people: Vec<[u64; 3]>,
@@ -165,18 +174,20 @@ impl World {
         }
     }
 
-    /// Whether every group of the population is present within the range, groups without a private row among them, and every
-    /// class has k rows.
+    /// Whether every group of the population is present within the range, groups without a private
+    /// row among them, and every class has k rows.
     fn holds(&self, levels: &[usize], range: (u64, u64, u64), k: u64) -> bool {
         let (min, max, of) = range;
         let mut groups: BTreeMap<Vec<u64>, (u64, u64)> = BTreeMap::new();
         for (at, person) in self.people.iter().enumerate() {
-            let said = (0..3).map(|column| World::label(column, person[column], levels[column])).collect();
+            let said =
+                (0..3).map(|column| World::label(column, person[column], levels[column])).collect();
             let group = groups.entry(said).or_default();
             group.0 += u64::from(at < self.private);
             group.1 += 1;
         }
-        let within = |(present, all): &(u64, u64)| present * of >= min * all && present * of <= max * all;
+        let within =
+            |(present, all): &(u64, u64)| present * of >= min * all && present * of <= max * all;
         groups.values().all(|group| within(group) && (group.0 == 0 || group.0 >= k))
     }
 }
@@ -190,21 +201,28 @@ fn spalm_is_the_best_of_all_recodings() {
     let (mut optima, mut impossible) = (0, 0);
     for seed in 0..150 {
         let world = World::new("spalm", seed);
-        let (range, k) = ([(0, 5, 10), (1, 6, 10), (2, 10, 10), (0, 7, 10)][seed as usize % 4], 1 + seed / 4 % 3);
+        let (range, k) = (
+            [(0, 5, 10), (1, 6, 10), (2, 10, 10), (0, 7, 10)][seed as usize % 4],
+            1 + seed / 4 % 3,
+        );
         let policy = world.policy(&format!(
             "privacy.k = {k}\nprivacy.presence = {{ min = \"{}/{}\", max = \"{}/{}\", population = \"world.csv\" }}",
             range.0, range.2, range.1, range.2
         ));
         let prepared = prepared(&world.folder, &policy, &["a", "b", "n"]);
         let all = (0..12).map(|at| vec![at % 3, at / 3 % 2, at / 6]);
-        let feasible: Vec<Vec<usize>> = all.filter(|levels| world.holds(levels, range, k)).collect();
+        let feasible: Vec<Vec<usize>> =
+            all.filter(|levels| world.holds(levels, range, k)).collect();
         let best = feasible.iter().map(|levels| lm(&prepared, levels)).min_by(f64::total_cmp);
         for strategy in STRATEGIES {
             match (spalm::search(&prepared.task, strategy, &Watch::default()), best) {
                 (Ok(found), Some(best)) => {
                     assert_eq!(found.warrant, Warrant::Optimal);
                     assert!(feasible.contains(&found.mapping.levels().to_vec()));
-                    assert!((lm(&prepared, found.mapping.levels()) - best).abs() < 1e-12, "seed {seed}");
+                    assert!(
+                        (lm(&prepared, found.mapping.levels()) - best).abs() < 1e-12,
+                        "seed {seed}"
+                    );
                     optima += 1;
                 }
                 (Err(Error::CannotBeMet { .. }), None) => impossible += 1,
@@ -220,13 +238,16 @@ fn spalm_is_the_best_of_all_recodings() {
     assert!(optima > 100 && impossible > 50, "{optima} {impossible}");
 }
 
-/// The people of each released class by its labels, counted by hand: a label is a value, a name of the hierarchy or a range.
+/// The people of each released class by its labels, counted by hand: a label is a value, a name of
+/// the hierarchy or a range.
 fn is_said(label: &str, value: u64, column: usize) -> bool {
     match (column, label.split_once('-')) {
         _ if label == "*" => true,
         (2, _) if label.starts_with("up to ") => value <= label[6..].parse().unwrap(),
         (2, _) if label.starts_with("above ") => value > label[6..].parse().unwrap(),
-        (2, Some((first, last))) => (first.parse::<u64>().unwrap()..=last.parse().unwrap()).contains(&value),
+        (2, Some((first, last))) => {
+            (first.parse::<u64>().unwrap()..=last.parse().unwrap()).contains(&value)
+        }
         (2, None) => label.parse() == Ok(value),
         (0, _) if label == "a01" => value < 2,
         (0, _) if label == "a23" => value >= 2,
@@ -239,14 +260,18 @@ fn every_release_is_present_within_the_range_and_verified() {
     let mut released = [0, 0, 0];
     for seed in 0..120 {
         let world = World::new("released", seed);
-        for (at, algorithm) in ["\"spalm\"", "\"mpalm\"", "\"mpalm\"\nsearch.regions = \"cover\""].iter().enumerate() {
+        for (at, algorithm) in
+            ["\"spalm\"", "\"mpalm\"", "\"mpalm\"\nsearch.regions = \"cover\""].iter().enumerate()
+        {
             let (min, max) = [(0, 6), (1, 7), (0, 4)][seed as usize % 3];
             let policy = world.policy(&format!(
                 "privacy.presence = {{ min = \"{min}/10\", max = \"{max}/10\", population = \"world.csv\" }}\n\
                  search.algorithm = {algorithm}"
             ));
             let release = world.folder.path("release.csv");
-            if anonymize(&world.folder.path("table.csv"), &policy, &release, &Options::default()).is_err() {
+            if anonymize(&world.folder.path("table.csv"), &policy, &release, &Options::default())
+                .is_err()
+            {
                 continue;
             }
             released[at] += 1;
@@ -258,9 +283,14 @@ fn every_release_is_present_within_the_range_and_verified() {
             let mut people = vec![0; classes.len()];
             let mut absent = 0u64;
             for person in &world.people {
-                let matching = |class: &Vec<&str>| (0..3).all(|column| is_said(class[column], person[column], column));
-                let found: Vec<usize> =
-                    (0..).zip(classes.keys()).filter(|(_, class)| matching(class)).map(|(at, _)| at).collect();
+                let matching = |class: &Vec<&str>| {
+                    (0..3).all(|column| is_said(class[column], person[column], column))
+                };
+                let found: Vec<usize> = (0..)
+                    .zip(classes.keys())
+                    .filter(|(_, class)| matching(class))
+                    .map(|(at, _)| at)
+                    .collect();
                 assert!(found.len() < 2, "seed {seed}: classes overlap\n{text}");
                 match found[..] {
                     [class] => people[class] += 1u64,
@@ -276,8 +306,10 @@ fn every_release_is_present_within_the_range_and_verified() {
             }
             let verified = verify(&release, &policy, None, None, &Watch::default()).unwrap();
             assert_eq!(verified.failure(), None);
-            // A row more in some class, and it may not pass: the share of the fullest class is what was reported.
-            let fullest = classes.values().zip(&people).map(|(rows, people)| *rows as f64 / *people as f64);
+            // A row more in some class, and it may not pass: the share of the fullest class is what
+            // was reported.
+            let fullest =
+                classes.values().zip(&people).map(|(rows, people)| *rows as f64 / *people as f64);
             let reported = verified.verified.privacy[0].achieved.unwrap();
             assert!((fullest.fold(0.0, f64::max) - reported).abs() < 1e-12);
         }
@@ -293,11 +325,14 @@ fn tampered_releases_are_refused() {
         let release = folder.write("release.csv", text);
         verify(&release, &policy, None, None, &Watch::default()).unwrap().failure()
     };
-    let honest =
-        "zip,age,nationality\n47***,*,America\n47***,*,America\n47***,*,America\n48***,*,Europe\n48***,*,Europe\n";
+    let honest = "zip,age,nationality\n47***,*,America\n47***,*,America\n47***,*,America\n48***,*,Europe\n48***,*,Europe\n";
     assert_eq!(failure(honest), None);
     let too_full = honest.to_string() + "48***,*,Europe\n";
-    assert!(failure(&too_full).unwrap().contains("delta-presence: 0.6666666666666666 required, 1 reached"));
+    assert!(
+        failure(&too_full)
+            .unwrap()
+            .contains("delta-presence: 0.6666666666666666 required, 1 reached")
+    );
     let missing = honest.replace("48***,*,Europe\n", "");
     assert!(failure(&missing).unwrap().contains("0.5 required, 0 reached"));
     let overlapping = honest.replacen("48***", "48*", 1).replacen("48*,", "*,", 1);

@@ -31,8 +31,16 @@ fn scattered(random: &mut Random, rows: usize, classes: i64) -> Vec<Row> {
         let class = random.between(0, classes - 1);
         let (from, town) = (class % 7 * 10, class / 7);
         let age = absent(format!("{from}-{}", from + 9), random);
-        let city = absent(if town % 11 == 3 { String::new() } else { format!("town \u{e4}{town}") }, random);
-        (age, city, ["flu", "cold", "", "gout"][random.below(4) as usize].to_string(), random.between(0, 9))
+        let city = absent(
+            if town % 11 == 3 { String::new() } else { format!("town \u{e4}{town}") },
+            random,
+        );
+        (
+            age,
+            city,
+            ["flu", "cold", "", "gout"][random.below(4) as usize].to_string(),
+            random.between(0, 9),
+        )
     };
     (0..rows).map(row).collect()
 }
@@ -103,9 +111,15 @@ fn scattered_classes_are_counted_exactly_in_any_memory() {
             let sizes = || truth.values().map(|class| class.0);
             assert_eq!((verified.rows, verified.classes), (700, truth.len() as u64));
             assert_eq!(verified.smallest, sizes().min().unwrap());
-            assert_eq!(verified.privacy[0].failing, sizes().filter(|size| *size < 3).count() as u64);
+            assert_eq!(
+                verified.privacy[0].failing,
+                sizes().filter(|size| *size < 3).count() as u64
+            );
             let distinct = || truth.values().map(|class| class.1.len());
-            assert_eq!(verified.privacy[1].failing, distinct().filter(|ills| *ills < 2).count() as u64);
+            assert_eq!(
+                verified.privacy[1].failing,
+                distinct().filter(|ills| *ills < 2).count() as u64
+            );
             assert_eq!(verified.privacy[1].achieved, distinct().min().map(|least| least as f64));
             assert_eq!(verified.privacy.len(), 5);
             for memory in [1, 30_000, 60_000, 1 << 30] {
@@ -114,7 +128,10 @@ fn scattered_classes_are_counted_exactly_in_any_memory() {
                 assert!(limited.bytes_read >= whole.bytes_read);
                 // One scan where there is room, several where there is none.
                 let again = limited.bytes_read > whole.bytes_read;
-                assert!(if memory == 1 { again } else { memory < 1 << 30 || !again }, "{memory} bytes");
+                assert!(
+                    if memory == 1 { again } else { memory < 1 << 30 || !again },
+                    "{memory} bytes"
+                );
             }
             said.insert(says(&whole));
         }
@@ -140,15 +157,18 @@ fn the_first_unknown_label_is_named_whatever_part_has_it() {
     }
 }
 
-/// More labels than a Parquet file keeps by number: the later ones are written out. Every class has one row in the first
-/// half of the file and one in the second, so that none can be judged from a neighbour.
+/// More labels than a Parquet file keeps by number: the later ones are written out. Every class has
+/// one row in the first half of the file and one in the second, so that none can be judged from a
+/// neighbour.
 #[test]
 fn more_labels_than_a_file_or_the_memory_holds_at_once() {
     let folder = Folder::new("recount-many");
     let policy = policy(&folder.path(""), &format!("{ATTRIBUTES}[privacy]\nk = 2\n"));
     let mut random = Random::new(8);
     let classes = 40_000;
-    let row = |class: usize| (None, Some(format!("a town with a long name, number {class:07}")), "flu".to_string(), 1);
+    let row = |class: usize| {
+        (None, Some(format!("a town with a long name, number {class:07}")), "flu".to_string(), 1)
+    };
     let mut order: Vec<usize> = (0..classes).collect();
     let mut rows: Vec<Row> = Vec::new();
     for _ in 0..2 {
@@ -169,6 +189,9 @@ fn more_labels_than_a_file_or_the_memory_holds_at_once() {
     let file = columnar(&folder, "release.parquet", Format::Parquet, &rows);
     for memory in [None, Some(4 << 20)] {
         let found = check(&file, &policy, memory);
-        assert_eq!((found.verified.classes, found.verified.privacy[0].failing), (classes as u64 + 1, 2));
+        assert_eq!(
+            (found.verified.classes, found.verified.privacy[0].failing),
+            (classes as u64 + 1, 2)
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! Rothko-T must give Mondrian's own release; Rothko-S must give one that keeps every row, meets the requirements and
-//! cannot be split further where it says so. Random tables in every format, every kind of requirement and criterion, and
-//! hardly any memory.
+//! Rothko-T must give Mondrian's own release; Rothko-S must give one that keeps every row, meets
+//! the requirements and cannot be split further where it says so. Random tables in every format,
+//! every kind of requirement and criterion, and hardly any memory.
 
 use crate::disk::{Case, Ran, Row, read, travelling};
 use crate::fixture::{Folder, policy};
@@ -36,7 +36,10 @@ fn rothko_t_gives_the_release_of_mondrian() {
         let rothko = case.run(Algorithm::RothkoT, disk);
         runs += 1;
         let (Some(mondrian), Some(rothko)) = (&mondrian, &rothko) else {
-            assert!(mondrian.is_none() && rothko.is_none(), "{what}: one refuses, the other does not");
+            assert!(
+                mondrian.is_none() && rothko.is_none(),
+                "{what}: one refuses, the other does not"
+            );
             refused += 1;
             continue;
         };
@@ -45,7 +48,9 @@ fn rothko_t_gives_the_release_of_mondrian() {
         split += usize::from(rothko.number("/classes") > 2.0);
         parted += usize::from(rothko.number("/io/repartitions") > 1.0);
     }
-    assert!(runs > 250 && refused > 0 && refused * 3 < runs && split * 2 > runs && parted * 4 > runs);
+    assert!(
+        runs > 250 && refused > 0 && refused * 3 < runs && split * 2 > runs && parted * 4 > runs
+    );
 }
 
 fn assert_same(mondrian: &Ran, rothko: &Ran, what: &str) {
@@ -79,8 +84,11 @@ fn rothko_s_keeps_every_row_and_every_promise() {
     for seed in 0..350 {
         let Some(case) = Case::new("rothko-s", seed) else { continue };
         let random = &mut Random::stream(29, seed);
-        let disk =
-            DiskOptions { naive: random.below(2) == 0, alpha: [0.05, 0.5][random.below(2) as usize], ..tiny(random) };
+        let disk = DiskOptions {
+            naive: random.below(2) == 0,
+            alpha: [0.05, 0.5][random.below(2) as usize],
+            ..tiny(random)
+        };
         let what = format!("{}, {disk:?}", case.what);
         let Some(rothko) = case.run(Algorithm::RothkoS, disk.clone()) else {
             assert!(case.space().partition().is_none(), "{what}: refused");
@@ -98,16 +106,22 @@ fn rothko_s_keeps_every_row_and_every_promise() {
             for threads in [1, 2] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let again = pool.install(|| case.run(Algorithm::RothkoS, disk.clone())).unwrap();
-                assert!(again.bytes == rothko.bytes && again.tree == rothko.tree, "{what}: differs, {threads} threads");
+                assert!(
+                    again.bytes == rothko.bytes && again.tree == rothko.tree,
+                    "{what}: differs, {threads} threads"
+                );
             }
         }
     }
-    assert!(seen.runs > 200 && seen.pruned * 20 > seen.runs && seen.other * 10 > seen.runs, "{seen:?}");
+    assert!(
+        seen.runs > 200 && seen.pruned * 20 > seen.runs && seen.other * 10 > seen.runs,
+        "{seen:?}"
+    );
     assert!(seen.same * 10 > seen.runs, "{seen:?}");
 }
 
-/// Nothing of a row is lost but what its region's label hides, and regions meet the requirements; where the run says
-/// that they are minimal, no split of any region is allowable.
+/// Nothing of a row is lost but what its region's label hides, and regions meet the requirements;
+/// where the run says that they are minimal, no split of any region is allowable.
 fn assert_promises(case: &Case, ran: &Ran, what: &str) {
     let (names, _, rows) = read(&case.input);
     assert_eq!(ran.travelled(), travelling(&names, &rows), "{what}");
@@ -134,7 +148,8 @@ struct Small {
 impl Small {
     fn new(name: &str, column: &str, values: impl Iterator<Item = String>, rest: &str) -> Small {
         let folder = Folder::new(name);
-        let text: String = values.enumerate().map(|(row, value)| format!("{row},{value}\n")).collect();
+        let text: String =
+            values.enumerate().map(|(row, value)| format!("{row},{value}\n")).collect();
         folder.write("table.csv", &format!("id,q\n{text}"));
         folder.write("q.csv", &(0..50).map(|leaf| format!("{leaf};*\n")).collect::<String>());
         let text = format!(
@@ -173,7 +188,11 @@ impl Small {
         assert!(mondrian.to_string().contains(part) && mondrian.kind() == status, "{mondrian}");
         for algorithm in BOTH {
             let error = self.run(algorithm, few(10)).unwrap_err();
-            assert_eq!((error.to_string(), error.kind()), (mondrian.to_string(), mondrian.kind()), "{algorithm:?}");
+            assert_eq!(
+                (error.to_string(), error.kind()),
+                (mondrian.to_string(), mondrian.kind()),
+                "{algorithm:?}"
+            );
         }
     }
 }
@@ -189,13 +208,15 @@ fn few(tuples: u64) -> DiskOptions {
 fn types_are_inferred_on_disk_as_they_are_in_memory() {
     let asked = "[privacy]\nk = 2";
     let late = |value: &'static str| {
-        let value = move |row: u64| if row == 20_000 { value.to_string() } else { (row % 7).to_string() };
+        let value =
+            move |row: u64| if row == 20_000 { value.to_string() } else { (row % 7).to_string() };
         (0..20_002).map(value)
     };
     for value in ["x", "1.5", "2024-01-01", "99999999999999999999", ""] {
         let table = Small::new("types-late", "", late(value), asked);
         let rows = table.assert_same(&[Algorithm::RothkoT], &few(9000));
-        // A text, or a missing value, that nobody else has can only be called the root, with all others.
+        // A text, or a missing value, that nobody else has can only be called the root, with all
+        // others.
         let is_root = |row: &Row| row[1].as_deref() == Some("*");
         let is_number = value == "1.5";
         assert_eq!(rows.iter().all(is_root), !is_number, "{value}");
@@ -207,8 +228,22 @@ fn types_are_inferred_on_disk_as_they_are_in_memory() {
         &["1", "2", "2.0", "1e0", "3.5", "3.50"],
         &["2024-01-01", "2024-01-02", "2024-01-02", "", "2024-01-01", ""],
         &["", "", "", "", "", ""],
-        &["-9007199254740992", "9007199254740992", "0", "0", "-9007199254740992", "9007199254740992"],
-        &["-9007199254740993", "9007199254740992", "0", "0", "-9007199254740993", "9007199254740992"],
+        &[
+            "-9007199254740992",
+            "9007199254740992",
+            "0",
+            "0",
+            "-9007199254740992",
+            "9007199254740992",
+        ],
+        &[
+            "-9007199254740993",
+            "9007199254740992",
+            "0",
+            "0",
+            "-9007199254740993",
+            "9007199254740992",
+        ],
     ];
     for (number, values) in columns.into_iter().enumerate() {
         let name = format!("types-{number}");
@@ -219,7 +254,9 @@ fn types_are_inferred_on_disk_as_they_are_in_memory() {
 
 #[test]
 fn what_is_wrong_with_an_input_is_told_as_in_memory() {
-    let values = |wrong: &'static str| (0..50).map(move |row| if row == 30 { wrong.into() } else { row.to_string() });
+    let values = |wrong: &'static str| {
+        (0..50).map(move |row| if row == 30 { wrong.into() } else { row.to_string() })
+    };
     let asked = "[privacy]\nk = 2";
     for (kind, expected) in [("integer", "an integer"), ("date", "a date")] {
         let wrong = if kind == "integer" { "3.5" } else { "0" };
@@ -230,7 +267,8 @@ fn what_is_wrong_with_an_input_is_told_as_in_memory() {
     let table = Small::new("no-leaf", "hierarchy = \"q.csv\"", values("new"), asked);
     table.assert_same_error("table.csv:32: column `q`: `new` is not a leaf", Kind::Input);
     Small::new("no-rows", "", values("1").take(0), asked).assert_same_error("no rows", Kind::Input);
-    Small::new("too-few", "", values("1"), "[privacy]\nk = 51").assert_same_error("k-anonymity", Kind::Refused);
+    Small::new("too-few", "", values("1"), "[privacy]\nk = 51")
+        .assert_same_error("k-anonymity", Kind::Refused);
 }
 
 /// A file that is read twice may change in between.
@@ -243,13 +281,20 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
         (0, KeyCoder::Number(axis_between(Type::Integer, 0.0, 9.0, false)), Vec::new()),
         (1, KeyCoder::Leaf(dictionary, vec![0]), Vec::new()),
     ];
-    let coder = Coder { keys, counted: Vec::new(), travelling: Vec::new(), width: 2, converter: None };
+    let coder =
+        Coder { keys, counted: Vec::new(), travelling: Vec::new(), width: 2, converter: None };
     let key = || Wanted::Key { hierarchy: Hierarchy::None, kind: None, missing: Vec::new() };
     let scan = |text: &str| {
         let file = folder.write("table.csv", text);
         let open = || Source::open(&file, Format::Csv(Some(b',')));
         let wanted = [key(), key()];
-        let input = Input { open: Box::new(open), coder: &coder, wanted: &wanted, rows: 2, payload_bytes: 0 };
+        let input = Input {
+            open: Box::new(open),
+            coder: &coder,
+            wanted: &wanted,
+            rows: 2,
+            payload_bytes: 0,
+        };
         input.scan(&mut |_| Ok(()))
     };
     assert!(scan("n,t\n0,a\n9,a\n").is_ok());
@@ -269,7 +314,8 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
     }
 }
 
-/// One region that is larger than memory, whatever is done: rows that are all alike, and rows that cannot be parted.
+/// One region that is larger than memory, whatever is done: rows that are all alike, and rows that
+/// cannot be parted.
 #[test]
 fn a_region_may_be_larger_than_memory() {
     let same = Small::new("alike", "", (0..5000).map(|_| "7".to_string()), "[privacy]\nk = 3");
@@ -277,25 +323,36 @@ fn a_region_may_be_larger_than_memory() {
         let rows = same.assert_same(&BOTH, &disk);
         assert_eq!((rows.len(), rows[0][1].as_deref()), (5000, Some("7")));
     }
-    let apart = Small::new("apart", "", (0..3000).map(|row| row.to_string()), "[privacy]\nk = 1501");
+    let apart =
+        Small::new("apart", "", (0..3000).map(|row| row.to_string()), "[privacy]\nk = 1501");
     assert_eq!(apart.assert_same(&BOTH, &few(50))[0][1].as_deref(), Some("0-2999"));
-    let finest = Small::new("finest", "", (0..3000).map(|row| (row / 2).to_string()), "[privacy]\nk = 1");
+    let finest =
+        Small::new("finest", "", (0..3000).map(|row| (row / 2).to_string()), "[privacy]\nk = 1");
     assert_eq!(finest.assert_same(&BOTH, &few(50)).len(), 3000);
 }
 
-/// A sample of ten rows makes nobody confident of parts of at least 300 rows: exact counts decide, and the result is
-/// Mondrian's own.
+/// A sample of ten rows makes nobody confident of parts of at least 300 rows: exact counts decide,
+/// and the result is Mondrian's own.
 #[test]
 fn without_a_confident_split_exact_counts_decide() {
-    let table = Small::new("unsure", "", (0..1000).map(|row| (row * 7 % 1000).to_string()), "[privacy]\nk = 300");
+    let table = Small::new(
+        "unsure",
+        "",
+        (0..1000).map(|row| (row * 7 % 1000).to_string()),
+        "[privacy]\nk = 300",
+    );
     let (mondrian, _) = table.run(Algorithm::Mondrian, DiskOptions::default()).unwrap();
     let (rows, report) = table.run(Algorithm::RothkoS, few(10)).unwrap();
     assert_eq!(rows, mondrian);
-    assert_eq!((&report["io"]["pruned-nodes"], &report["search"]["minimal"]), (&json!(0), &json!(true)));
+    assert_eq!(
+        (&report["io"]["pruned-nodes"], &report["search"]["minimal"]),
+        (&json!(0), &json!(true))
+    );
     assert_eq!(report["classes"], 2);
 }
 
-/// Few rows of one value, a sample in which they are many: the split is made in error, and undone; nothing is left of it.
+/// Few rows of one value, a sample in which they are many: the split is made in error, and undone;
+/// nothing is left of it.
 #[test]
 fn a_split_in_error_is_undone() {
     let value = |row: u64| if row.is_multiple_of(10) { "1".to_string() } else { "0".to_string() };

@@ -14,9 +14,14 @@ pub fn position(text: &str) -> Option<f64> {
 
 /// Whether the label of an ordered column covers a value, an empty one where it is missing.
 pub fn covers(label: &str, value: &str) -> bool {
-    let Some(number) = position(value) else { return value.is_empty() && (label.is_empty() || label == "*") };
-    let at = |text: &str| position(text).unwrap_or_else(|| panic!("{text:?} in the label {label:?}"));
-    let inner = |open: char| label.strip_prefix(open).and_then(|rest| rest.strip_suffix(']')?.split_once(", "));
+    let Some(number) = position(value) else {
+        return value.is_empty() && (label.is_empty() || label == "*");
+    };
+    let at =
+        |text: &str| position(text).unwrap_or_else(|| panic!("{text:?} in the label {label:?}"));
+    let inner = |open: char| {
+        label.strip_prefix(open).and_then(|rest| rest.strip_suffix(']')?.split_once(", "))
+    };
     if label == "*" || label == "any number" {
         true
     } else if label.is_empty() {
@@ -39,7 +44,9 @@ pub fn covers(label: &str, value: &str) -> bool {
 
 #[test]
 fn labels_are_read_as_documented() {
-    let held = |label: &str| ["", "-5", "-1", "20", "24", "2.5", "2024-02-29"].map(|value| covers(label, value));
+    let held = |label: &str| {
+        ["", "-5", "-1", "20", "24", "2.5", "2024-02-29"].map(|value| covers(label, value))
+    };
     assert_eq!(held("*"), [true; 7]);
     assert_eq!(held(""), [true, false, false, false, false, false, false]);
     assert_eq!(held("any number"), [false, true, true, true, true, true, true]);

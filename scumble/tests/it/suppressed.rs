@@ -1,5 +1,6 @@
-//! Do rows that are left out change how the others are judged, written or ordered? A release must be what it would be
-//! for whoever has never seen them, and `verify`, which has not, must agree with `anonymize`.
+//! Do rows that are left out change how the others are judged, written or ordered? A release must
+//! be what it would be for whoever has never seen them, and `verify`, which has not, must agree
+//! with `anonymize`.
 
 use crate::fixture::Folder;
 use scumble::error::Error;
@@ -20,8 +21,9 @@ impl Case {
         Case { folder, input }
     }
 
-    /// Releases ages as they are, and verifies what comes out. `None` where the requirement cannot be met; any other failure, and any
-    /// disagreement, is a failure of the test. The release, and the kinds of its requirements as both sides see them.
+    /// Releases ages as they are, and verifies what comes out. `None` where the requirement cannot
+    /// be met; any other failure, and any disagreement, is a failure of the test. The release, and
+    /// the kinds of its requirements as both sides see them.
     fn release(&self, policy: &str) -> Option<String> {
         let policy = Policy::parse(policy, &self.folder.path("policy.toml")).unwrap();
         let output = self.folder.path("out.csv");
@@ -33,7 +35,8 @@ impl Case {
                 return None;
             }
         };
-        let verified = verify(&output, &policy, None, None, &scumble::watch::Watch::default()).unwrap();
+        let verified =
+            verify(&output, &policy, None, None, &scumble::watch::Watch::default()).unwrap();
         assert_eq!(verified.failure(), None);
         let kinds = |json: &Value| -> Vec<Value> {
             json["privacy"].as_array().unwrap().iter().map(|one| one["kind"].clone()).collect()
@@ -53,8 +56,10 @@ fn policy(sensitive: &str, privacy: &str) -> String {
 /// The height of a mask's tree is the length of the longest value, here that of the suppressed row.
 #[test]
 fn closeness_of_a_masked_attribute_does_not_depend_on_suppressed_values() {
-    let case =
-        Case::new("masked", "age,code\n1,aa\n1,aa\n1,aa\n1,ab\n2,ab\n2,ab\n2,ab\n2,aa\n3,zzzzzzzzzzzzzzzzzzzz\n");
+    let case = Case::new(
+        "masked",
+        "age,code\n1,aa\n1,aa\n1,aa\n1,ab\n2,ab\n2,ab\n2,ab\n2,aa\n3,zzzzzzzzzzzzzzzzzzzz\n",
+    );
     let released: Vec<bool> = (1..20)
         .map(|t| {
             let closeness = format!("t-closeness = {}", f64::from(t) / 20.0);
@@ -62,9 +67,13 @@ fn closeness_of_a_masked_attribute_does_not_depend_on_suppressed_values() {
         })
         .collect();
     assert!(released.contains(&true) && released.contains(&false), "{released:?}");
-    let asked = policy("hierarchy = { mask = \"right\" }", "t-closeness = { t = 0.5, distance = \"hierarchical\" }");
+    let asked = policy(
+        "hierarchy = { mask = \"right\" }",
+        "t-closeness = { t = 0.5, distance = \"hierarchical\" }",
+    );
     let asked = Policy::parse(&asked, &case.folder.path("policy.toml")).unwrap();
-    let failure = anonymize(&case.input, &asked, &case.folder.path("out.csv"), &Options::default()).unwrap_err();
+    let failure = anonymize(&case.input, &asked, &case.folder.path("out.csv"), &Options::default())
+        .unwrap_err();
     assert!(failure.error.to_string().contains("mask"), "{}", failure.error);
 }
 
@@ -89,13 +98,17 @@ fn numbers_written_differently_are_one_value_also_beside_text() {
     assert_eq!(Case::new("spelling", odd).release(&policy("", diverse)), None);
     let sound = "age,code\n1,7\n1,008\n1,7\n1,7.0\n2,7\n2,008\n2,7\n2,7\n3,unknown\n";
     assert!(Case::new("spelling", sound).release(&policy("", diverse)).is_some());
-    assert!(Case::new("declared", odd).release(&policy("type = \"text\"", diverse)).is_some(), "text is what it says");
+    assert!(
+        Case::new("declared", odd).release(&policy("type = \"text\"", diverse)).is_some(),
+        "text is what it says"
+    );
 }
 
 /// Without its suppressed value the column would be numeric, and its distance the ordered one.
 #[test]
 fn an_undeclared_type_does_not_choose_the_distance() {
-    let text = Case::new("distance", "age,code\n1,1\n1,2\n1,3\n1,4\n2,2\n2,3\n2,4\n2,5\n3,unknown\n");
+    let text =
+        Case::new("distance", "age,code\n1,1\n1,2\n1,3\n1,4\n2,2\n2,3\n2,4\n2,5\n3,unknown\n");
     let numbers = Case::new("ordered", "age,code\n1,1\n1,2\n1,3\n1,4\n2,2\n2,3\n2,4\n2,5\n3,9\n");
     for t in 1..10 {
         let closeness = format!("t-closeness = {}", f64::from(t) / 10.0);
@@ -105,18 +118,21 @@ fn an_undeclared_type_does_not_choose_the_distance() {
     }
 }
 
-/// Rows are sorted by numbers that as many columns are packed into as fit. How many fit depends on all values, those of
-/// suppressed rows among them; the order must not.
+/// Rows are sorted by numbers that as many columns are packed into as fit. How many fit depends on
+/// all values, those of suppressed rows among them; the order must not.
 #[test]
 fn the_order_of_rows_does_not_depend_on_suppressed_values() {
     let names: Vec<String> = (0..30).map(|column| format!("s{column:02}")).collect();
     let head = format!("age,{}\n", names.join(","));
     let row = |age: u32, last: [&str; 2]| {
-        let others: Vec<&str> = (0..28).map(|column| ["p", "q"][(column + age as usize) % 2]).collect();
+        let others: Vec<&str> =
+            (0..28).map(|column| ["p", "q"][(column + age as usize) % 2]).collect();
         format!("{age},{},{}\n", others.join(","), last.join(","))
     };
-    let released = row(1, ["a", "y"]) + &row(1, ["b", "x"]) + &row(2, ["a", "y"]) + &row(2, ["b", "x"]);
-    let left_out: String = (0..40).map(|number| row(100 + number, [&format!("c{number}"), "x"])).collect();
+    let released =
+        row(1, ["a", "y"]) + &row(1, ["b", "x"]) + &row(2, ["a", "y"]) + &row(2, ["b", "x"]);
+    let left_out: String =
+        (0..40).map(|number| row(100 + number, [&format!("c{number}"), "x"])).collect();
     let policy = "[defaults]\nrole = \"sensitive\"\n[attributes.age]\nrole = \"quasi-identifier\"\n\
         [privacy]\nk = 2\nl-diversity = { kind = \"distinct\", l = 1 }\n[search]\nsuppression = { limit = 0.95 }\n";
     let alone = Case::new("alone", &(head.clone() + &released)).release(policy).unwrap();

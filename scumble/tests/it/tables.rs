@@ -1,4 +1,5 @@
-//! Random tables, hierarchies and requirements, each from a seed, with the policy that says the same to the library.
+//! Random tables, hierarchies and requirements, each from a seed, with the policy that says the
+//! same to the library.
 
 use crate::exact::{Fraction, Ground};
 use crate::fixture::{Folder, policy};
@@ -16,7 +17,8 @@ const TOKENS: [&str; 1] = ["?"];
 pub struct Drawn {
     pub plain: Plain,
     pub file: PathBuf,
-    /// For each quasi-identifier that partitioning may split anywhere, the number of each row, if it has one.
+    /// For each quasi-identifier that partitioning may split anywhere, the number of each row, if
+    /// it has one.
     pub ordered: Vec<Option<Vec<Option<f64>>>>,
     /// The part of the policy that speaks of columns.
     attributes: String,
@@ -67,7 +69,8 @@ fn pick<'a, T>(random: &mut Random, items: &'a [T]) -> &'a T {
     &items[random.below(items.len() as u64) as usize]
 }
 
-/// A random tree over leaves with these names: 1 to 3 levels above them. A node with one child may carry its label.
+/// A random tree over leaves with these names: 1 to 3 levels above them. A node with one child may
+/// carry its label.
 pub fn tree(random: &mut Random, leaves: &[String]) -> Tree {
     let height = 1 + random.below(3) as usize;
     let mut paths: Vec<Vec<String>> = leaves.iter().map(|leaf| vec![leaf.clone()]).collect();
@@ -76,10 +79,14 @@ pub fn tree(random: &mut Random, leaves: &[String]) -> Tree {
         let mut parents: BTreeMap<String, String> = BTreeMap::new();
         for path in &mut paths {
             let child = path[level - 1].clone();
-            let parent = parents.entry(child).or_insert_with(|| format!("g{level}.{}", random.below(width))).clone();
+            let parent = parents
+                .entry(child)
+                .or_insert_with(|| format!("g{level}.{}", random.below(width)))
+                .clone();
             path.push(parent);
         }
-        let lonely = |parent: &String| parents.values().filter(|other| *other == parent).count() == 1;
+        let lonely =
+            |parent: &String| parents.values().filter(|other| *other == parent).count() == 1;
         let repeat = chance(random, 2);
         for path in paths.iter_mut().filter(|path| repeat && lonely(&path[level])) {
             path[level] = path[level - 1].clone();
@@ -97,7 +104,8 @@ fn tree_file(random: &mut Random, tree: &Tree) -> String {
     lines.concat()
 }
 
-/// Values of a column, some of them missing: not all leaves occur, and those that do are often skewed.
+/// Values of a column, some of them missing: not all leaves occur, and those that do are often
+/// skewed.
 fn values(random: &mut Random, rows: usize, leaves: &[String], missing: bool) -> Vec<String> {
     let used = leaves.len().min(2 + random.below(leaves.len() as u64) as usize);
     let skewed = chance(random, 3);
@@ -133,7 +141,8 @@ enum Stated {
 
 impl Domain {
     fn flat(leaves: &[String]) -> Domain {
-        let tree = leaves.iter().map(|leaf| (leaf.clone(), vec![leaf.clone(), "*".into()])).collect();
+        let tree =
+            leaves.iter().map(|leaf| (leaf.clone(), vec![leaf.clone(), "*".into()])).collect();
         Domain { tree, is_fixed: false, stated: Stated::Nothing }
     }
 
@@ -145,11 +154,13 @@ impl Domain {
         Domain { tree: tree(random, &leaves), is_fixed: true, stated: Stated::File }
     }
 
-    /// Whole numbers from 0 to `to`, in intervals of one or two widths; the last one takes what is left, `to` included.
+    /// Whole numbers from 0 to `to`, in intervals of one or two widths; the last one takes what is
+    /// left, `to` included.
     fn intervals(random: &mut Random, to: u64) -> Domain {
         let widths = pick::<&[u64]>(random, &[&[2], &[3], &[2, 4], &[2, 6]]);
         let path = |number: u64| {
-            let interval = |width: &u64| format!("{width}:{}", (number / width).min(to.div_ceil(*width) - 1));
+            let interval =
+                |width: &u64| format!("{width}:{}", (number / width).min(to.div_ceil(*width) - 1));
             let middle = widths.iter().map(interval);
             std::iter::once(number.to_string()).chain(middle).chain(["*".into()]).collect()
         };
@@ -177,8 +188,8 @@ impl Domain {
     }
 }
 
-/// Numbers or days without a hierarchy: the text of each with its place on the number line. Few of them, so that many
-/// rows tie.
+/// Numbers or days without a hierarchy: the text of each with its place on the number line. Few of
+/// them, so that many rows tie.
 fn ordered(random: &mut Random) -> Vec<(String, f64)> {
     let texts: &[(&str, f64)] = match random.below(6) {
         0 => &[
@@ -188,9 +199,23 @@ fn ordered(random: &mut Random) -> Vec<(String, f64)> {
             ("2024-03-01", 62.0),
             ("2025-07-04", 552.0),
         ],
-        1 => &[("0.5", 0.5), ("1.25", 1.25), ("-2.75", -2.75), ("3.5", 3.5), ("0.1", 0.1), ("0.3", 0.3)],
+        1 => &[
+            ("0.5", 0.5),
+            ("1.25", 1.25),
+            ("-2.75", -2.75),
+            ("3.5", 3.5),
+            ("0.1", 0.1),
+            ("0.3", 0.3),
+        ],
         2 => &[("-5", -5.0), ("-3", -3.0), ("0", 0.0), ("4", 4.0), ("11", 11.0)],
-        3 => &[("1", 1.0), ("10", 10.0), ("100", 100.0), ("1000", 1000.0), ("1001", 1001.0), ("1002", 1002.0)],
+        3 => &[
+            ("1", 1.0),
+            ("10", 10.0),
+            ("100", 100.0),
+            ("1000", 1000.0),
+            ("1001", 1001.0),
+            ("1002", 1002.0),
+        ],
         _ => &[
             ("0", 0.0),
             ("1", 1.0),
@@ -209,7 +234,10 @@ fn ordered(random: &mut Random) -> Vec<(String, f64)> {
 /// More of them: whole numbers that need more than 32 bits, numbers with a fraction, or plain ones.
 fn many_ordered(random: &mut Random) -> Vec<(String, f64)> {
     let step = *pick(random, &[1.0, 7.0, 0.125, -1e9, 13.5]);
-    (0..10 + random.below(50)).map(|at| step * (at as f64 - 3.0)).map(|number| (number.to_string(), number)).collect()
+    (0..10 + random.below(50))
+        .map(|at| step * (at as f64 - 3.0))
+        .map(|number| (number.to_string(), number))
+        .collect()
 }
 
 /// What a table is drawn for.
@@ -243,7 +271,11 @@ impl Draft {
         let missing = chance(random, 4);
         let values = values(random, self.rows, &leaves, missing);
         let occurs = |leaf: &String| domain.is_fixed || values.contains(leaf);
-        let tree = domain.tree.iter().filter(|(leaf, _)| occurs(leaf)).map(|(leaf, path)| (leaf.clone(), path.clone()));
+        let tree = domain
+            .tree
+            .iter()
+            .filter(|(leaf, _)| occurs(leaf))
+            .map(|(leaf, path)| (leaf.clone(), path.clone()));
         let column = Column::new(&values, tree.collect(), &TOKENS);
         self.raw.push((name.into(), values));
         column
@@ -251,7 +283,8 @@ impl Draft {
 }
 
 impl Drawn {
-    /// The table of a seed. Attribute `s0` is text with a hierarchy; `s1`, where there is one, is numeric without.
+    /// The table of a seed. Attribute `s0` is text with a hierarchy; `s1`, where there is one, is
+    /// numeric without.
     pub fn new(name: &str, seed: u64) -> Drawn {
         Drawn::with(name, seed, For::FullDomain)
     }
@@ -261,7 +294,8 @@ impl Drawn {
         Drawn::with(name, seed, For::Regions)
     }
 
-    /// A table for partitioning on disk: more rows, wider ranges, and any further columns are insensitive.
+    /// A table for partitioning on disk: more rows, wider ranges, and any further columns are
+    /// insensitive.
     pub fn for_disk(name: &str, seed: u64) -> Drawn {
         Drawn::with(name, seed, For::Disk)
     }
@@ -288,17 +322,24 @@ impl Drawn {
                 let numbers: BTreeMap<String, f64> = numbers.into_iter().collect();
                 let domain = Domain::flat(&numbers.keys().cloned().collect::<Vec<_>>());
                 let column = draft.column(random, &name, "quasi-identifier", domain);
-                places.push(Some(column.values.iter().map(|value| numbers.get(value).copied()).collect()));
+                places.push(Some(
+                    column.values.iter().map(|value| numbers.get(value).copied()).collect(),
+                ));
                 keys.push(column);
                 continue;
             }
             // Names that are numbers would be ordered where they have no hierarchy.
-            let domain =
-                if for_regions && chance(random, 4) { Domain::flat(&names("v", 4)) } else { Domain::of_key(random) };
-            let numbered =
-                matches!(domain.stated, Stated::Nothing) && domain.tree.keys().all(|leaf| leaf.parse::<f64>().is_ok());
+            let domain = if for_regions && chance(random, 4) {
+                Domain::flat(&names("v", 4))
+            } else {
+                Domain::of_key(random)
+            };
+            let numbered = matches!(domain.stated, Stated::Nothing)
+                && domain.tree.keys().all(|leaf| leaf.parse::<f64>().is_ok());
             let column = draft.column(random, &name, "quasi-identifier", domain);
-            places.push(numbered.then(|| column.values.iter().map(|value| value.parse().ok()).collect()));
+            places.push(
+                numbered.then(|| column.values.iter().map(|value| value.parse().ok()).collect()),
+            );
             keys.push(column);
         }
         let leaves = names("x", 2 + random.below(5));
@@ -309,15 +350,26 @@ impl Drawn {
             sensitive.push(draft.column(random, "s1", "sensitive", domain));
         }
         let Draft { folder, mut attributes, mut raw, .. } = draft;
-        let labels = if for_regions { ["-4", "0", "1", "2.5", "30"].map(String::from).to_vec() } else { names("y", 3) };
+        let labels = if for_regions {
+            ["-4", "0", "1", "2.5", "30"].map(String::from).to_vec()
+        } else {
+            names("y", 3)
+        };
         let target = values(random, rows, &labels, false);
         writeln!(attributes, "[attributes.y]\nrole = \"target\"").unwrap();
         raw.push(("y".into(), target.clone()));
         let file = folder.write("table.csv", &csv(&raw, rows));
-        Drawn { plain: Plain { rows, keys, sensitive, target }, file, ordered: places, attributes, folder }
+        Drawn {
+            plain: Plain { rows, keys, sensitive, target },
+            file,
+            ordered: places,
+            attributes,
+            folder,
+        }
     }
 
-    /// A requirement of a kind, about one sensitive attribute or all of them; `None` where no attribute suits.
+    /// A requirement of a kind, about one sensitive attribute or all of them; `None` where no
+    /// attribute suits.
     pub fn ask(&self, random: &mut Random, kind: Kind) -> Option<Asked> {
         let fraction = |random: &mut Random, typed: &[(&str, u128, u128)]| {
             let (text, above, below) = *pick(random, typed);
@@ -335,16 +387,32 @@ impl Drawn {
         if of.is_empty() {
             return None;
         }
-        let about = if of.len() == all { String::new() } else { format!(", sensitive = \"s{}\"", of[0]) };
-        let demands = |demand: &dyn Fn(usize) -> Demand| of.iter().map(|of| demand(*of)).collect::<Vec<_>>();
+        let about =
+            if of.len() == all { String::new() } else { format!(", sensitive = \"s{}\"", of[0]) };
+        let demands =
+            |demand: &dyn Fn(usize) -> Demand| of.iter().map(|of| demand(*of)).collect::<Vec<_>>();
         let diversity = |kind: &str, parameters: String, demands: Vec<Demand>| Asked {
             key: "l-diversity",
             value: format!("{{ kind = \"{kind}\", {parameters}{about} }}"),
             demands,
         };
-        let ls = [("2", 2, 1), ("1.5", 3, 2), ("\"5/3\"", 5, 3), ("2.5", 5, 2), ("3", 3, 1), ("1.25", 5, 4)];
+        let ls = [
+            ("2", 2, 1),
+            ("1.5", 3, 2),
+            ("\"5/3\"", 5, 3),
+            ("2.5", 5, 2),
+            ("3", 3, 1),
+            ("1.25", 5, 4),
+        ];
         let cs = [("1", 1, 1), ("2", 2, 1), ("3", 3, 1), ("4.5", 9, 2), ("\"4/3\"", 4, 3)];
-        let ts = [("0.2", 1, 5), ("0.35", 7, 20), ("\"1/3\"", 1, 3), ("0.5", 1, 2), ("0.1", 1, 10), ("0.25", 1, 4)];
+        let ts = [
+            ("0.2", 1, 5),
+            ("0.35", 7, 20),
+            ("\"1/3\"", 1, 3),
+            ("0.5", 1, 2),
+            ("0.1", 1, 10),
+            ("0.25", 1, 4),
+        ];
         let vs = [
             ("0.25", 1, 4),
             ("\"2/9\"", 2, 9),
@@ -361,7 +429,11 @@ impl Drawn {
             }
             Kind::Frequency => {
                 let (text, l) = fraction(random, &ls);
-                diversity("frequency", format!("l = {text}"), demands(&|of| Demand::Frequency { of, l }))
+                diversity(
+                    "frequency",
+                    format!("l = {text}"),
+                    demands(&|of| Demand::Frequency { of, l }),
+                )
             }
             Kind::Distinct => {
                 let l = 1 + random.below(4) as usize;
@@ -369,7 +441,11 @@ impl Drawn {
             }
             Kind::Entropy => {
                 let (text, l) = fraction(random, &ls);
-                diversity("entropy", format!("l = {text}"), demands(&|of| Demand::Entropy { of, l }))
+                diversity(
+                    "entropy",
+                    format!("l = {text}"),
+                    demands(&|of| Demand::Entropy { of, l }),
+                )
             }
             Kind::Recursive => {
                 let ((text, c), l) = (fraction(random, &cs), *pick(random, &[1, 2, 2, 2, 3, 3, 4]));
@@ -388,7 +464,11 @@ impl Drawn {
             Kind::Spread => {
                 let (text, v) = fraction(random, &vs);
                 // Alone it is about all attributes with numbers, and there is one.
-                let value = if chance(random, 2) { text } else { format!("{{ at-least = {text}{about} }}") };
+                let value = if chance(random, 2) {
+                    text
+                } else {
+                    format!("{{ at-least = {text}{about} }}")
+                };
                 Asked { key: "variance", value, demands: demands(&|of| Demand::Spread { of, v }) }
             }
         })
@@ -403,7 +483,8 @@ impl Drawn {
     pub fn policy_with(&self, asked: &[Asked], search: &str) -> Policy {
         let mut text = format!("{}[privacy]\n", self.attributes);
         for key in ["k", "l-diversity", "t-closeness", "variance"] {
-            let values: Vec<&str> = asked.iter().filter(|asked| asked.key == key).map(|asked| &*asked.value).collect();
+            let values: Vec<&str> =
+                asked.iter().filter(|asked| asked.key == key).map(|asked| &*asked.value).collect();
             match values[..] {
                 [] => {}
                 [one] => writeln!(text, "{key} = {one}").unwrap(),

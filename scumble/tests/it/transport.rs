@@ -1,8 +1,9 @@
 //! Is a distance between distributions the work of moving one to the other?
 //!
-//! The earth mover's distance is a transportation problem: the least sum of amount x distance that turns a group's
-//! distribution into the whole's. Library and oracle use closed forms, which hold for three ground distances only; here
-//! the problem itself is solved, on integers, and all three must agree to the last digit.
+//! The earth mover's distance is a transportation problem: the least sum of amount x distance that
+//! turns a group's distribution into the whole's. Library and oracle use closed forms, which hold
+//! for three ground distances only; here the problem itself is solved, on integers, and all three
+//! must agree to the last digit.
 
 use crate::exact::{Fraction, Ground, differences, distance, in_order};
 use crate::oracle::Tree;
@@ -15,15 +16,19 @@ use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The cheapest way to level out `surplus`, which sums to zero: augmenting along shortest ways, where what flows
-/// already may be sent back.
+/// The cheapest way to level out `surplus`, which sums to zero: augmenting along shortest ways,
+/// where what flows already may be sent back.
 fn least_work(mut surplus: Vec<i128>, cost: &dyn Fn(usize, usize) -> i128) -> u128 {
     let places = surplus.len();
     let mut flow = vec![vec![0i128; places]; places];
     while surplus.iter().any(|amount| *amount > 0) {
-        // Bellman and Ford from all places with too much; a way back costs what the way there had cost.
-        let mut reached: Vec<Option<(i128, usize)>> =
-            surplus.iter().enumerate().map(|(at, amount)| (*amount > 0).then_some((0, at))).collect();
+        // Bellman and Ford from all places with too much; a way back costs what the way there had
+        // cost.
+        let mut reached: Vec<Option<(i128, usize)>> = surplus
+            .iter()
+            .enumerate()
+            .map(|(at, amount)| (*amount > 0).then_some((0, at)))
+            .collect();
         let step = |from: usize, to: usize, flow: &[Vec<i128>]| match flow[to][from] {
             0 => cost(from, to),
             _ => -cost(to, from),
@@ -40,9 +45,13 @@ fn least_work(mut surplus: Vec<i128>, cost: &dyn Fn(usize, usize) -> i128) -> u1
             }
         }
         let deficits = (0..places).filter(|at| surplus[*at] < 0);
-        let end = deficits.min_by_key(|at| reached[*at]).expect("what is too much somewhere is missing elsewhere");
+        let end = deficits
+            .min_by_key(|at| reached[*at])
+            .expect("what is too much somewhere is missing elsewhere");
         let mut way = vec![end];
-        while let Some((_, from)) = reached[way[way.len() - 1]].filter(|(_, from)| *from != way[way.len() - 1]) {
+        while let Some((_, from)) =
+            reached[way[way.len() - 1]].filter(|(_, from)| *from != way[way.len() - 1])
+        {
             way.push(from);
         }
         way.reverse();
@@ -89,12 +98,19 @@ fn in_order_of<'a>(ground: Ground, values: impl Iterator<Item = &'a str>) -> Vec
 }
 
 /// The library's requirement with this t, and the group's tallies, by the codes of the values.
-fn by_library(ground: Ground, group: &[&str], whole: &[&str], tree: &Tree, t: Ratio) -> (f64, bool) {
+fn by_library(
+    ground: Ground,
+    group: &[&str],
+    whole: &[&str],
+    tree: &Tree,
+    t: Ratio,
+) -> (f64, bool) {
     let mut dictionary = Dictionary::default();
     let codes: Vec<u32> = tree.keys().map(|value| dictionary.encode(value, 1)).collect();
     let rows = tree.values().map(|path| (1, path.clone())).collect();
     let hierarchy = Hierarchy::File(HierarchyFile::new(Path::new("tree.csv"), rows).unwrap());
-    let bound = bind(&hierarchy, Some(Type::Text), &[], &dictionary, "s", Path::new("table.csv")).unwrap();
+    let bound =
+        bind(&hierarchy, Some(Type::Text), &[], &dictionary, "s", Path::new("table.csv")).unwrap();
     let position = |value: &str| tree.keys().position(|leaf| leaf == value).unwrap();
     let code = |value: &str| match ground {
         Ground::Hierarchical => bound.leaf_of[codes[position(value)] as usize],
@@ -124,15 +140,20 @@ fn compare(ground: Ground) {
         let leaves = names("", 2 + random.below(6));
         let tree = tree(random, &leaves);
         let rows = 1 + random.below(12) as usize;
-        let whole: Vec<&str> = (0..rows).map(|_| &*leaves[random.below(leaves.len() as u64) as usize]).collect();
+        let whole: Vec<&str> =
+            (0..rows).map(|_| &*leaves[random.below(leaves.len() as u64) as usize]).collect();
         let group = &whole[..1 + random.below(rows as u64) as usize];
         let work = by_transport(ground, group, &whole, &tree);
         let closed = distance(ground, group, &whole, &tree);
         let what = format!("{ground:?}: {group:?} of {whole:?} in {tree:?}: {work} by transport");
-        assert!(closed.at_most(work) && work.at_most(closed), "{what}, {closed} by the oracle's closed form");
+        assert!(
+            closed.at_most(work) && work.at_most(closed),
+            "{what}, {closed} by the oracle's closed form"
+        );
         // Exactly at the distance it holds; a hair below, it does not.
         let ratio = |above: u128, below: u128| Ratio::new(above as u64, below as u64).unwrap();
-        let (figure, holds) = by_library(ground, group, &whole, &tree, ratio(work.above, work.below));
+        let (figure, holds) =
+            by_library(ground, group, &whole, &tree, ratio(work.above, work.below));
         assert!(
             (figure - work.above as f64 / work.below as f64).abs() < 1e-12 && holds,
             "{what}, {figure} by the library"
@@ -140,7 +161,10 @@ fn compare(ground: Ground) {
         if work.above > 0 {
             apart += 1;
             let less = ratio(work.above * 1_000_000_000 - 1, work.below * 1_000_000_000);
-            assert!(!by_library(ground, group, &whole, &tree, less).1, "{what}, and the library says it is less");
+            assert!(
+                !by_library(ground, group, &whole, &tree, less).1,
+                "{what}, and the library says it is less"
+            );
         }
     }
     assert!(apart > 1000, "{apart} of 2000 were apart");
@@ -164,11 +188,13 @@ fn hierarchical_distance_is_transport() {
 
 #[test]
 fn work_is_least_where_a_greedy_mover_would_fail() {
-    // Heaps at 10 and 20, holes at 11 and 0. The shortest move first costs 1 + 20; the least is 10 + 9.
+    // Heaps at 10 and 20, holes at 11 and 0. The shortest move first costs 1 + 20; the least is 10
+    // + 9.
     let places = [10i128, 20, 11, 0];
     let cost = |a: usize, b: usize| (places[a] - places[b]).abs();
     assert_eq!(least_work(vec![1, 1, -1, -1], &cost), 19);
-    // A cost that is no metric needs the way back: 0 -> 2 first (cost 1), then 1 must push it on to 3.
+    // A cost that is no metric needs the way back: 0 -> 2 first (cost 1), then 1 must push it on to
+    // 3.
     let table = [[0, 9, 1, 2], [9, 0, 1, 9], [9, 9, 0, 9], [9, 9, 9, 0]];
     assert_eq!(least_work(vec![1, 1, -1, -1], &|a: usize, b: usize| table[a][b]), 3);
 }

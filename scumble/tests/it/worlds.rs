@@ -1,4 +1,5 @@
-//! The bounds of queries against every world that fits a small release: none falls outside, and both ends are reached.
+//! The bounds of queries against every world that fits a small release: none falls outside, and
+//! both ends are reached.
 
 use scumble::query::bounds::{Aggregate, Ends, bound};
 use scumble::random::Random;
@@ -11,7 +12,13 @@ struct Group {
 
 /// Every way to give each record a subdomain of its own and a value in it.
 fn worlds(group: &Group) -> Vec<Vec<i64>> {
-    fn go(left: usize, free: &mut Vec<bool>, group: &Group, values: &mut Vec<i64>, found: &mut Vec<Vec<i64>>) {
+    fn go(
+        left: usize,
+        free: &mut Vec<bool>,
+        group: &Group,
+        values: &mut Vec<i64>,
+        found: &mut Vec<Vec<i64>>,
+    ) {
         if left == 0 {
             found.push(values.clone());
             return;
@@ -33,7 +40,8 @@ fn worlds(group: &Group) -> Vec<Vec<i64>> {
     found
 }
 
-/// The answer in one world, twice over and times the number of rows, so that means and medians are whole.
+/// The answer in one world, twice over and times the number of rows, so that means and medians are
+/// whole.
 fn answer(aggregate: Aggregate, values: &mut [i64]) -> i64 {
     values.sort_unstable();
     let rows = values.len();
@@ -51,7 +59,8 @@ fn answer(aggregate: Aggregate, values: &mut [i64]) -> i64 {
 fn group(random: &mut Random) -> Group {
     let records = random.between(1, 3) as usize;
     let subdomains = records + random.below(2) as usize;
-    let domain: Vec<i64> = (0..random.between(2, 4)).map(|step| step * step * random.between(1, 4) - 5).collect();
+    let domain: Vec<i64> =
+        (0..random.between(2, 4)).map(|step| step * step * random.between(1, 4) - 5).collect();
     let mut domain: Vec<i64> = domain.into_iter().collect();
     domain.sort_unstable();
     let subdomain = |random: &mut Random| {
@@ -68,8 +77,10 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
     let (mut wide, mut several) = (0, 0);
     for case in 0..300 {
         let groups: Vec<Group> = (0..random.between(1, 2)).map(|_| group(&mut random)).collect();
-        // The first records of each group are selected: all selections of one size are alike, which worlds show too.
-        let selected: Vec<usize> = groups.iter().map(|group| random.below(group.records as u64 + 1) as usize).collect();
+        // The first records of each group are selected: all selections of one size are alike, which
+        // worlds show too.
+        let selected: Vec<usize> =
+            groups.iter().map(|group| random.below(group.records as u64 + 1) as usize).collect();
         let from: Vec<usize> = groups
             .iter()
             .zip(&selected)
@@ -80,7 +91,11 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
         }
         let ends: Vec<Ends> = groups
             .iter()
-            .map(|group| Ends::new(group.subdomains.iter().map(|values| (values[0], values[values.len() - 1], 1))))
+            .map(|group| {
+                Ends::new(
+                    group.subdomains.iter().map(|values| (values[0], values[values.len() - 1], 1)),
+                )
+            })
             .collect();
         let asked: Vec<(&Ends, u32)> =
             ends.iter().zip(&selected).map(|(ends, selected)| (ends, *selected as u32)).collect();
@@ -100,7 +115,9 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
             };
             match &all[..] {
                 [one] => one.iter().for_each(|one| look(&[one])),
-                [one, other] => one.iter().for_each(|one| other.iter().for_each(|other| look(&[one, other]))),
+                [one, other] => {
+                    one.iter().for_each(|one| other.iter().for_each(|other| look(&[one, other])))
+                }
                 _ => unreachable!(),
             }
             let found = bound(aggregate, &asked, 0);
@@ -108,8 +125,16 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
             let (lower, upper) = found.bounds.unwrap();
             let times = 2.0 * rows as f64;
             // 15 digits are exact enough here: the true numbers are sixths of small integers.
-            assert_eq!((lower.rounded_down() * times).round() as i64, least, "{name} in case {case}");
-            assert_eq!((upper.rounded_up() * times).round() as i64, greatest, "{name} in case {case}");
+            assert_eq!(
+                (lower.rounded_down() * times).round() as i64,
+                least,
+                "{name} in case {case}"
+            );
+            assert_eq!(
+                (upper.rounded_up() * times).round() as i64,
+                greatest,
+                "{name} in case {case}"
+            );
             assert_eq!(found.rows, rows as u64);
             wide += usize::from(least < greatest);
             several += usize::from(groups.len() > 1);
@@ -117,11 +142,17 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
         // The auxiliary table says the same for each group by itself.
         for (ends, group) in ends.iter().zip(&groups) {
             for line in ends.lines(group.records as u32) {
-                for (aggregate, (low, high)) in
-                    [(Aggregate::Sum, line.sum), (Aggregate::Min, line.min), (Aggregate::Max, line.max)]
-                {
-                    let (lower, upper) = bound(aggregate, &[(ends, line.selected)], 0).bounds.unwrap();
-                    assert_eq!((low as f64, high as f64), (lower.rounded_down(), upper.rounded_up()));
+                for (aggregate, (low, high)) in [
+                    (Aggregate::Sum, line.sum),
+                    (Aggregate::Min, line.min),
+                    (Aggregate::Max, line.max),
+                ] {
+                    let (lower, upper) =
+                        bound(aggregate, &[(ends, line.selected)], 0).bounds.unwrap();
+                    assert_eq!(
+                        (low as f64, high as f64),
+                        (lower.rounded_down(), upper.rounded_up())
+                    );
                 }
             }
         }

@@ -1,9 +1,10 @@
-//! Decided from a summary: the experiments of Nergiz, Tamersoy and Saygin 2011 (figures 5 to 12, table V) on census data of
-//! growing size and on Adult.
+//! Decided from a summary: the experiments of Nergiz, Tamersoy and Saygin 2011 (figures 5 to 12,
+//! table V) on census data of growing size and on Adult.
 //!
-//! What the paper counts as data scans of S-INSTANT are candidates that were checked against the rows ("checks"), and of
-//! Incognito nodes that were evaluated ("visited"). Everything is timed from a table in memory, as the paper's is; summaries
-//! are made beforehand, and how long that takes is told by itself.
+//! What the paper counts as data scans of S-INSTANT are candidates that were checked against the
+//! rows ("checks"), and of Incognito nodes that were evaluated ("visited"). Everything is timed
+//! from a table in memory, as the paper's is; summaries are made beforehand, and how long that
+//! takes is told by itself.
 
 mod tables;
 
@@ -84,9 +85,11 @@ fn compare(
     Ok(())
 }
 
-const BOTH: [(&str, By); 2] = [("probability", By::Probability(0.8)), ("expectation", By::Expectation(1.0))];
+const BOTH: [(&str, By); 2] =
+    [("probability", By::Probability(0.8)), ("expectation", By::Expectation(1.0))];
 
-/// Figures 5 to 9 and 11 on one table: k, l, suppression, quasi-identifiers, thresholds; full-domain and cuts.
+/// Figures 5 to 9 and 11 on one table: k, l, suppression, quasi-identifiers, thresholds;
+/// full-domain and cuts.
 fn single_dimensional(ready: &Ready, rows: &mut Vec<Vec<Value>>) -> Result<()> {
     let diverse = |l: u32| format!("l-diversity = {{ kind = \"frequency\", l = {l} }}");
     for k in [20, 40, 60, 80, 100] {
@@ -134,13 +137,17 @@ fn optimizations(ready: &Ready) -> Result<Measured> {
     let mut rows = Vec::new();
     let bound = ready.bound("l-diversity = { kind = \"frequency\", l = 3 }", "0")?;
     for (summary, (kind, _)) in KINDS.iter().enumerate() {
-        for without in [None, Some("max"), Some("limit"), Some("expo"), Some("hybrid"), Some("sd-cut")] {
-            // Without SD_CUT every size up to the number of rows is summed for every bucket; the paper does not wait for it.
+        for without in
+            [None, Some("max"), Some("limit"), Some("expo"), Some("hybrid"), Some("sd-cut")]
+        {
+            // Without SD_CUT every size up to the number of rows is summed for every bucket; the
+            // paper does not wait for it.
             if without == Some("sd-cut") && *kind != "histogram" {
                 continue;
             }
-            let shortcuts =
-                without.map_or(Some(Shortcuts::ALL), |name| Shortcuts::ALL.without(name)).unwrap_or_default();
+            let shortcuts = without
+                .map_or(Some(Shortcuts::ALL), |name| Shortcuts::ALL.without(name))
+                .unwrap_or_default();
             for (name, by) in BOTH {
                 let found = bound.s_instant(summary, by, shortcuts, false)?;
                 let mut row = vec![
@@ -165,8 +172,8 @@ fn optimizations(ready: &Ready) -> Result<Measured> {
 fn multidimensional(ready: &Ready) -> Result<Measured> {
     let mut rows = Vec::new();
     let cases = [20, 40, 60, 80, 100].into_iter().map(|k| (k, 0.95, "12"));
-    for (k, threshold, figure) in
-        cases.chain([0.1, 0.3, 0.5, 0.7, 0.9].into_iter().map(|threshold| (20, threshold, "table V")))
+    for (k, threshold, figure) in cases
+        .chain([0.1, 0.3, 0.5, 0.7, 0.9].into_iter().map(|threshold| (20, threshold, "table V")))
     {
         let bound = ready.bound(&format!("k = {k}"), "0")?;
         let task = &bound.prepared.task;
@@ -177,7 +184,8 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
             let beliefs = bound.beliefs(summary)?;
             let start = Instant::now();
             let estimator = Estimator::new(&beliefs, Shortcuts::ALL);
-            let foreseen = m_instant::partition(&estimator, By::Probability(threshold), &Watch::default());
+            let foreseen =
+                m_instant::partition(&estimator, By::Probability(threshold), &Watch::default());
             let first = start.elapsed().as_secs_f64();
             let settled = m_instant::settle(task, &foreseen.regions, Partitioning::default())?;
             let both = start.elapsed().as_secs_f64();
@@ -192,7 +200,14 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
                 json!(optimum),
                 json!(format!("{:.1}", first * 1e3)),
                 json!(format!("{:.1}", both * 1e3)),
-                json!(foreseen.regions.nodes.iter().filter(|node| matches!(node, RegionNode::Region)).count()),
+                json!(
+                    foreseen
+                        .regions
+                        .nodes
+                        .iter()
+                        .filter(|node| matches!(node, RegionNode::Region))
+                        .count()
+                ),
                 json!(lm),
                 json!(lm - optimum),
             ]);
@@ -238,7 +253,11 @@ fn speed(ready: &Ready) -> Result<Measured> {
                 outliers += nodes.total(&levels).map_or(0.0, |total| total.outliers());
                 space += 1;
                 // The next node, like the next number of an odometer.
-                let Some(column) = (0..levels.len()).find(|column| levels[*column] < heights[*column]) else { break };
+                let Some(column) =
+                    (0..levels.len()).find(|column| levels[*column] < heights[*column])
+                else {
+                    break;
+                };
                 levels[..column].fill(0);
                 levels[column] += 1;
             }
@@ -246,9 +265,9 @@ fn speed(ready: &Ready) -> Result<Measured> {
             whole = whole.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
             (0..1000).for_each(|_| {
-                std::hint::black_box(
-                    nodes.total(std::hint::black_box(&heights.iter().map(|height| height / 2).collect::<Vec<_>>())),
-                );
+                std::hint::black_box(nodes.total(std::hint::black_box(
+                    &heights.iter().map(|height| height / 2).collect::<Vec<_>>(),
+                )));
             });
             one = one.min(start.elapsed().as_secs_f64() / 1000.0);
         }
@@ -290,8 +309,16 @@ pub fn instant(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>>
     }
     for (keys, l) in [(3, 3), (4, 3), (5, 3), (6, 3)] {
         let ready = Ready::new(Data::census(usual, &scratch)?, keys)?;
-        let bound = ready.bound(&format!("l-diversity = {{ kind = \"frequency\", l = {l} }}"), "0")?;
-        compare(&mut compared, "8e, 8f", &bound, &format!("l={l}, {keys} quasi-identifiers"), &BOTH, false)?;
+        let bound =
+            ready.bound(&format!("l-diversity = {{ kind = \"frequency\", l = {l} }}"), "0")?;
+        compare(
+            &mut compared,
+            "8e, 8f",
+            &bound,
+            &format!("l={l}, {keys} quasi-identifiers"),
+            &BOTH,
+            false,
+        )?;
     }
     let mut summaries = Vec::new();
     for size in sizes {

@@ -1,4 +1,5 @@
-//! The tables of the experiments on instant anonymization, in memory with their summaries, and the searches that are compared.
+//! The tables of the experiments on instant anonymization, in memory with their summaries, and the
+//! searches that are compared.
 
 use super::super::{SEVEN, Scratch};
 use scumble::error::{Error, Result};
@@ -23,7 +24,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The quasi-identifiers of the census, those that the paper has first.
-const CENSUS: [&str; 7] = ["age", "sex", "education", "marital-status", "race", "workclass", "birthplace"];
+const CENSUS: [&str; 7] =
+    ["age", "sex", "education", "marital-status", "race", "workclass", "birthplace"];
 
 pub(super) const KINDS: [(&str, Kind); 3] =
     [("histogram", Kind::Histogram), ("bayes", Kind::Bayes), ("sample", Kind::Sample)];
@@ -79,12 +81,18 @@ impl Data {
 
     /// The policy with the first so many quasi-identifiers.
     pub(super) fn policy(&self, keys: usize, privacy: &str, limit: &str) -> Result<Policy> {
-        let mut text =
-            format!("[defaults]\nrole = \"insensitive\"\n[attributes.{}]\nrole = \"sensitive\"\n", self.sensitive);
+        let mut text = format!(
+            "[defaults]\nrole = \"insensitive\"\n[attributes.{}]\nrole = \"sensitive\"\n",
+            self.sensitive
+        );
         for (key, hierarchy) in self.keys.iter().zip(&self.hierarchies).take(keys) {
-            let _ = write!(text, "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {hierarchy}\n");
+            let _ = write!(
+                text,
+                "[attributes.{key}]\nrole = \"quasi-identifier\"\nhierarchy = {hierarchy}\n"
+            );
         }
-        let _ = write!(text, "[privacy]\n{privacy}\n[search]\nsuppression = {{ limit = {limit} }}\n");
+        let _ =
+            write!(text, "[privacy]\n{privacy}\n[search]\nsuppression = {{ limit = {limit} }}\n");
         Policy::parse(&text, &self.folder.join("policy.toml"))
     }
 
@@ -110,7 +118,8 @@ impl Ready {
         let table = data.read(&policy)?;
         let (mut summaries, mut seconds) = (Vec::new(), Vec::new());
         for (_, kind) in KINDS {
-            let options = InstantOptions { kind, structure: Structure::ChowLiu, ..InstantOptions::default() };
+            let options =
+                InstantOptions { kind, structure: Structure::ChowLiu, ..InstantOptions::default() };
             let start = Instant::now();
             summaries.push(jobs::summary_of(&table, &policy, &options, 8 << 30)?);
             seconds.push(start.elapsed().as_secs_f64());
@@ -153,16 +162,26 @@ impl Bound<'_> {
 
     pub(super) fn incognito(&self) -> Result<Reached> {
         let start = Instant::now();
-        let found = match incognito::search(&self.prepared.task, Strategy::BestFirst, &Watch::default()) {
-            Err(Error::CannotBeMet { .. }) => {
-                return Ok(Reached { seconds: start.elapsed().as_secs_f64(), checks: 0, lm: None });
-            }
-            found => found?,
-        };
-        Ok(Reached { seconds: start.elapsed().as_secs_f64(), checks: found.visited, lm: Some(self.lm(&found)?) })
+        let found =
+            match incognito::search(&self.prepared.task, Strategy::BestFirst, &Watch::default()) {
+                Err(Error::CannotBeMet { .. }) => {
+                    return Ok(Reached {
+                        seconds: start.elapsed().as_secs_f64(),
+                        checks: 0,
+                        lm: None,
+                    });
+                }
+                found => found?,
+            };
+        Ok(Reached {
+            seconds: start.elapsed().as_secs_f64(),
+            checks: found.visited,
+            lm: Some(self.lm(&found)?),
+        })
     }
 
-    /// The nodes that an Incognito from the top down evaluates: what the paper counts as its data scans.
+    /// The nodes that an Incognito from the top down evaluates: what the paper counts as its data
+    /// scans.
     pub(super) fn top_down(&self) -> Result<u64> {
         match incognito::search(&self.prepared.task, Strategy::TopDown, &Watch::default()) {
             Err(Error::CannotBeMet { .. }) => Ok(0),
@@ -175,7 +194,13 @@ impl Bound<'_> {
     }
 
     /// S-INSTANT, both phases.
-    pub(super) fn s_instant(&self, summary: usize, by: By, shortcuts: Shortcuts, subtree: bool) -> Result<Reached> {
+    pub(super) fn s_instant(
+        &self,
+        summary: usize,
+        by: By,
+        shortcuts: Shortcuts,
+        subtree: bool,
+    ) -> Result<Reached> {
         let beliefs = self.beliefs(summary)?;
         let start = Instant::now();
         let estimator = Estimator::new(&beliefs, shortcuts);
@@ -190,7 +215,9 @@ impl Bound<'_> {
             holds(task, &candidate.mapping)
         });
         let seconds = start.elapsed().as_secs_f64();
-        let lm = found.map(|found| Recoded::new(task, &found.mapping).map(|recoded| recoded.lm(task))).transpose()?;
+        let lm = found
+            .map(|found| Recoded::new(task, &found.mapping).map(|recoded| recoded.lm(task)))
+            .transpose()?;
         Ok(Reached { seconds, checks, lm })
     }
 
@@ -203,11 +230,18 @@ impl Bound<'_> {
         let start = Instant::now();
         let machine = Machine::new(&on_cuts.problem, &prepared.task.cells);
         let mut go_on = |_: &l_plus_optimize::Progress| start.elapsed().as_secs_f64() < 60.0;
-        let outcome = l_plus_optimize::search(&machine, l_plus_optimize::Techniques::default(), 1, &mut go_on);
+        let outcome = l_plus_optimize::search(
+            &machine,
+            l_plus_optimize::Techniques::default(),
+            1,
+            &mut go_on,
+        );
         let seconds = start.elapsed().as_secs_f64();
         let cut = outcome.best.first().and_then(|(_, cuts)| machine.taxonomy_cuts(cuts));
-        let lm =
-            cut.map(|cut| Recoded::new(&prepared.task, &Mapping::Cuts(cut)).map(|recoded| recoded.lm(&prepared.task)));
+        let lm = cut.map(|cut| {
+            Recoded::new(&prepared.task, &Mapping::Cuts(cut))
+                .map(|recoded| recoded.lm(&prepared.task))
+        });
         Ok(Some(Reached { seconds, checks: outcome.visited, lm: lm.transpose()? }))
     }
 }

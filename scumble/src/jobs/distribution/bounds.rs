@@ -1,8 +1,9 @@
 //! The auxiliary table of section 3.3, a line for each group and number of selected records.
 //!
-//! Whoever writes it and whoever checks it say its lines the same way; the one has the ends of a group's subdomains from the
-//! search, the other from the subdomains that were written. From line to line only the sums change for certain. The ends of
-//! the least and of the greatest value stay for runs of lines, so what is said of them is kept as it is.
+//! Whoever writes it and whoever checks it say its lines the same way; the one has the ends of a
+//! group's subdomains from the search, the other from the subdomains that were written. From line
+//! to line only the sums change for certain. The ends of the least and of the greatest value stay
+//! for runs of lines, so what is said of them is kept as it is.
 
 use crate::query::Ends;
 use crate::release::{Page, push_field};
@@ -42,7 +43,13 @@ impl Kept {
 }
 
 /// The lines of a group; `ends` are those of its subdomains where values are numbers.
-pub(super) fn push_lines(page: &mut Page, name: &str, ends: Option<&Ends>, records: u32, scale: u32) {
+pub(super) fn push_lines(
+    page: &mut Page,
+    name: &str,
+    ends: Option<&Ends>,
+    records: u32,
+    scale: u32,
+) {
     let mut group = Kept::default();
     group.set(|text| {
         push_field(text, name, 0, b',');
@@ -97,12 +104,15 @@ mod tests {
                 })
                 .collect();
             let ends = Ends::new(subdomains.iter().copied());
-            let (name, field) = [("a", "a"), ("a,b", "\"a,b\""), ("a group with a name that is long", "")][round % 3];
+            let (name, field) =
+                [("a", "a"), ("a,b", "\"a,b\""), ("a group with a name that is long", "")]
+                    [round % 3];
             let field = if field.is_empty() { name } else { field };
             let mut wanted = String::new();
             for line in ends.lines(ends.len() as u32) {
                 wanted += &format!("{field},{}", line.selected);
-                for end in [line.sum.0, line.sum.1, line.min.0, line.min.1, line.max.0, line.max.1] {
+                for end in [line.sum.0, line.sum.1, line.min.0, line.min.1, line.max.0, line.max.1]
+                {
                     wanted += &format!(",{end}");
                 }
                 wanted += "\n";

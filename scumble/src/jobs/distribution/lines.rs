@@ -8,14 +8,16 @@ use std::io::Write;
 use std::ops::Range;
 use std::sync::Mutex;
 
-/// Lines that one thread makes at a time: about as many bytes as stay near it until they are written.
+/// Lines that one thread makes at a time: about as many bytes as stay near it until they are
+/// written.
 const PIECE: u64 = 1 << 13;
 
 /// Pieces that are made while those before them are handed over.
 const WINDOW: usize = 16;
 
-/// Makes the lines of items in parallel and hands them over in order, some while the next ones are made. `lines` tells about
-/// how many an item has. What is handed over does not depend on the number of threads.
+/// Makes the lines of items in parallel and hands them over in order, some while the next ones are
+/// made. `lines` tells about how many an item has. What is handed over does not depend on the
+/// number of threads.
 pub(super) fn in_order(
     items: usize,
     lines: impl Fn(usize) -> u64,
@@ -49,8 +51,9 @@ pub(super) fn in_order(
             }
             Ok(())
         };
-        let (handed_over, now) =
-            rayon::join(hand_over, || coming.into_par_iter().with_max_len(1).map(make_one).collect::<Vec<_>>());
+        let (handed_over, now) = rayon::join(hand_over, || {
+            coming.into_par_iter().with_max_len(1).map(make_one).collect::<Vec<_>>()
+        });
         handed_over?;
         if now.is_empty() {
             return Ok(());
@@ -59,8 +62,13 @@ pub(super) fn in_order(
     }
 }
 
-/// Texts as fields of a line, each with the comma before it but for the first column, and what follows it.
-pub(super) fn rendered<'a>(texts: impl Iterator<Item = &'a str>, position: usize, after: &str) -> Fields<16> {
+/// Texts as fields of a line, each with the comma before it but for the first column, and what
+/// follows it.
+pub(super) fn rendered<'a>(
+    texts: impl Iterator<Item = &'a str>,
+    position: usize,
+    after: &str,
+) -> Fields<16> {
     Fields::new(texts, |field, text| {
         push_field(field, text, position, b',');
         field.extend_from_slice(after.as_bytes());
@@ -76,7 +84,11 @@ pub(super) struct Lines<'a> {
 }
 
 impl<'a> Lines<'a> {
-    pub(super) fn create(draft: &'a FolderDraft, name: &'static str, header: &str) -> Result<Lines<'a>> {
+    pub(super) fn create(
+        draft: &'a FolderDraft,
+        name: &'static str,
+        header: &str,
+    ) -> Result<Lines<'a>> {
         let mut lines = Lines { draft, name, file: draft.create(name)?, written: 0 };
         lines.write(format!("{header}\n").as_bytes())?;
         Ok(lines)
@@ -97,7 +109,8 @@ impl<'a> Lines<'a> {
         in_order(items, lines, make, |bytes| self.write(bytes))
     }
 
-    /// Nothing more comes: the file is made durable while others are written. Returns how many bytes it has.
+    /// Nothing more comes: the file is made durable while others are written. Returns how many
+    /// bytes it has.
     pub(super) fn finish(self) -> u64 {
         self.draft.finish(self.file, self.name);
         self.written
@@ -111,7 +124,8 @@ mod tests {
     /// Items of very different sizes, the same lines for one thread and for several.
     #[test]
     fn lines_come_in_order() {
-        let sizes: Vec<u64> = (0..4000).map(|item| if item % 97 == 0 { 20_000 } else { item % 7 }).collect();
+        let sizes: Vec<u64> =
+            (0..4000).map(|item| if item % 97 == 0 { 20_000 } else { item % 7 }).collect();
         let make = |items: Range<usize>, page: &mut Page| {
             for item in items {
                 (0..sizes[item]).for_each(|line| page.push(format!("{item} {line}\n").as_bytes()));

@@ -1,12 +1,15 @@
-//! Sensitive values that follow a target distribution: groups, buckets, a folder that is verified before it has its name.
+//! Sensitive values that follow a target distribution: groups, buckets, a folder that is verified
+//! before it has its name.
 //!
-//! Quasi-identifiers stay as they are, so who is in the table is not hidden. Where the policy asks for classes too (`k`, …), any
-//! other search generalizes them first, and the distribution holds inside each class.
+//! Quasi-identifiers stay as they are, so who is in the table is not hidden. Where the policy asks
+//! for classes too (`k`, …), any other search generalizes them first, and the distribution holds
+//! inside each class.
 //!
-//! What is done for each of many million rows is little: a row gets the number of its group and of its value, values are counted by
-//! group once, for the search and for whoever checks it, and rows are sorted as packed numbers. Lines are copied from fields that were
-//! rendered once per value, in pieces that are made in parallel and handed over in order. A file that is complete
-//! becomes durable while the others are written and read back.
+//! What is done for each of many million rows is little: a row gets the number of its group and of
+//! its value, values are counted by group once, for the search and for whoever checks it, and rows
+//! are sorted as packed numbers. Lines are copied from fields that were rendered once per value, in
+//! pieces that are made in parallel and handed over in order. A file that is complete becomes
+//! durable while the others are written and read back.
 //!
 //! | file | question |
 //! |---|---|
@@ -41,8 +44,8 @@ use plan::{GROUP, Plan, Rows, part_names};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Reads a table so that every released column is coded, with the roles of the policy; the sensitive attribute is
-/// insensitive to all other requirements.
+/// Reads a table so that every released column is coded, with the roles of the policy; the
+/// sensitive attribute is insensitive to all other requirements.
 fn read(source: Source, policy: &Policy, asked: &DistributionAsked) -> Result<Table> {
     let roles = policy.roles(&source, false)?;
     check_roles(&source, policy, asked, &roles)?;
@@ -61,10 +64,17 @@ fn read(source: Source, policy: &Policy, asked: &DistributionAsked) -> Result<Ta
     Ok(table)
 }
 
-fn check_roles(source: &Source, policy: &Policy, asked: &DistributionAsked, roles: &[Role]) -> Result<()> {
-    let incomplete = |missing: String| Err(Error::Incomplete { file: policy.file.clone(), missing });
+fn check_roles(
+    source: &Source,
+    policy: &Policy,
+    asked: &DistributionAsked,
+    roles: &[Role],
+) -> Result<()> {
+    let incomplete =
+        |missing: String| Err(Error::Incomplete { file: policy.file.clone(), missing });
     let name = quoted(&asked.attribute);
-    let role = source.names().zip(roles).find(|(name, _)| *name == asked.attribute).map(|(_, role)| *role);
+    let role =
+        source.names().zip(roles).find(|(name, _)| *name == asked.attribute).map(|(_, role)| *role);
     match role {
         None => {
             let names = source.names();
@@ -73,9 +83,16 @@ fn check_roles(source: &Source, policy: &Policy, asked: &DistributionAsked, role
             return Err(Error::NoSuchColumn { file, column: asked.attribute.clone(), nearest });
         }
         Some(Role::Sensitive) => {}
-        Some(_) => return incomplete(format!("`distribution` is about {name}, whose role is not `sensitive`")),
+        Some(_) => {
+            return incomplete(format!(
+                "`distribution` is about {name}, whose role is not `sensitive`"
+            ));
+        }
     }
-    let other = source.names().zip(roles).find(|(name, role)| **role == Role::Sensitive && *name != asked.attribute);
+    let other = source
+        .names()
+        .zip(roles)
+        .find(|(name, role)| **role == Role::Sensitive && *name != asked.attribute);
     if let (Some((other, _)), false) = (other, policy.privacy.asks_for_classes()) {
         return incomplete(format!(
             "{} is sensitive too, and nothing protects it beside unchanged quasi-identifiers; ask for `k` or `l-diversity`, or make it an identifier",
@@ -93,8 +110,11 @@ fn check_roles(source: &Source, policy: &Policy, asked: &DistributionAsked, role
         ),
     );
     // What is not about one attribute is about all that are left.
-    if about.any(|about| about.as_ref().map_or(other.is_none(), |about| *about == asked.attribute)) {
-        return incomplete(format!("diversity and closeness of {name} are a matter of its distribution's target"));
+    if about.any(|about| about.as_ref().map_or(other.is_none(), |about| *about == asked.attribute))
+    {
+        return incomplete(format!(
+            "diversity and closeness of {name} are a matter of its distribution's target"
+        ));
     }
     let is_group = asked.groups.len() == 1 && asked.groups[0] == (GROUP.to_string(), 0);
     if source.names().any(|name| name == GROUP) && !is_group {
@@ -125,10 +145,12 @@ impl Generalized {
     fn search(policy: &Policy, table: &Table, options: &Options) -> Result<Generalized, Failure> {
         let prepared = policy.prepare(table)?;
         if let Some(given) = &options.levels {
-            let levels = anonymize::levels_by_hand(given, &prepared.names, &prepared.task.taxonomies)?;
+            let levels =
+                anonymize::levels_by_hand(given, &prepared.names, &prepared.task.taxonomies)?;
             return Ok(Generalized::new("fixed-levels", prepared, Mapping::Levels(levels))?);
         }
-        let (algorithm, found) = anonymize::search(policy, &prepared, options, std::time::Instant::now())?;
+        let (algorithm, found) =
+            anonymize::search(policy, &prepared, options, std::time::Instant::now())?;
         Ok(Generalized::new(algorithm, prepared, found.mapping)?)
     }
 
@@ -140,19 +162,25 @@ impl Generalized {
     /// The columns as they are released, and the rows whose class is kept.
     fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, Rows) {
         let leaf_cell = &self.prepared.leaf_cell;
-        let class = |row: u32| self.recoded.class_of[leaf_cell[table.row_cells[row as usize] as usize] as usize];
-        let kept = (0..table.rows() as u32).filter(|row| self.recoded.kept[class(*row) as usize]).collect();
+        let class = |row: u32| {
+            self.recoded.class_of[leaf_cell[table.row_cells[row as usize] as usize] as usize]
+        };
+        let kept = (0..table.rows() as u32)
+            .filter(|row| self.recoded.kept[class(*row) as usize])
+            .collect();
         (Released::of(table, Some((&self.recoded, leaf_cell))), Rows::Some(kept))
     }
 
     fn recoding(&self) -> Option<Recoding> {
         let task = &self.prepared.task;
-        let columns = Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
+        let columns =
+            Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
         Recoding::of(columns, &self.mapping)
     }
 }
 
-/// Anonymizes `input` by the policy's distribution and writes the verified release to the folder `output`.
+/// Anonymizes `input` by the policy's distribution and writes the verified release to the folder
+/// `output`.
 pub fn distribute(
     input: &Path,
     policy: &Policy,
@@ -169,10 +197,16 @@ pub fn distribute(
         Error::BadParameter { place: None, key, value, expected }.into()
     };
     if options.save_recoding.is_some() {
-        return Err(flag("--save-recoding", "nothing: the folder of a distribution has its own recoding.json"));
+        return Err(flag(
+            "--save-recoding",
+            "nothing: the folder of a distribution has its own recoding.json",
+        ));
     }
     if options.levels.is_some() && !policy.privacy.asks_for_classes() {
-        return Err(flag("--levels", "a policy that asks for classes, such as `k`; else quasi-identifiers stay"));
+        return Err(flag(
+            "--levels",
+            "a policy that asks for classes, such as `k`; else quasi-identifiers stay",
+        ));
     }
     let mut clock = Clock::start();
     check_apart(&[output], policy.files().chain([input]))?;
@@ -200,14 +234,18 @@ pub fn distribute(
     };
     clock.phase("search");
     let names = part_names(&plan.names, &found.part_of, parted);
-    let records: Vec<u32> = (0..names.len()).map(|group| size(found.tallies.group(group)) as u32).collect();
+    let records: Vec<u32> =
+        (0..names.len()).map(|group| size(found.tallies.group(group)) as u32).collect();
     let mut written = write_tables(&draft, &plan, &found, &names, &records, options)?;
     if let Some(recoding) = generalized.as_ref().and_then(Generalized::recoding) {
         written += write::text(&draft, "recoding.json", &(recoding.to_json() + "\n"))?;
     }
     clock.phase("write");
-    let originals =
-        original::Originals { values: Cow::Borrowed(&found.tallies), labels: &plan.domain.labels, records: &records };
+    let originals = original::Originals {
+        values: Cow::Borrowed(&found.tallies),
+        labels: &plan.domain.labels,
+        records: &records,
+    };
     let verification = verify::judge(draft.path(), policy, Some(&originals))?;
     if let Some(reason) = verification.failure() {
         return Err(Error::CheckFailed { file: output.to_path_buf(), reason }.into());
@@ -249,7 +287,10 @@ fn write_tables(
     // The first sorts on its own for a while, the others need little but threads that render.
     let (one, others) = rayon::join(
         || records::write(draft, plan, &found.groups, names, records, options.keep_order),
-        || Ok(write::buckets(draft, plan, found, names, records)? + write::bounds(draft, plan, found, names, records)?),
+        || {
+            Ok(write::buckets(draft, plan, found, names, records)?
+                + write::bounds(draft, plan, found, names, records)?)
+        },
     );
     Ok(one? + others?)
 }

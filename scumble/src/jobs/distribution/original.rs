@@ -24,8 +24,15 @@ pub(super) struct Originals<'a> {
 }
 
 impl Originals<'_> {
-    /// How often each leaf of a tree occurs in the whole table, or in the owner's group that group `at` is a part of.
-    pub(super) fn counts(&self, released: &Distributed, tree: &Tree, of: Of, at: usize) -> Vec<u64> {
+    /// How often each leaf of a tree occurs in the whole table, or in the owner's group that group
+    /// `at` is a part of.
+    pub(super) fn counts(
+        &self,
+        released: &Distributed,
+        tree: &Tree,
+        of: Of,
+        at: usize,
+    ) -> Vec<u64> {
         let leaf_of = self.leaf_of(tree);
         let leaves = tree.leaves.first().map_or(0, |(_, end)| *end as usize);
         let mut counts = vec![0; leaves];
@@ -51,12 +58,18 @@ impl Originals<'_> {
     }
 }
 
-/// Definition 3.1: whether the subdomains of every group are a generalization of its values. What is not, is said.
+/// Definition 3.1: whether the subdomains of every group are a generalization of its values. What
+/// is not, is said.
 pub(super) fn check(released: &Distributed, originals: &Originals<'_>) -> Vec<String> {
     if originals.values.len() != released.groups.len() {
-        return vec![format!("{} groups where the table has {}", released.groups.len(), originals.values.len())];
+        return vec![format!(
+            "{} groups where the table has {}",
+            released.groups.len(),
+            originals.values.len()
+        )];
     }
-    let leaves: Vec<Vec<Option<u32>>> = released.trees.iter().map(|tree| originals.leaf_of(tree)).collect();
+    let leaves: Vec<Vec<Option<u32>>> =
+        released.trees.iter().map(|tree| originals.leaf_of(tree)).collect();
     let wrong = released.groups.par_iter().enumerate().find_map_first(|(at, group)| {
         let name = quoted(&group.name);
         if group.records != u64::from(originals.records[at]) {
@@ -76,7 +89,8 @@ pub(super) fn check(released: &Distributed, originals: &Originals<'_>) -> Vec<St
     wrong.into_iter().collect()
 }
 
-/// Verifies a folder from what is written in it and from the table it came from: the values of each group, and the records.
+/// Verifies a folder from what is written in it and from the table it came from: the values of each
+/// group, and the records.
 pub(super) fn verify(
     folder: &Path,
     policy: &Policy,
@@ -100,7 +114,8 @@ pub(super) fn verify(
     let owner: HashMap<&str, u32> =
         released.groups.iter().zip(0..).map(|(group, at)| (group.name.as_str(), at)).collect();
     let mut problems = Vec::new();
-    // Records and rows are matched by the owner's group and the tuple: how many there are of each, and which group they are in.
+    // Records and rows are matched by the owner's group and the tuple: how many there are of each,
+    // and which group they are in.
     let mut found: HashMap<(String, String), (u32, u32)> = HashMap::new();
     for ((group, tuple), count) in &records.counts {
         let Some(at) = owner.get(group.as_str()) else { continue };
@@ -123,7 +138,10 @@ pub(super) fn verify(
                 run.iter().for_each(|(_, row)| groups[*row as usize] = *at);
             }
             _ => {
-                problems.push(format!("the records of group {} are not those of the table", quoted(&name)));
+                problems.push(format!(
+                    "the records of group {} are not those of the table",
+                    quoted(&name)
+                ));
                 break;
             }
         }
@@ -148,12 +166,15 @@ fn recode(folder: &Path, policy: &Policy, table: &Table) -> Result<Generalized> 
     let file = folder.join("recoding.json");
     let text = std::fs::read(&file).map_err(|_| Error::Incomplete {
         file: folder.to_path_buf(),
-        missing: "this release has no recoding.json, without which its classes cannot be made again".into(),
+        missing:
+            "this release has no recoding.json, without which its classes cannot be made again"
+                .into(),
     })?;
     let saved = Recoding::from_json(&text, &file)?;
     let prepared = policy.prepare(table)?;
     let task = &prepared.task;
-    let columns = Columns { names: &prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
+    let columns =
+        Columns { names: &prepared.names, taxonomies: &task.taxonomies, axes: &task.axes };
     let mapping = saved.bind(columns, &file)?;
     Generalized::new("saved-recoding", prepared, mapping)
 }
@@ -180,15 +201,20 @@ impl Records {
     fn read(folder: &Path, policy: &Policy) -> Result<Records> {
         let mut table = read_coded(folder, "records.csv", &[])?;
         for column in &mut table.columns {
-            let said = policy.attribute(&column.name).and_then(|attribute| attribute.role).or(policy.default_role);
+            let said = policy
+                .attribute(&column.name)
+                .and_then(|attribute| attribute.role)
+                .or(policy.default_role);
             if said == Some(Role::QuasiIdentifier) && column.name != plan::GROUP {
                 column.role = Role::QuasiIdentifier;
             }
         }
         let columns = Released::of(&table, None);
-        let group = columns.iter().find(|column| column.name == plan::GROUP).ok_or_else(|| Error::Mismatch {
-            file: folder.join("records.csv"),
-            problem: "there is no column `group`".into(),
+        let group = columns.iter().find(|column| column.name == plan::GROUP).ok_or_else(|| {
+            Error::Mismatch {
+                file: folder.join("records.csv"),
+                problem: "there is no column `group`".into(),
+            }
         })?;
         let mut counts = HashMap::new();
         for row in 0..table.rows() as usize {

@@ -88,8 +88,8 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Plans for the rows that are released. `generalized` quasi-identifiers make groups by themselves where the policy names
-    /// none.
+    /// Plans for the rows that are released. `generalized` quasi-identifiers make groups by
+    /// themselves where the policy names none.
     pub(super) fn new(
         policy: &Policy,
         asked: &DistributionAsked,
@@ -100,18 +100,24 @@ impl<'a> Plan<'a> {
     ) -> Result<Plan<'a>> {
         let column = sensitive(asked, table)?;
         let Data::Coded { codes, .. } = &column.data else { return Err(Error::Defect) };
-        let occurs = rows.occurring(codes, column.dictionary().map_or(0, |dictionary| dictionary.len()));
+        let occurs =
+            rows.occurring(codes, column.dictionary().map_or(0, |dictionary| dictionary.len()));
         let domain = policy.domain(asked, table, column, |code| occurs[code as usize])?;
         let (groups, names) = grouping(policy, asked, table, columns, generalized, &rows)?;
         // Values that occur have codes, and no other is looked at.
-        let code_of: Vec<u32> = domain.code_of.iter().map(|code| code.unwrap_or(u32::MAX)).collect();
-        if (0..).zip(&occurs).any(|(code, occurs): (usize, _)| *occurs && domain.code_of[code].is_none()) {
+        let code_of: Vec<u32> =
+            domain.code_of.iter().map(|code| code.unwrap_or(u32::MAX)).collect();
+        if (0..)
+            .zip(&occurs)
+            .any(|(code, occurs): (usize, _)| *occurs && domain.code_of[code].is_none())
+        {
             return Err(Error::Defect);
         }
         let values = rows.map(codes, |code| code_of[code as usize]);
         check_sums(&domain, rows.len(), asked, &table.file, column)?;
         let tallies = Tallies::count(names.len(), &groups, &values);
-        let released = |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
+        let released =
+            |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
         let mut plan = Plan {
             columns: columns.iter().filter(released).collect(),
             domain,
@@ -135,7 +141,11 @@ impl<'a> Plan<'a> {
         let mut shared: HashMap<&str, u32> = HashMap::new();
         for (group, name) in self.names.iter().enumerate() {
             let wanted = asked.target_of(name);
-            let own = asked.targets.iter().find(|(group, _)| group == name).map_or("", |(group, _)| group);
+            let own = asked
+                .targets
+                .iter()
+                .find(|(group, _)| group == name)
+                .map_or("", |(group, _)| group);
             let next = self.targets.len() as u32;
             let number = match (wanted.of, shared.get(own)) {
                 (Of::Table, Some(known)) => *known,
@@ -162,9 +172,12 @@ impl<'a> Plan<'a> {
     fn check_weights(&self, file: &Path, column: &Column) -> Result<()> {
         for (group, target) in self.target_of.iter().enumerate() {
             let target = &self.targets[*target as usize];
-            let outside = self.tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none());
+            let outside =
+                self.tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none());
             let Some((code, _)) = outside else { continue };
-            let own = self.domain.code_of.iter().position(|own| own.as_ref() == Some(code)).unwrap_or(0) as u32;
+            let own =
+                self.domain.code_of.iter().position(|own| own.as_ref() == Some(code)).unwrap_or(0)
+                    as u32;
             let mut place = Place::file(file).column(&column.name);
             place.line = column.dictionary().map(|dictionary| dictionary.line(own));
             return Err(Error::Unfit {
@@ -181,7 +194,8 @@ impl<'a> Plan<'a> {
 
     /// Refuses more fakes than can be placed in a lifetime: their work grows with their square.
     fn check_fakes(&self, asked: &DistributionAsked) -> Result<()> {
-        let largest = (0..self.names.len()).map(|group| size(self.tallies.group(group))).max().unwrap_or(0);
+        let largest =
+            (0..self.names.len()).map(|group| size(self.tallies.group(group))).max().unwrap_or(0);
         let limit = u64::from(asked.fakes.limit(largest));
         let work = (u128::from(largest) + u128::from(limit)) * u128::from(limit).pow(2);
         match work <= MOST_WORK {
@@ -207,9 +221,11 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// The place of each released row's tuple of quasi-identifiers among all tuples, by what their values are called.
+    /// The place of each released row's tuple of quasi-identifiers among all tuples, by what their
+    /// values are called.
     pub(super) fn tuples(&self) -> Vec<u32> {
-        let keys: Vec<&&Released<'_>> = self.columns.iter().filter(|column| column.is_key).collect();
+        let keys: Vec<&&Released<'_>> =
+            self.columns.iter().filter(|column| column.is_key).collect();
         let ranks: Vec<Vec<u32>> = keys.iter().map(|column| column.ranks()).collect();
         let mut cells = Cells::new(keys.len());
         let mut tuple = vec![0; keys.len()];
@@ -231,15 +247,23 @@ impl<'a> Plan<'a> {
 
 /// The column of the distribution's attribute.
 fn sensitive<'a>(asked: &DistributionAsked, table: &'a Table) -> Result<&'a Column> {
-    table.columns.iter().find(|column| column.name == asked.attribute).ok_or_else(|| Error::NoSuchColumn {
-        file: table.file.clone(),
-        column: asked.attribute.clone(),
-        nearest: None,
+    table.columns.iter().find(|column| column.name == asked.attribute).ok_or_else(|| {
+        Error::NoSuchColumn {
+            file: table.file.clone(),
+            column: asked.attribute.clone(),
+            nearest: None,
+        }
     })
 }
 
 /// Refuses numbers so large that their sums would not fit.
-fn check_sums(domain: &Domain, rows: usize, asked: &DistributionAsked, file: &Path, column: &Column) -> Result<()> {
+fn check_sums(
+    domain: &Domain,
+    rows: usize,
+    asked: &DistributionAsked,
+    file: &Path,
+    column: &Column,
+) -> Result<()> {
     let Some(numbers) = &domain.numbers else { return Ok(()) };
     let largest = numbers.units.iter().map(|number| number.unsigned_abs()).max().unwrap_or(0);
     // No group takes more fakes than the whole table could.
@@ -270,14 +294,17 @@ pub(super) fn grouping(
     if wanted.is_empty() {
         return Ok((vec![0; rows.len()], vec!["all".into()]));
     }
-    let part = |(name, level): &(String, usize)| part(policy, asked, table, columns, generalized, name, *level);
+    let part = |(name, level): &(String, usize)| {
+        part(policy, asked, table, columns, generalized, name, *level)
+    };
     let parts: Vec<Part<'_>> = wanted.iter().map(part).collect::<Result<_>>()?;
     let name = |ids: &[u32]| {
         let labels = ids.iter().zip(&parts).map(|(id, part)| part.label(*id, wanted.len() > 1));
         labels.collect::<Vec<String>>().join("|")
     };
     if let [only] = &parts[..] {
-        // The labels of a single column are numbered already, and a value's place is known before its rows are looked at.
+        // The labels of a single column are numbered already, and a value's place is known before
+        // its rows are looked at.
         let mut occurs = vec![false; only.labels.len()];
         let values = rows.occurring(only.codes, only.ids.len());
         only.ids.iter().zip(values).for_each(|(id, value)| occurs[*id as usize] |= value);
@@ -290,7 +317,10 @@ pub(super) fn grouping(
     let mut groups: Vec<u32> = Vec::with_capacity(rows.len());
     let mut tuple = vec![0; parts.len()];
     for row in (0..rows.len()).map(|at| rows.get(at)) {
-        tuple.iter_mut().zip(&parts).for_each(|(id, part)| *id = part.ids[part.codes[row] as usize]);
+        tuple
+            .iter_mut()
+            .zip(&parts)
+            .for_each(|(id, part)| *id = part.ids[part.codes[row] as usize]);
         groups.push(cells.add(&tuple, 1));
     }
     let named = (0..cells.len() as u32).map(|cell| (name(cells.codes(cell)), cell)).collect();
@@ -329,12 +359,15 @@ fn part<'a>(
         value: name.to_string(),
         expected: expected.into(),
     };
-    let released = columns.iter().find(|column| column.name == name && column.name != asked.attribute);
+    let released =
+        columns.iter().find(|column| column.name == name && column.name != asked.attribute);
     let released = released.ok_or_else(|| wrong("columns of the table that are released"))?;
     let all: Vec<String> = match level {
         0 => released.labels().map(str::to_string).collect(),
         _ if generalized => return Err(wrong("no level where quasi-identifiers are generalized")),
-        _ if !released.is_key => return Err(wrong("quasi-identifiers, or other columns at level 0")),
+        _ if !released.is_key => {
+            return Err(wrong("quasi-identifiers, or other columns at level 0"));
+        }
         level => match table.columns.iter().find(|column| column.name == *name) {
             Some(column) => policy.labels_at(table, column, level)?,
             None => return Err(Error::Defect),

@@ -1,8 +1,9 @@
 //! `records.csv`: what is released of each record, and its group, sorted by that.
 //!
-//! A record becomes a number that sorts like it: its group, then the ranks of its values. What is written of it is read off this
-//! number again, so the table is not visited in random order. Records go to the place of their group and its neighbours first, by
-//! counting; then each place sorts its own.
+//! A record becomes a number that sorts like it: its group, then the ranks of its values. What is
+//! written of it is read off this number again, so the table is not visited in random order.
+//! Records go to the place of their group and its neighbours first, by counting; then each place
+//! sorts its own.
 
 use super::lines::{Lines, rendered};
 use super::plan::{GROUP, Plan};
@@ -11,11 +12,12 @@ use crate::release::{FolderDraft, Page, inverse, push_field};
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// Places that records are put to before they are sorted: so few that the ends of all are near, so many that what is in one is
-/// sorted near the core.
+/// Places that records are put to before they are sorted: so few that the ends of all are near, so
+/// many that what is in one is sorted near the core.
 const PLACES: u64 = 512;
 
-/// Records of one place that are worth several threads: there are more than a fair share, as a large group has.
+/// Records of one place that are worth several threads: there are more than a fair share, as a
+/// large group has.
 const LARGE: usize = 1 << 18;
 
 /// Writes the records; `sizes` tells how many each group has. Returns the bytes.
@@ -40,7 +42,9 @@ pub(super) fn write(
         .iter()
         .zip(&orders)
         .enumerate()
-        .map(|(position, (column, order))| rendered(order.iter().map(|value| column.label(*value)), position, ""))
+        .map(|(position, (column, order))| {
+            rendered(order.iter().map(|value| column.label(*value)), position, "")
+        })
         .collect();
     let group_names = rendered(names.iter().map(String::as_str), plan.columns.len(), "\n");
     let packing = Packing::new(&orders, names.len());
@@ -117,8 +121,8 @@ impl Packing {
         }
     }
 
-    /// The words of all records in order. Records with equal words are equal in all that is released, so their order is
-    /// nobody's business.
+    /// The words of all records in order. Records with equal words are equal in all that is
+    /// released, so their order is nobody's business.
     fn sort(&self, plan: &Plan<'_>, groups: &[u32], sizes: &[u32]) -> Vec<u64> {
         let (place_of, ends) = places(sizes);
         let mut next: Vec<usize> = [0].into_iter().chain(ends.iter().copied()).collect();
@@ -143,7 +147,10 @@ impl Packing {
         }
         // Longer ones stay where they are while their numbers are sorted.
         let mut records = vec![0u64; groups.len() * words];
-        records.par_chunks_mut(words).enumerate().for_each(|(at, record)| self.pack(plan, groups, at, record));
+        records
+            .par_chunks_mut(words)
+            .enumerate()
+            .for_each(|(at, record)| self.pack(plan, groups, at, record));
         let mut order = vec![0u32; groups.len()];
         (0..groups.len()).for_each(|at| order[place(at)] = at as u32);
         let record = |at: &u32| &records[*at as usize * words..][..words];
@@ -194,11 +201,15 @@ mod tests {
     fn places_are_in_the_order_of_their_groups_and_have_room_for_them() {
         let mut random = Random::new(4);
         for round in 0..50 {
-            let sizes: Vec<u32> = (0..1 + 40 * round).map(|_| random.below(1 << (round % 20)) as u32).collect();
+            let sizes: Vec<u32> =
+                (0..1 + 40 * round).map(|_| random.below(1 << (round % 20)) as u32).collect();
             let (place_of, ends) = places(&sizes);
             assert!(place_of.is_sorted() && ends.is_sorted() && ends.len() as u64 <= PLACES + 1);
             let mut counted = vec![0; ends.len()];
-            place_of.iter().zip(&sizes).for_each(|(place, size)| counted[*place as usize] += *size as usize);
+            place_of
+                .iter()
+                .zip(&sizes)
+                .for_each(|(place, size)| counted[*place as usize] += *size as usize);
             let mut sum = 0;
             for (counted, end) in counted.iter().zip(&ends) {
                 sum += counted;

@@ -6,21 +6,26 @@ use crate::policy::Policy;
 use crate::release::Released;
 use crate::table::Type;
 
-/// The type of each column of the records, as SQL needs it: declared, or the narrowest that writes all values as they are.
+/// The type of each column of the records, as SQL needs it: declared, or the narrowest that writes
+/// all values as they are.
 pub(super) fn columns(policy: &Policy, plan: &Plan<'_>) -> Vec<(String, Type)> {
     let kind = |column: &Released<'_>| {
         // Of released rows only: what others have must not be seen, not even in a type.
         let occurs = plan.rows.occurring(&column.codes, column.values());
-        let found = column.labels().zip(&occurs).filter(|(text, occurs)| **occurs && !text.is_empty());
+        let found =
+            column.labels().zip(&occurs).filter(|(text, occurs)| **occurs && !text.is_empty());
         let found = found.map(|(text, _)| text);
-        // A number that SQL would write in another way, such as a zip code with a leading zero, is text.
+        // A number that SQL would write in another way, such as a zip code with a leading zero, is
+        // text.
         let plain = |text: &str| text.parse::<i64>().is_ok_and(|number| number.to_string() == text);
         let inferred = match Type::infer(found.clone()) {
             Type::Integer if !found.clone().all(plain) => Type::Text,
             inferred => inferred,
         };
         let declared = policy.attribute(column.name).and_then(|attribute| attribute.kind);
-        let fits = |kind: &Type| *kind == Type::Text || found.clone().all(|text| kind.number(text).is_some());
+        let fits = |kind: &Type| {
+            *kind == Type::Text || found.clone().all(|text| kind.number(text).is_some())
+        };
         declared.filter(fits).unwrap_or(inferred)
     };
     plan.columns.iter().map(|column| (column.name.to_string(), kind(column))).collect()
@@ -39,9 +44,12 @@ struct Dialect {
     exact: &'static str,
 }
 
-const SQLITE: Dialect = Dialect { integer: "INTEGER", real: "REAL", date: "TEXT", exact: "NUMERIC" };
-const DUCKDB: Dialect = Dialect { integer: "BIGINT", real: "DOUBLE", date: "DATE", exact: "DECIMAL(38, {scale})" };
-const POSTGRESQL: Dialect = Dialect { integer: "BIGINT", real: "DOUBLE PRECISION", date: "DATE", exact: "NUMERIC" };
+const SQLITE: Dialect =
+    Dialect { integer: "INTEGER", real: "REAL", date: "TEXT", exact: "NUMERIC" };
+const DUCKDB: Dialect =
+    Dialect { integer: "BIGINT", real: "DOUBLE", date: "DATE", exact: "DECIMAL(38, {scale})" };
+const POSTGRESQL: Dialect =
+    Dialect { integer: "BIGINT", real: "DOUBLE PRECISION", date: "DATE", exact: "NUMERIC" };
 
 fn tables(report: &DistributionReport, dialect: &Dialect) -> String {
     let kind = |kind: Type| match kind {
@@ -50,8 +58,11 @@ fn tables(report: &DistributionReport, dialect: &Dialect) -> String {
         Type::Date => dialect.date,
         Type::Text => "TEXT",
     };
-    let records: Vec<String> =
-        report.columns.iter().map(|(column, of)| format!("{} {}", name(column), kind(*of))).collect();
+    let records: Vec<String> = report
+        .columns
+        .iter()
+        .map(|(column, of)| format!("{} {}", name(column), kind(*of)))
+        .collect();
     let scale = report.scale.unwrap_or(0).to_string();
     let number = match report.scale {
         Some(0) => dialect.integer.to_string(),
@@ -118,8 +129,7 @@ fn load_postgresql(report: &DistributionReport) -> String {
 fn queries(report: &DistributionReport) -> String {
     let attribute = &report.attribute;
     let by = report.columns.first().map_or("\"group\"".to_string(), |(column, _)| name(column));
-    let selected =
-        "WITH chosen AS (SELECT \"group\", count(*) AS selected FROM records WHERE 1 = 1 GROUP BY \"group\")\n";
+    let selected = "WITH chosen AS (SELECT \"group\", count(*) AS selected FROM records WHERE 1 = 1 GROUP BY \"group\")\n";
     let mut text = format!(
         "-- Bounds for aggregates of {} that hold for certain, by a join of the selected records with the auxiliary table.\n\
          -- Put any condition on the records in the place of 1 = 1. Runs in SQLite, PostgreSQL and DuckDB.\n\n\
@@ -133,11 +143,17 @@ fn queries(report: &DistributionReport) -> String {
     let rows = "sum(chosen.selected) AS rows";
     for (aggregate, lower, upper) in [
         ("SUM", "sum(sum_lower)", "sum(sum_upper)"),
-        ("AVG", "sum(sum_lower) * 1.0 / sum(chosen.selected)", "sum(sum_upper) * 1.0 / sum(chosen.selected)"),
+        (
+            "AVG",
+            "sum(sum_lower) * 1.0 / sum(chosen.selected)",
+            "sum(sum_upper) * 1.0 / sum(chosen.selected)",
+        ),
         ("MIN", "min(min_lower)", "min(min_upper)"),
         ("MAX", "max(max_lower)", "max(max_upper)"),
     ] {
-        text += &format!("\n-- {aggregate}\n{selected}SELECT {rows}, {lower} AS lower, {upper} AS upper\n{join};\n");
+        text += &format!(
+            "\n-- {aggregate}\n{selected}SELECT {rows}, {lower} AS lower, {upper} AS upper\n{join};\n"
+        );
     }
     text += &format!(
         "\n-- AVG by a column\n\

@@ -58,8 +58,10 @@ impl DistributionVerification {
     pub(super) fn counts_json(&self) -> Map<String, Value> {
         // Where quasi-identifiers stay, people are told apart by nothing but their groups' buckets.
         let own = (self.groups, self.smallest);
-        let (classes, smallest) =
-            self.records.as_ref().map_or(own, |records| (records.verified.classes, records.verified.smallest));
+        let (classes, smallest) = self
+            .records
+            .as_ref()
+            .map_or(own, |records| (records.verified.classes, records.verified.smallest));
         let counts = json!({
             "released": self.rows,
             "classes": classes,
@@ -111,8 +113,9 @@ impl DistributionVerification {
     }
 }
 
-/// Re-checks the folder of a distribution release against a policy and, where it is given, the table it came from. What is
-/// broken is in the result; an error means that the folder could not be judged.
+/// Re-checks the folder of a distribution release against a policy and, where it is given, the
+/// table it came from. What is broken is in the result; an error means that the folder could not be
+/// judged.
 pub fn verify_distribution(
     folder: &Path,
     policy: &Policy,
@@ -125,10 +128,15 @@ pub fn verify_distribution(
     };
     match result {
         // A folder that contradicts itself was judged, and failed.
-        Err(Error::Mismatch { file, problem }) if file.starts_with(folder) => Ok(DistributionVerification {
-            problems: vec![format!("{}: {problem}", file.file_name().unwrap_or_default().display())],
-            ..DistributionVerification::default()
-        }),
+        Err(Error::Mismatch { file, problem }) if file.starts_with(folder) => {
+            Ok(DistributionVerification {
+                problems: vec![format!(
+                    "{}: {problem}",
+                    file.file_name().unwrap_or_default().display()
+                )],
+                ..DistributionVerification::default()
+            })
+        }
         other => other,
     }
 }
@@ -148,14 +156,20 @@ pub(super) fn judge(
     originals: Option<&Originals<'_>>,
 ) -> Result<DistributionVerification> {
     let asked = asked(policy)?;
-    let (released, records) = rayon::join(|| Distributed::read(folder), || read_records(folder, policy, asked));
+    let (released, records) =
+        rayon::join(|| Distributed::read(folder), || read_records(folder, policy, asked));
     let (released, (records, mut problems)) = (released?, records?);
-    let (groups, bounds) =
-        rayon::join(|| check_groups(&released, &records, policy, asked), || check_bounds(folder, &released));
+    let (groups, bounds) = rayon::join(
+        || check_groups(&released, &records, policy, asked),
+        || check_bounds(folder, &released),
+    );
     problems.extend(groups?);
     let mut failing = 0;
-    let torn: Vec<Option<u32>> =
-        released.groups.par_iter().map(|group| released.trees[group.tree].torn(&group.subdomains)).collect();
+    let torn: Vec<Option<u32>> = released
+        .groups
+        .par_iter()
+        .map(|group| released.trees[group.tree].torn(&group.subdomains))
+        .collect();
     for (group, torn) in released.groups.iter().zip(torn) {
         if let Some(node) = torn {
             failing += 1;
@@ -177,14 +191,22 @@ pub(super) fn judge(
     let classes_of = match policy.privacy.asks_for_classes() {
         true => {
             let file = folder.join("records.csv");
-            Some(classes::verify(&file, &records_policy(policy, asked), Some(b','), None, &Watch::default())?)
+            Some(classes::verify(
+                &file,
+                &records_policy(policy, asked),
+                Some(b','),
+                None,
+                &Watch::default(),
+            )?)
         }
         false => None,
     };
     let sum_of_ranges: f64 = released
         .groups
         .iter()
-        .flat_map(|group| group.subdomains.iter().map(|(node, copies)| (group.tree, *node, *copies)))
+        .flat_map(|group| {
+            group.subdomains.iter().map(|(node, copies)| (group.tree, *node, *copies))
+        })
         .map(|(tree, node, copies)| released.trees[tree].range(node) as f64 * f64::from(copies))
         .sum();
     Ok(DistributionVerification {
@@ -207,7 +229,9 @@ pub(super) fn judge(
 fn records_policy(policy: &Policy, asked: &DistributionAsked) -> Policy {
     let mut policy = policy.clone();
     policy.privacy.distribution = None;
-    policy.attributes.retain(|attribute| attribute.name != asked.attribute && attribute.name != GROUP);
+    policy
+        .attributes
+        .retain(|attribute| attribute.name != asked.attribute && attribute.name != GROUP);
     policy.attributes.push(crate::policy::Attribute {
         name: GROUP.into(),
         role: Some(Role::Insensitive),
@@ -219,12 +243,19 @@ fn records_policy(policy: &Policy, asked: &DistributionAsked) -> Policy {
 }
 
 /// The records, every column coded, and what must not be among them.
-fn read_records(folder: &Path, policy: &Policy, asked: &DistributionAsked) -> Result<(Table, Vec<String>)> {
+fn read_records(
+    folder: &Path,
+    policy: &Policy,
+    asked: &DistributionAsked,
+) -> Result<(Table, Vec<String>)> {
     let file = folder.join("records.csv");
     let source = Source::open(&file, Format::Csv(Some(b',')))?;
     let mut problems = Vec::new();
     if source.names().any(|name| name == asked.attribute) {
-        problems.push(format!("the sensitive attribute {} is among the records", quoted(&asked.attribute)));
+        problems.push(format!(
+            "the sensitive attribute {} is among the records",
+            quoted(&asked.attribute)
+        ));
     }
     let roles = records_policy(policy, asked).roles(&source, true)?;
     for (name, _) in source.names().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
@@ -238,14 +269,18 @@ fn read_records(folder: &Path, policy: &Policy, asked: &DistributionAsked) -> Re
     };
     let wanted: Vec<(bool, Role)> =
         source.names().zip(&roles).map(|(name, role)| (is_read(name, *role), *role)).collect();
-    let read: Vec<Role> = wanted.iter().map(|(read, _)| if *read { Role::Target } else { Role::Identifier }).collect();
+    let read: Vec<Role> = wanted
+        .iter()
+        .map(|(read, _)| if *read { Role::Target } else { Role::Identifier })
+        .collect();
     let mut table = encode(source, &read)?;
     let kept = wanted.into_iter().filter(|(read, _)| *read);
     table.columns.iter_mut().zip(kept).for_each(|(column, (_, role))| column.role = role);
     Ok((table, problems))
 }
 
-/// Whether groups are of the size they say, made as the policy asks, and with no more fakes than it allows.
+/// Whether groups are of the size they say, made as the policy asks, and with no more fakes than it
+/// allows.
 fn check_groups(
     released: &Distributed,
     records: &Table,
@@ -266,7 +301,10 @@ fn check_groups(
     for (code, size) in (0..).zip(&sizes) {
         match index.get(dictionary.value(code)) {
             Some(at) => counted[*at] = *size,
-            None => problems.push(format!("records of group {}, which is unknown", quoted(dictionary.value(code)))),
+            None => problems.push(format!(
+                "records of group {}, which is unknown",
+                quoted(dictionary.value(code))
+            )),
         }
     }
     for (group, counted) in released.groups.iter().zip(counted) {
@@ -274,11 +312,17 @@ fn check_groups(
         if counted != group.records {
             problems.push(format!("group {name} says {} records and has {counted}", group.records));
         } else if subdomains < counted {
-            problems.push(format!("group {name} has {counted} records and only {subdomains} subdomains"));
+            problems.push(format!(
+                "group {name} has {counted} records and only {subdomains} subdomains"
+            ));
         } else if subdomains - counted > u64::from(asked.fakes.limit(counted)) {
-            problems.push(format!("group {name} has more fakes than the policy allows: {}", subdomains - counted));
+            problems.push(format!(
+                "group {name} has more fakes than the policy allows: {}",
+                subdomains - counted
+            ));
         } else if subdomains != group.said {
-            problems.push(format!("group {name} says {} subdomains and has {subdomains}", group.said));
+            problems
+                .push(format!("group {name} says {} subdomains and has {subdomains}", group.said));
         }
         if problems.len() > 10 {
             return Ok(problems);
@@ -287,7 +331,8 @@ fn check_groups(
     if !problems.is_empty() {
         return Ok(problems);
     }
-    // The owner's groups, made again from the records; a column `group` of the owner's own is not there any more.
+    // The owner's groups, made again from the records; a column `group` of the owner's own is not
+    // there any more.
     let replaced = asked.groups.iter().any(|(name, _)| name == GROUP);
     let columns = Released::of(records, None);
     let rows = Rows::All(records.rows() as usize);
@@ -305,10 +350,12 @@ fn check_groups(
             numbers[code] != Some(owner) && said[code] != names[owner]
         };
         let some_rows = codes.par_chunks(1 << 16).zip(owners.par_chunks(1 << 16));
-        let strange = some_rows.find_map_first(|(codes, owners)| codes.iter().zip(owners).find(is_strange));
+        let strange =
+            some_rows.find_map_first(|(codes, owners)| codes.iter().zip(owners).find(is_strange));
         if let Some((code, owner)) = strange {
             let name = quoted(dictionary.value(*code));
-            problems.push(format!("group {name} has records of {}", quoted(&names[*owner as usize])));
+            problems
+                .push(format!("group {name} has records of {}", quoted(&names[*owner as usize])));
         }
     }
     if parted {
@@ -331,7 +378,8 @@ fn check_groups(
     Ok(problems)
 }
 
-/// Whether the weights in the folder are those of the policy's targets; returns whether some could not be checked.
+/// Whether the weights in the folder are those of the policy's targets; returns whether some could
+/// not be checked.
 fn check_targets(
     released: &Distributed,
     asked: &DistributionAsked,
@@ -360,7 +408,8 @@ fn check_targets(
     Ok(unchecked)
 }
 
-/// Whether a tree has the weights of a target; `None` where that depends on values that are not known.
+/// Whether a tree has the weights of a target; `None` where that depends on values that are not
+/// known.
 fn check_target(
     tree: &Tree,
     scale: Option<u32>,
@@ -369,11 +418,14 @@ fn check_target(
     counts: Option<&[u64]>,
 ) -> Result<Option<bool>> {
     let leaves = tree.leaf_nodes();
-    let labels: Vec<String> = leaves.iter().map(|node| tree.labels[*node as usize].clone()).collect();
+    let labels: Vec<String> =
+        leaves.iter().map(|node| tree.labels[*node as usize].clone()).collect();
     let unit = 10f64.powi(-(scale.unwrap_or(0) as i32));
-    let numbers: Option<Vec<f64>> =
-        scale.map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
-    let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else { return Ok(None) };
+    let numbers: Option<Vec<f64>> = scale
+        .map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
+    let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else {
+        return Ok(None);
+    };
     let nodes = 1..tree.labels.len();
     let share = |node: usize| (tree.weights[node], tree.units[tree.parents[node] as usize]);
     let tolerance = match (&found, rounding) {
@@ -383,15 +435,21 @@ fn check_target(
     Ok(Some(match &found {
         Weights::Exact(weights) => {
             let mut sums = vec![0u128; weights.len() + 1];
-            (0..weights.len()).for_each(|leaf| sums[leaf + 1] = sums[leaf] + u128::from(weights[leaf]));
-            let mass = |node: usize| sums[tree.leaves[node].1 as usize] - sums[tree.leaves[node].0 as usize];
+            (0..weights.len())
+                .for_each(|leaf| sums[leaf + 1] = sums[leaf] + u128::from(weights[leaf]));
+            let mass = |node: usize| {
+                sums[tree.leaves[node].1 as usize] - sums[tree.leaves[node].0 as usize]
+            };
             weights.iter().all(|weight| *weight > 0)
                 && nodes.clone().all(|node| {
                     let ((weight, unit), parent) = (share(node), mass(tree.parents[node] as usize));
                     match tolerance == 0.0 {
                         // Both sides fit: masses are sums of 64-bit numbers below 2^63.
                         true => u128::from(weight) * parent == mass(node) * unit,
-                        false => (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs() <= tolerance,
+                        false => {
+                            (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs()
+                                <= tolerance
+                        }
                     }
                 })
         }
@@ -401,7 +459,8 @@ fn check_target(
             };
             nodes.clone().all(|node| {
                 let (weight, unit) = share(node);
-                (weight as f64 / unit as f64 - mass(node) / mass(tree.parents[node] as usize)).abs() <= tolerance
+                (weight as f64 / unit as f64 - mass(node) / mass(tree.parents[node] as usize)).abs()
+                    <= tolerance
             })
         }
     }))
@@ -425,7 +484,13 @@ fn check_bounds(folder: &Path, released: &Distributed) -> Result<Option<String>>
         for group in &released.groups[groups] {
             let ends = released.scale.map(|_| Ends::new(released.ends(group)));
             let records = group.records.min(group.len()) as u32;
-            bounds::push_lines(page, &group.name, ends.as_ref(), records, released.scale.unwrap_or(0));
+            bounds::push_lines(
+                page,
+                &group.name,
+                ends.as_ref(),
+                records,
+                released.scale.unwrap_or(0),
+            );
         }
     };
     let lines = |group: usize| released.groups[group].records;

@@ -54,13 +54,15 @@ pub(super) fn buckets(
             for group in groups {
                 group_names.push(page, group as u32);
                 owners.push(page, found.part_of[group]);
-                let rest = format!(",{},{},{}\n", target_of(group) + 1, records[group], weights[group]);
+                let rest =
+                    format!(",{},{},{}\n", target_of(group) + 1, records[group], weights[group]);
                 page.push(rest.as_bytes());
             }
         },
     )?;
     written += lines.finish();
-    let mut lines = Lines::create(draft, "hierarchy.csv", "target,value,parent,weight,lower,upper")?;
+    let mut lines =
+        Lines::create(draft, "hierarchy.csv", "target,value,parent,weight,lower,upper")?;
     for (number, target) in (1..).zip(&plan.targets) {
         let label = |node: u32| plan.domain.label(target, node);
         let mut bytes = Vec::new();
@@ -74,7 +76,11 @@ pub(super) fn buckets(
             for leaf in [node.leaves.start, node.leaves.end - 1] {
                 bytes.push(b',');
                 if let Some(numbers) = &plan.domain.numbers {
-                    push_decimal(&mut bytes, numbers.units[target.codes[leaf as usize] as usize], numbers.scale);
+                    push_decimal(
+                        &mut bytes,
+                        numbers.units[target.codes[leaf as usize] as usize],
+                        numbers.scale,
+                    );
                 }
             }
             bytes.push(b'\n');
@@ -107,7 +113,13 @@ pub(super) fn bounds(
                         (end(leaves.start), end(leaves.end - 1), *copies)
                     }))
                 });
-                bounds::push_lines(page, &names[group], ends.as_ref(), records[group], plan.domain.scale());
+                bounds::push_lines(
+                    page,
+                    &names[group],
+                    ends.as_ref(),
+                    records[group],
+                    plan.domain.scale(),
+                );
             }
         },
     )?;

@@ -1,8 +1,9 @@
 //! MinSORFake: which fake values make the sum of ranges least?
 //!
-//! Koudas et al. 2009, section 5.2, algorithm 2, theorem 2, for trees of any arity and any weights. A group may take up to
-//! t fake values, put wherever they help most. Neither the number of fakes nor their side can be chosen greedily (examples 2
-//! to 4), so all numbers are tried by dynamic programming.
+//! Koudas et al. 2009, section 5.2, algorithm 2, theorem 2, for trees of any arity and any weights.
+//! A group may take up to t fake values, put wherever they help most. Neither the number of fakes
+//! nor their side can be chosen greedily (examples 2 to 4), so all numbers are tried by dynamic
+//! programming.
 //!
 //! | paper | here |
 //! |---|---|
@@ -10,29 +11,34 @@
 //! | (u, v), the maximum pair of ratio a : b | the children's weights times `units` |
 //! | x, k - x | the split of the fakes between the children |
 //!
-//! **The recursion.** Let f(N, x, u) be the least sum of ranges of u subdomains inside N, when x fakes were added to the
-//! values of N and all but u values taken away. If c units go to the children, child i keeps c·wᵢ, and
+//! **The recursion.** Let f(N, x, u) be the least sum of ranges of u subdomains inside N, when x
+//! fakes were added to the values of N and all but u values taken away. If c units go to the
+//! children, child i keeps c·wᵢ, and
 //!
 //! f(N, x, u) = min over c of (u - c·Σw)·range(N) + min over x₁ + … + xₖ = x of Σ f(Nᵢ, xᵢ, c·wᵢ)
 //!
-//! with as many values as are kept: xᵢ ≥ c·wᵢ - nᵢ. The inner minimum is a (min, +)-convolution of rows. For given
-//! xᵢ the largest c is the best, as the paper says; over all splits it need not be, so c is minimised over, by a running
-//! minimum. The paper's text has three misprints here: the fakes are missing in the root's term, a sum stands for the minimum over
-//! x, and the right child gets x instead of k - x.
+//! with as many values as are kept: xᵢ ≥ c·wᵢ - nᵢ. The inner minimum is a (min, +)-convolution of
+//! rows. For given xᵢ the largest c is the best, as the paper says; over all splits it need not be,
+//! so c is minimised over, by a running minimum. The paper's text has three misprints here: the
+//! fakes are missing in the root's term, a sum stands for the minimum over x, and the right child
+//! gets x instead of k - x.
 //!
-//! **Fewer states than section 5.3.** A subdomain inside N uses up a whole allocation on every level above it, so at most
-//! P(N)·(|g| + t) are ever kept inside N, and only multiples of its weight. On each level of the tree these are |g| + t
-//! states, where the paper counts |g| + t·2ᵈ. At a given u more fakes never cost more (one that is taken away again costs
-//! nothing), and more than u of them cannot help: rows begin at the fakes that are needed, end where they stop falling, and only
-//! their steps are combined.
+//! **Fewer states than section 5.3.** A subdomain inside N uses up a whole allocation on every
+//! level above it, so at most P(N)·(|g| + t) are ever kept inside N, and only multiples of its
+//! weight. On each level of the tree these are |g| + t states, where the paper counts |g| + t·2ᵈ.
+//! At a given u more fakes never cost more (one that is taken away again costs nothing), and more
+//! than u of them cannot help: rows begin at the fakes that are needed, end where they stop
+//! falling, and only their steps are combined.
 //!
-//! Cost: O((|g| + t)·t²) at the root's children with equal weights, and a quarter of it on each level below.
+//! Cost: O((|g| + t)·t²) at the root's children with equal weights, and a quarter of it on each
+//! level below.
 
 use super::hierarchy::ROOT;
 use super::{Annotated, Group, size};
 
-/// What some subdomains inside a node cost, by the number of fakes. `costs[i]` is for `first + i` fakes; fewer than
-/// `first` are not enough; more than the last cost what the last costs. Never rising.
+/// What some subdomains inside a node cost, by the number of fakes. `costs[i]` is for `first + i`
+/// fakes; fewer than `first` are not enough; more than the last cost what the last costs. Never
+/// rising.
 #[derive(Clone, Debug, Default)]
 struct Row {
     first: usize,
@@ -49,19 +55,22 @@ impl Row {
 
     /// Ends the row where it stops falling.
     fn trim(&mut self) {
-        let flat = self.costs.iter().rev().take_while(|cost| Some(*cost) == self.costs.last()).count();
+        let flat =
+            self.costs.iter().rev().take_while(|cost| Some(*cost) == self.costs.last()).count();
         self.costs.truncate(self.costs.len() - flat + 1);
         self.units.truncate(self.costs.len());
     }
 }
 
-/// The least sums of two rows' entries, for at most `limit` fakes together; `None` where more are needed.
+/// The least sums of two rows' entries, for at most `limit` fakes together; `None` where more are
+/// needed.
 fn combine(one: &Row, other: &Row, limit: usize) -> Option<Row> {
     let first = one.first + other.first;
     let room = (limit + 1).checked_sub(first).filter(|room| *room > 0)?;
     let length = (one.costs.len() + other.costs.len() - 1).min(room);
     let mut costs = vec![u64::MAX; length];
-    let (short, long) = if one.costs.len() < other.costs.len() { (one, other) } else { (other, one) };
+    let (short, long) =
+        if one.costs.len() < other.costs.len() { (one, other) } else { (other, one) };
     for (skip, cost) in short.costs.iter().enumerate().take(length) {
         // An entry that is no lower than the one before it does nothing that the other does not.
         if skip > 0 && *cost == short.costs[skip - 1] {
@@ -102,30 +111,39 @@ impl<'a> Tables<'a> {
             upto[leaf + 1] += upto[leaf];
         }
         let nodes = hierarchy.nodes();
-        let inside = nodes.iter().map(|node| upto[node.leaves.end as usize] - upto[node.leaves.start as usize]);
+        let inside = nodes
+            .iter()
+            .map(|node| upto[node.leaves.end as usize] - upto[node.leaves.start as usize]);
         let inside = inside.collect();
         Tables { hierarchy, inside, limit: limit as usize, rows: vec![Vec::new(); nodes.len()] }
     }
 
-    /// The most units that each node's children can ever be given: whole units of what can be kept inside the node, with no
-    /// more fakes than there may be.
+    /// The most units that each node's children can ever be given: whole units of what can be kept
+    /// inside the node, with no more fakes than there may be.
     fn most_units(&self) -> Vec<u64> {
         let nodes = self.hierarchy.nodes();
         let mut most = vec![0u64; nodes.len()];
         for (number, node) in nodes.iter().enumerate().filter(|(_, node)| node.unit > 0) {
             let kept = match number as u32 {
                 ROOT => self.inside[number] + self.limit as u64,
-                _ => (most[node.parent as usize] * node.weight).min(self.inside[number] + self.limit as u64),
+                _ => (most[node.parent as usize] * node.weight)
+                    .min(self.inside[number] + self.limit as u64),
             };
             let lacking = |units: u64| {
                 let children = node.children.clone().zip(self.hierarchy.children(number as u32));
-                let lack = children.map(|(child, it)| (units * it.weight).saturating_sub(self.inside[child as usize]));
+                let lack = children.map(|(child, it)| {
+                    (units * it.weight).saturating_sub(self.inside[child as usize])
+                });
                 lack.sum::<u64>()
             };
             let (mut enough, mut too_many) = (0, kept / node.unit + 1);
             while too_many - enough > 1 {
                 let middle = enough + (too_many - enough) / 2;
-                if lacking(middle) <= self.limit as u64 { enough = middle } else { too_many = middle }
+                if lacking(middle) <= self.limit as u64 {
+                    enough = middle
+                } else {
+                    too_many = middle
+                }
             }
             most[number] = enough;
         }
@@ -146,18 +164,22 @@ impl<'a> Tables<'a> {
         Some(together)
     }
 
-    /// Fills the rows of a node for `kept` = each of `wanted`, ascending, from those of its children.
+    /// Fills the rows of a node for `kept` = each of `wanted`, ascending, from those of its
+    /// children.
     fn fill(&self, number: u32, most_units: u64, wanted: impl Iterator<Item = u64>) -> Vec<Row> {
         let node = self.hierarchy.node(number);
         let inside = self.inside[number as usize];
-        // For each number of fakes the least of (children's costs) - units * unit * range over the units tried so far.
+        // For each number of fakes the least of (children's costs) - units * unit * range over the
+        // units tried so far.
         let mut best = vec![(0i128, 0u32); self.limit + 1];
         let mut tried = 0;
         let mut rows = Vec::new();
         for kept in wanted {
             while node.unit > 0 && tried < most_units && (tried + 1) * node.unit <= kept {
                 tried += 1;
-                let Some(row) = self.combined(number, tried as usize, self.limit).and_then(|mut rows| rows.pop())
+                let Some(row) = self
+                    .combined(number, tried as usize, self.limit)
+                    .and_then(|mut rows| rows.pop())
                 else {
                     continue;
                 };
@@ -205,10 +227,13 @@ impl<'a> Tables<'a> {
                 None => left,
                 Some(before) => {
                     let before = &together[before];
-                    let cost = |row: &Row, fakes: usize| row.at(fakes).map(|entry| row.costs[entry]);
+                    let cost =
+                        |row: &Row, fakes: usize| row.at(fakes).map(|entry| row.costs[entry]);
                     let most = (row.first + row.costs.len() - 1).min(left);
-                    let sum = |given: &usize| Some(cost(row, *given)? + cost(before, left - given)?);
-                    let least = (row.first..=most).filter_map(|given| Some((sum(&given)?, given))).min();
+                    let sum =
+                        |given: &usize| Some(cost(row, *given)? + cost(before, left - given)?);
+                    let least =
+                        (row.first..=most).filter_map(|given| Some((sum(&given)?, given))).min();
                     least.map_or(0, |(_, given)| given)
                 }
             };
@@ -219,7 +244,8 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// The tables of a group, and for each exact number of fakes the least sum of ranges with the root's units.
+/// The tables of a group, and for each exact number of fakes the least sum of ranges with the
+/// root's units.
 fn solve<'a>(hierarchy: &'a Annotated, group: &Group, limit: u32) -> (Tables<'a>, Vec<(u64, u32)>) {
     let mut tables = Tables::new(hierarchy, group, limit);
     let most_units = tables.most_units();
@@ -230,7 +256,9 @@ fn solve<'a>(hierarchy: &'a Annotated, group: &Group, limit: u32) -> (Tables<'a>
     }
     let wanted = (0..=u64::from(limit)).map(|fakes| size(group) + fakes);
     let rows = tables.fill(ROOT, most_units[ROOT as usize], wanted);
-    let exactly = |(fakes, row): (usize, &Row)| row.at(fakes).map(|entry| (row.costs[entry], row.units[entry]));
+    let exactly = |(fakes, row): (usize, &Row)| {
+        row.at(fakes).map(|entry| (row.costs[entry], row.units[entry]))
+    };
     let sums = rows.iter().enumerate().filter_map(exactly).collect();
     (tables, sums)
 }
@@ -240,8 +268,9 @@ pub fn sums(hierarchy: &Annotated, group: &Group, limit: u32) -> Vec<u64> {
     solve(hierarchy, group, limit).1.into_iter().map(|(sum, _)| sum).collect()
 }
 
-/// The fakes, at most `limit`, that make the least sum of ranges: leaves with counts, ascending. Of several numbers
-/// that do equally well the least is taken, so a group that gains nothing takes none.
+/// The fakes, at most `limit`, that make the least sum of ranges: leaves with counts, ascending. Of
+/// several numbers that do equally well the least is taken, so a group that gains nothing takes
+/// none.
 pub fn choose(hierarchy: &Annotated, group: &Group, limit: u32) -> Vec<(u32, u32)> {
     let (tables, sums) = solve(hierarchy, group, limit);
     let best = sums.into_iter().enumerate().min_by_key(|(fakes, (sum, _))| (*sum, *fakes));
@@ -260,7 +289,11 @@ mod tests {
     /// The uniform distribution over 1 … n in a balanced binary tree.
     fn uniform(n: i64) -> Annotated {
         let values: Vec<i64> = (1..=n).collect();
-        Annotated::exact(&vec![1; n as usize], &Shape::Balanced { arity: 2 }, Measure::Numbers(&values))
+        Annotated::exact(
+            &vec![1; n as usize],
+            &Shape::Balanced { arity: 2 },
+            Measure::Numbers(&values),
+        )
     }
 
     /// Values of 1 … n as a group.
@@ -273,7 +306,8 @@ mod tests {
         if fakes == 0 {
             return Bucket::fill(tree, group, 0).sum_of_ranges;
         }
-        let with = |leaf| exhaustive(tree, &super::super::merge(group, &[(leaf, 1)]), fakes - 1, leaf);
+        let with =
+            |leaf| exhaustive(tree, &super::super::merge(group, &[(leaf, 1)]), fakes - 1, leaf);
         (from..tree.leaves()).map(with).min().unwrap()
     }
 
@@ -290,7 +324,10 @@ mod tests {
     #[test]
     fn example_3_a_local_optimum_is_not_the_end() {
         let (tree, g) = (uniform(8), group(&[1, 3, 5, 7]));
-        assert_eq!([0, 1, 2, 3, 4].map(|fakes| exhaustive(&tree, &g, fakes, 0)), [4, 11, 10, 17, 0]);
+        assert_eq!(
+            [0, 1, 2, 3, 4].map(|fakes| exhaustive(&tree, &g, fakes, 0)),
+            [4, 11, 10, 17, 0]
+        );
         assert_eq!(sums(&tree, &g, 4), [4, 11, 10, 17, 0]);
         let best = Bucket::fill(&tree, &g, 4);
         assert_eq!((best.fakes, best.sum_of_ranges), (group(&[2, 4, 6, 8]), 0));
@@ -303,8 +340,11 @@ mod tests {
     fn example_4_the_fake_8() {
         let g = group(&[1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 9, 11, 11, 13, 13, 15, 15]);
         let tree = uniform(16);
-        let cost = |fake: u32| Bucket::fill(&tree, &super::super::merge(&g, &group(&[fake])), 0).sum_of_ranges;
-        // The paper's 46 holds for the odd fakes on the right; an even one completes a pair and saves 2 more.
+        let cost = |fake: u32| {
+            Bucket::fill(&tree, &super::super::merge(&g, &group(&[fake])), 0).sum_of_ranges
+        };
+        // The paper's 46 holds for the odd fakes on the right; an even one completes a pair and
+        // saves 2 more.
         assert_eq!([9, 11, 13, 15].map(cost), [46; 4]);
         assert_eq!([10, 12, 14, 16].map(cost), [44; 4]);
         assert_eq!((1..=16).map(cost).min(), Some(38), "no single fake does better");
@@ -317,7 +357,8 @@ mod tests {
     fn example_5_exactly_two_fakes() {
         let (tree, g) = (uniform(8), group(&[1, 2, 3, 5, 6, 7, 7]));
         let tables = Tables::new(&tree, &g, 2);
-        // With both fakes on the right 3 and 6 values stand on the two sides, so three go to the root.
+        // With both fakes on the right 3 and 6 values stand on the two sides, so three go to the
+        // root.
         assert_eq!((tables.inside[1], tables.inside[2] + 2), (3, 6));
         assert_eq!(sums(&tree, &g, 2), [0, 1, 2].map(|fakes| exhaustive(&tree, &g, fakes, 0)));
     }

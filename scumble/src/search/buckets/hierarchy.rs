@@ -1,8 +1,9 @@
 //! A domain as a tree whose edges have weights: the target distribution, said level by level.
 //!
-//! Koudas et al. 2009, section 3.1. Leaves are the values in ascending order (or in the order of a taxonomy), so every node
-//! is a range of leaves. The weights of siblings are whole numbers without a common divisor; the probability of a value is the
-//! product of its shares on the way from the root.
+//! Koudas et al. 2009, section 3.1. Leaves are the values in ascending order (or in the order of a
+//! taxonomy), so every node is a range of leaves. The weights of siblings are whole numbers without
+//! a common divisor; the probability of a value is the product of its shares on the way from the
+//! root.
 
 use crate::ratio::greatest_common_divisor;
 use std::ops::Range;
@@ -33,7 +34,8 @@ impl Shape {
     fn split(&self, leaves: &Range<u32>) -> Vec<Range<u32>> {
         let starts: Vec<u32> = match self {
             Shape::Balanced { arity } => {
-                let (length, parts) = (leaves.end - leaves.start, (*arity).clamp(2, leaves.end - leaves.start));
+                let (length, parts) =
+                    (leaves.end - leaves.start, (*arity).clamp(2, leaves.end - leaves.start));
                 let size = |part: u32| length / parts + u32::from(part < length % parts);
                 let begin = |start: &mut u32, part: u32| {
                     let this = *start;
@@ -43,7 +45,8 @@ impl Shape {
                 (0..parts).scan(leaves.start, begin).collect()
             }
             Shape::Levels(levels) => {
-                let inside = |level: &&Vec<u32>| cut(level, leaves).is_some_and(|(from, to)| to > from);
+                let inside =
+                    |level: &&Vec<u32>| cut(level, leaves).is_some_and(|(from, to)| to > from);
                 match levels.iter().find(inside) {
                     Some(level) => {
                         let (from, to) = cut(level, leaves).unwrap_or((0, 0));
@@ -96,7 +99,9 @@ impl Annotated {
     fn tree(leaves: u32, shape: &Shape, measure: Measure<'_>) -> Annotated {
         assert!(leaves > 0, "a domain has values");
         let range = |leaves: &Range<u32>| match measure {
-            Measure::Numbers(values) => values[leaves.end as usize - 1].abs_diff(values[leaves.start as usize]),
+            Measure::Numbers(values) => {
+                values[leaves.end as usize - 1].abs_diff(values[leaves.start as usize])
+            }
             Measure::Categories => u64::from(leaves.end - leaves.start),
         };
         let node = |leaves: Range<u32>, parent: u32| {
@@ -118,7 +123,8 @@ impl Annotated {
         Annotated { nodes }
     }
 
-    /// The hierarchy of a distribution with whole weights, exactly. Each weight must be above 0, and their sum must fit.
+    /// The hierarchy of a distribution with whole weights, exactly. Each weight must be above 0,
+    /// and their sum must fit.
     pub fn exact(weights: &[u64], shape: &Shape, measure: Measure<'_>) -> Annotated {
         let mut hierarchy = Annotated::tree(weights.len() as u32, shape, measure);
         let mut sums = vec![0u64; weights.len() + 1];
@@ -127,13 +133,15 @@ impl Annotated {
             sums[leaf + 1] = sums[leaf] + weight;
         }
         hierarchy.weigh(|nodes| {
-            let mass = |node: &Node| sums[node.leaves.end as usize] - sums[node.leaves.start as usize];
+            let mass =
+                |node: &Node| sums[node.leaves.end as usize] - sums[node.leaves.start as usize];
             nodes.iter().map(mass).collect()
         });
         hierarchy
     }
 
-    /// A tree whose edges are weighed by `weights`, which gets the children of a node and returns a weight for each.
+    /// A tree whose edges are weighed by `weights`, which gets the children of a node and returns a
+    /// weight for each.
     pub(super) fn weighed(
         leaves: u32,
         shape: &Shape,
@@ -147,12 +155,14 @@ impl Annotated {
 
     fn weigh(&mut self, mut weights: impl FnMut(&[Node]) -> Vec<u64>) {
         for node in 0..self.nodes.len() {
-            let children = self.nodes[node].children.start as usize..self.nodes[node].children.end as usize;
+            let children =
+                self.nodes[node].children.start as usize..self.nodes[node].children.end as usize;
             if children.is_empty() {
                 continue;
             }
             let found = weights(&self.nodes[children.clone()]);
-            let common = found.iter().fold(0, |common, weight| greatest_common_divisor(common, *weight));
+            let common =
+                found.iter().fold(0, |common, weight| greatest_common_divisor(common, *weight));
             for (child, weight) in self.nodes[children].iter_mut().zip(&found) {
                 child.weight = weight / common;
             }
@@ -184,7 +194,9 @@ impl Annotated {
     /// The node of each leaf.
     pub fn leaf_nodes(&self) -> Vec<u32> {
         let mut found = vec![0; self.leaves() as usize];
-        for (number, node) in self.nodes.iter().enumerate().filter(|(_, node)| node.children.is_empty()) {
+        for (number, node) in
+            self.nodes.iter().enumerate().filter(|(_, node)| node.children.is_empty())
+        {
             found[node.leaves.start as usize] = number as u32;
         }
         found
@@ -213,12 +225,27 @@ mod tests {
 
     #[test]
     fn figure_3_is_a_balanced_binary_tree_with_weights_one() {
-        let tree = Annotated::exact(&[5; 4], &Shape::Balanced { arity: 2 }, Measure::Numbers(&[30, 40, 50, 60]));
-        let shown: Vec<(Range<u32>, u64, u64)> =
-            tree.nodes().iter().map(|node| (node.leaves.clone(), node.weight, node.range)).collect();
+        let tree = Annotated::exact(
+            &[5; 4],
+            &Shape::Balanced { arity: 2 },
+            Measure::Numbers(&[30, 40, 50, 60]),
+        );
+        let shown: Vec<(Range<u32>, u64, u64)> = tree
+            .nodes()
+            .iter()
+            .map(|node| (node.leaves.clone(), node.weight, node.range))
+            .collect();
         assert_eq!(
             shown,
-            [(0..4, 1, 30), (0..2, 1, 10), (2..4, 1, 10), (0..1, 1, 0), (1..2, 1, 0), (2..3, 1, 0), (3..4, 1, 0)]
+            [
+                (0..4, 1, 30),
+                (0..2, 1, 10),
+                (2..4, 1, 10),
+                (0..1, 1, 0),
+                (1..2, 1, 0),
+                (2..3, 1, 0),
+                (3..4, 1, 0)
+            ]
         );
         assert_eq!(tree.probabilities(), [0.25; 4]);
     }

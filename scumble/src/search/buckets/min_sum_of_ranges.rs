@@ -1,8 +1,9 @@
 //! MinSumOfRange: the P-private generalization of a group whose ranges sum to the least.
 //!
-//! Koudas et al. 2009, section 4.1, algorithm 1, theorem 1. From the root down, as many values as the weights allow are
-//! pushed into the children; what is left over becomes copies of the node itself. Which value becomes which subdomain is
-//! never decided, because the subdomains are permuted anyway.
+//! Koudas et al. 2009, section 4.1, algorithm 1, theorem 1. From the root down, as many values as
+//! the weights allow are pushed into the children; what is left over becomes copies of the node
+//! itself. Which value becomes which subdomain is never decided, because the subdomains are
+//! permuted anyway.
 //!
 //! | paper | here |
 //! |---|---|
@@ -10,13 +11,15 @@
 //! | N = (&#124;g_D1&#124;, …, &#124;g_Dk&#124;) | `inside`: values of the group in each child |
 //! | W, an m-bound allocation | the children's weights times `units` |
 //!
-//! Cost: only nodes with something to keep are visited, so at most O(|g|) of them, each with a binary search per child.
+//! Cost: only nodes with something to keep are visited, so at most O(|g|) of them, each with a
+//! binary search per child.
 
 use super::hierarchy::ROOT;
 use super::{Annotated, Group};
 
-/// The largest number of whole units that an allocation of `kept` subdomains may have: `inside` are the numbers of values in
-/// the children with the children's weights, `unit` is the sum of the weights.
+/// The largest number of whole units that an allocation of `kept` subdomains may have: `inside` are
+/// the numbers of values in the children with the children's weights, `unit` is the sum of the
+/// weights.
 pub fn units(kept: u64, unit: u64, inside: impl Iterator<Item = (u64, u64)>) -> u64 {
     inside.fold(kept / unit, |units, (values, weight)| units.min(values / weight))
 }
@@ -74,7 +77,11 @@ mod tests {
 
     #[test]
     fn example_1() {
-        let tree = Annotated::exact(&[1; 4], &Shape::Balanced { arity: 2 }, Measure::Numbers(&[30, 40, 50, 60]));
+        let tree = Annotated::exact(
+            &[1; 4],
+            &Shape::Balanced { arity: 2 },
+            Measure::Numbers(&[30, 40, 50, 60]),
+        );
         let found = generalize(&tree, &[(0, 2), (1, 2), (2, 1), (3, 1)]);
         // Two copies of the root and each value once.
         assert_eq!(found, [(0, 2), (3, 1), (4, 1), (5, 1), (6, 1)]);

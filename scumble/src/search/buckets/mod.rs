@@ -1,9 +1,10 @@
 //! Which generalized and permuted sensitive values follow a target distribution?
 //!
-//! Koudas, Srivastava, Yu and Zhang, "Distribution-based microdata anonymization" (VLDB 2009). Quasi-identifiers stay;
-//! the sensitive values of a group become subdomains, nodes of a [privacy-annotated hierarchy](Annotated), and are
-//! released apart from the records. Whoever reads the release can tell of each person only that the value follows the
-//! target (definition 3.2), and still bounds every aggregate, because the multiset of subdomains is known.
+//! Koudas, Srivastava, Yu and Zhang, "Distribution-based microdata anonymization" (VLDB 2009).
+//! Quasi-identifiers stay; the sensitive values of a group become subdomains, nodes of a
+//! [privacy-annotated hierarchy](Annotated), and are released apart from the records. Whoever reads
+//! the release can tell of each person only that the value follows the target (definition 3.2), and
+//! still bounds every aggregate, because the multiset of subdomains is known.
 //!
 //! | paper | here |
 //! |---|---|
@@ -13,9 +14,10 @@
 //! | f, fake values | [`Bucket::fakes`] |
 //! | t, the most fakes | the limit of [`fakes::choose`] |
 //!
-//! A generalization whose subdomains are nodes of the hierarchy is P-private if and only if, at every node, the numbers of
-//! subdomains inside the children are proportional to the children's weights. (Take definition 3.2, sum it over
-//! the values of a child, and go down from the root.) So a group can be allocated from the root downwards, in integers.
+//! A generalization whose subdomains are nodes of the hierarchy is P-private if and only if, at
+//! every node, the numbers of subdomains inside the children are proportional to the children's
+//! weights. (Take definition 3.2, sum it over the values of a child, and go down from the root.) So
+//! a group can be allocated from the root downwards, in integers.
 
 pub mod fakes;
 mod hierarchy;
@@ -132,7 +134,8 @@ impl Problem<'_> {
     fn fill(&self, tallies: &Tallies, part_of: &[u32]) -> Vec<Bucket> {
         let bucket = |group: usize| {
             let target = &self.targets[self.target_of[part_of[group] as usize] as usize];
-            let leaf = |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);
+            let leaf =
+                |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);
             let values: Vec<(u32, u32)> = tallies.group(group).iter().map(leaf).collect();
             Bucket::fill(&target.hierarchy, &values, self.fakes.limit(size(&values)))
         };

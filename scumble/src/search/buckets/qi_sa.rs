@@ -1,16 +1,17 @@
 //! QI-SA: each group of the owner is cut by equal quasi-identifiers, and each part is one bucket.
 //!
-//! Koudas et al. 2009, section 4.2. A query on quasi-identifiers then selects all of a part or nothing, so it is wide only by what
-//! was generalized; but small parts must be generalized more to follow the target. Better than
-//! [SA-only](super::sa_only) for narrow queries where quasi-identifiers tell little about the sensitive attribute.
+//! Koudas et al. 2009, section 4.2. A query on quasi-identifiers then selects all of a part or
+//! nothing, so it is wide only by what was generalized; but small parts must be generalized more to
+//! follow the target. Better than [SA-only](super::sa_only) for narrow queries where
+//! quasi-identifiers tell little about the sensitive attribute.
 
 use super::{Distributed, Problem};
 use crate::table::Tallies;
 use rayon::slice::ParallelSliceMut;
 use std::borrow::Cow;
 
-/// Fills a bucket for each part; `tuples` numbers the tuple of quasi-identifiers of each row. Parts are in the order of
-/// their groups, then of their tuples.
+/// Fills a bucket for each part; `tuples` numbers the tuple of quasi-identifiers of each row. Parts
+/// are in the order of their groups, then of their tuples.
 pub fn search<'a>(problem: &Problem<'a>, tuples: &[u32]) -> Distributed<'a> {
     let pair = |(group, tuple): (&u32, &u32)| u64::from(*group) << 32 | u64::from(*tuple);
     let mut parts: Vec<u64> = problem.groups.iter().zip(tuples).map(pair).collect();

@@ -1,7 +1,7 @@
 //! SA-only: each group of the owner is one bucket.
 //!
-//! Koudas et al. 2009, section 4.2. The sum of ranges is the least for whole groups; a query that selects few rows of a large
-//! group gets wide bounds.
+//! Koudas et al. 2009, section 4.2. The sum of ranges is the least for whole groups; a query that
+//! selects few rows of a large group gets wide bounds.
 
 use super::{Distributed, Problem};
 use std::borrow::Cow;

@@ -1,13 +1,15 @@
 //! Real weights become whole ones.
 //!
-//! The paper assumes integer weights (section 3.1). A normal or a Zipf distribution has none, and the exact weights of
-//! a large table (5013 : 4987) are of little use either: no group smaller than 10,000 has a whole unit of them. So at every node
-//! the children get the smallest whole weights whose shares are within a tolerance of the true ones, and never 0. What that does to the
+//! The paper assumes integer weights (section 3.1). A normal or a Zipf distribution has none, and
+//! the exact weights of a large table (5013 : 4987) are of little use either: no group smaller than
+//! 10,000 has a whole unit of them. So at every node the children get the smallest whole weights
+//! whose shares are within a tolerance of the true ones, and never 0. What that does to the
 //! distribution as a whole is reported.
 
 use super::{Annotated, Measure, Shape};
 
-/// A target distribution: the values of the domain that it allows, in a privacy-annotated hierarchy.
+/// A target distribution: the values of the domain that it allows, in a privacy-annotated
+/// hierarchy.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The code of each leaf in the domain, ascending.
@@ -21,7 +23,8 @@ pub struct Target {
 impl Target {
     /// The leaf of a code of the domain; `None` where the target does not allow the value.
     pub fn leaf(&self, code: u32) -> Option<u32> {
-        // Most targets allow all values. Codes ascend, so where this one stands in its own place, no other could.
+        // Most targets allow all values. Codes ascend, so where this one stands in its own place,
+        // no other could.
         if self.codes.get(code as usize) == Some(&code) {
             return Some(code);
         }
@@ -39,9 +42,14 @@ pub struct Rounding {
 }
 
 impl Annotated {
-    /// The hierarchy of a distribution with real weights above 0: at each node the smallest whole weights whose shares are within
-    /// `tolerance` of the true ones. `tolerance` is above 0.
-    pub fn rounded(weights: &[f64], tolerance: f64, shape: &Shape, measure: Measure<'_>) -> (Annotated, Rounding) {
+    /// The hierarchy of a distribution with real weights above 0: at each node the smallest whole
+    /// weights whose shares are within `tolerance` of the true ones. `tolerance` is above 0.
+    pub fn rounded(
+        weights: &[f64],
+        tolerance: f64,
+        shape: &Shape,
+        measure: Measure<'_>,
+    ) -> (Annotated, Rounding) {
         let mut sums = vec![0.0; weights.len() + 1];
         for (leaf, weight) in weights.iter().enumerate() {
             sums[leaf + 1] = sums[leaf] + weight;
@@ -49,13 +57,15 @@ impl Annotated {
         let hierarchy = Annotated::weighed(weights.len() as u32, shape, measure, |children| {
             let leaves = |node: &super::Node| node.leaves.start as usize..node.leaves.end as usize;
             // Where few values are left, differences of sums would lose the small ones.
-            let mass: Vec<f64> = children.iter().map(|node| weights[leaves(node)].iter().sum()).collect();
+            let mass: Vec<f64> =
+                children.iter().map(|node| weights[leaves(node)].iter().sum()).collect();
             let total: f64 = mass.iter().sum();
             simplest(&mass.iter().map(|mass| mass / total).collect::<Vec<_>>(), tolerance)
         });
         let total = sums[weights.len()];
         let differences = hierarchy.probabilities().into_iter().zip(weights);
-        let differences: Vec<f64> = differences.map(|(share, weight)| (share - weight / total).abs()).collect();
+        let differences: Vec<f64> =
+            differences.map(|(share, weight)| (share - weight / total).abs()).collect();
         let rounding = Rounding {
             largest: differences.iter().copied().fold(0.0, f64::max),
             total_variation: differences.iter().sum::<f64>() / 2.0,
@@ -64,16 +74,19 @@ impl Annotated {
     }
 }
 
-/// The whole weights with the smallest sum whose shares are within `tolerance` of `shares`; each at least 1. Large sums are
-/// tried in steps of a sixty-fourth.
+/// The whole weights with the smallest sum whose shares are within `tolerance` of `shares`; each at
+/// least 1. Large sums are tried in steps of a sixty-fourth.
 fn simplest(shares: &[f64], tolerance: f64) -> Vec<u64> {
     let least = shares.len() as u64;
-    // Rounding moves a share by less than 1 / sum, and the 1 of tiny shares takes at most `least` from the others.
+    // Rounding moves a share by less than 1 / sum, and the 1 of tiny shares takes at most `least`
+    // from the others.
     let most = ((least + 2) as f64 / tolerance).ceil() as u64;
     let mut sum = least;
     loop {
         let weights = largest_remainders(shares, sum);
-        let close = |(share, weight): (&f64, &u64)| (*weight as f64 / sum as f64 - share).abs() <= tolerance;
+        let close = |(share, weight): (&f64, &u64)| {
+            (*weight as f64 / sum as f64 - share).abs() <= tolerance
+        };
         if sum >= most || shares.iter().zip(&weights).all(close) {
             return weights;
         }
@@ -87,8 +100,11 @@ fn largest_remainders(shares: &[f64], sum: u64) -> Vec<u64> {
     let mut weights: Vec<u64> = ideal.iter().map(|ideal| (ideal.floor() as u64).max(1)).collect();
     let given: u64 = weights.iter().sum();
     let mut order: Vec<usize> = (0..weights.len()).collect();
-    // Those that lack most come first; they get what is left, and those at the end give what is too much.
-    order.sort_by(|a, b| (ideal[*b] - weights[*b] as f64).total_cmp(&(ideal[*a] - weights[*a] as f64)).then(a.cmp(b)));
+    // Those that lack most come first; they get what is left, and those at the end give what is too
+    // much.
+    order.sort_by(|a, b| {
+        (ideal[*b] - weights[*b] as f64).total_cmp(&(ideal[*a] - weights[*a] as f64)).then(a.cmp(b))
+    });
     for child in order.iter().take(sum.saturating_sub(given) as usize) {
         weights[*child] += 1;
     }
@@ -132,18 +148,25 @@ mod tests {
         for weights in [normal(&numbers, 140.0, 30.0), zipf(300, 1.2), vec![0.1; 300]] {
             for arity in [2, 3, 5] {
                 let shape = Shape::Balanced { arity };
-                let (tree, rounding) = Annotated::rounded(&weights, 0.01, &shape, Measure::Numbers(&values));
+                let (tree, rounding) =
+                    Annotated::rounded(&weights, 0.01, &shape, Measure::Numbers(&values));
                 for (number, node) in tree.nodes().iter().enumerate() {
                     let mass = |node: &super::super::Node| -> f64 {
                         weights[node.leaves.start as usize..node.leaves.end as usize].iter().sum()
                     };
                     for child in tree.children(number as u32) {
                         let share = child.weight as f64 / node.unit as f64;
-                        assert!((share - mass(child) / mass(node)).abs() <= 0.01 + 1e-12, "{number}");
+                        assert!(
+                            (share - mass(child) / mass(node)).abs() <= 0.01 + 1e-12,
+                            "{number}"
+                        );
                         assert!(child.weight > 0);
                     }
                 }
-                assert!(rounding.largest <= 0.05 && rounding.total_variation <= 0.2, "{rounding:?}");
+                assert!(
+                    rounding.largest <= 0.05 && rounding.total_variation <= 0.2,
+                    "{rounding:?}"
+                );
             }
         }
     }

@@ -1,9 +1,10 @@
-//! Simulated annealing over cuts (Kirkpatrick, Gelatt and Vecchi 1983), for comparison: what the paper's figure 7 holds
-//! against l+-Optimize.
+//! Simulated annealing over cuts (Kirkpatrick, Gelatt and Vecchi 1983), for comparison: what the
+//! paper's figure 7 holds against l+-Optimize.
 //!
-//! A step specializes or generalizes one value of one column, drawn at random. A cheaper cut is taken, a dearer one with
-//! the probability exp(-difference / temperature); the temperature falls from a share of the first cost to almost
-//! nothing, by the same factor at every step. Nothing is proven about the answer but the bound of the whole tree.
+//! A step specializes or generalizes one value of one column, drawn at random. A cheaper cut is
+//! taken, a dearer one with the probability exp(-difference / temperature); the temperature falls
+//! from a share of the first cost to almost nothing, by the same factor at every step. Nothing is
+//! proven about the answer but the bound of the whole tree.
 
 use super::enumeration::{Scratch, Subtree};
 use super::l_plus_optimize::{Outcome, Progress};
@@ -17,7 +18,12 @@ pub const STEPS: u64 = 20_000;
 const TEMPERATURES: (f64, f64) = (0.02, 1e-6);
 
 /// Anneals; `go_on` is asked at every step.
-pub fn search(machine: &Machine, steps: u64, seed: u64, go_on: &mut dyn FnMut(&Progress) -> bool) -> Outcome {
+pub fn search(
+    machine: &Machine,
+    steps: u64,
+    seed: u64,
+    go_on: &mut dyn FnMut(&Progress) -> bool,
+) -> Outcome {
     let mut random = Random::new(seed);
     let mut scratch = Scratch::default();
     let last = machine.widest();
@@ -31,7 +37,8 @@ pub fn search(machine: &Machine, steps: u64, seed: u64, go_on: &mut dyn FnMut(&P
     let mut visited = 1;
     for _ in 0..steps {
         let reported = |cost: f64| machine.reported(cost);
-        let progress = Progress { best: reported(best.0), bound: reported(bound), decided: 0.0, visited };
+        let progress =
+            Progress { best: reported(best.0), bound: reported(bound), decided: 0.0, visited };
         if !cost.is_finite() || !go_on(&progress) {
             break;
         }
@@ -47,5 +54,10 @@ pub fn search(machine: &Machine, steps: u64, seed: u64, go_on: &mut dyn FnMut(&P
         temperature *= factor;
     }
     let found = best.0.is_finite().then(|| (machine.reported(best.0), best.1));
-    Outcome { best: found.into_iter().collect(), bound: machine.reported(bound), optimal: false, visited }
+    Outcome {
+        best: found.into_iter().collect(),
+        bound: machine.reported(bound),
+        optimal: false,
+        visited,
+    }
 }

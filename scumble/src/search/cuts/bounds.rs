@@ -11,13 +11,15 @@
 //!
 //! Three bounds are tighter than the paper's:
 //!
-//! - Lemma 3 is applied to all values together: whatever is kept of a partition at a finer cut is a union of parts that
-//!   meet every cap, so it meets every cap itself and has at most `largest_part` rows.
-//! - Under `all-records`, `all-values` and `violating-values` a finer cut loses whole members, never single rows. What
-//!   has to go so that one value meets its cap is a knapsack over members; its fractional solution is a bound, and is
-//!   exact for a partition of one member (a homogeneous one). Lemma 3 is the case where all members are single rows.
-//! - A suppressed row costs the suppression instead of its own generalization, row by row (theorem 6), not the sum's
-//!   least terms only.
+//! - Lemma 3 is applied to all values together: whatever is kept of a partition at a finer cut is a
+//!   union of parts that meet every cap, so it meets every cap itself and has at most
+//!   `largest_part` rows.
+//! - Under `all-records`, `all-values` and `violating-values` a finer cut loses whole members,
+//!   never single rows. What has to go so that one value meets its cap is a knapsack over members;
+//!   its fractional solution is a bound, and is exact for a partition of one member (a homogeneous
+//!   one). Lemma 3 is the case where all members are single rows.
+//! - A suppressed row costs the suppression instead of its own generalization, row by row (theorem
+//!   6), not the sum's least terms only.
 
 use crate::loss::Loss;
 use crate::privacy::Caps;
@@ -52,14 +54,15 @@ impl Suppression {
         matches!(self, Suppression::AllValues | Suppression::ViolatingValues)
     }
 
-    /// Whether a loss says what this scheme costs (section VII): DM and CM know suppressed records only.
+    /// Whether a loss says what this scheme costs (section VII): DM and CM know suppressed records
+    /// only.
     pub fn is_defined_for(self, loss: Loss) -> bool {
         loss == Loss::Lm || !self.is_of_values()
     }
 }
 
-/// Rows that stay together: how often each value occurs in them (with each class label, where labels count), and what
-/// generalizing one of them costs.
+/// Rows that stay together: how often each value occurs in them (with each class label, where
+/// labels count), and what generalizing one of them costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Member<'a> {
     /// How many rows.
@@ -143,14 +146,17 @@ impl Rules {
         }
     }
 
-    /// The most rows with one label that can be among `kept` rows of a partition that keeps as many of each value as
-    /// its cap allows.
+    /// The most rows with one label that can be among `kept` rows of a partition that keeps as many
+    /// of each value as its cap allows.
     fn majority(&self, counts: &[u32], kept: u64) -> u64 {
         let mut of_label = vec![0; self.labels];
         for (value, of_value) in counts.chunks_exact(self.labels).enumerate() {
             let all = of_value.iter().map(|count| u64::from(*count)).sum();
             let most = if kept == u64::MAX { all } else { self.caps.most(value, all, kept) };
-            of_label.iter_mut().zip(of_value).for_each(|(sum, count)| *sum += most.min(u64::from(*count)));
+            of_label
+                .iter_mut()
+                .zip(of_value)
+                .for_each(|(sum, count)| *sum += most.min(u64::from(*count)));
         }
         of_label.into_iter().max().unwrap_or(0).min(kept)
     }
@@ -186,7 +192,11 @@ impl Rules {
     }
 
     /// The values that break their caps, with their counts.
-    fn broken<'a>(&'a self, rows: u64, counts: &'a [u32]) -> impl Iterator<Item = (usize, u64)> + 'a {
+    fn broken<'a>(
+        &'a self,
+        rows: u64,
+        counts: &'a [u32],
+    ) -> impl Iterator<Item = (usize, u64)> + 'a {
         // A cap that all share allows each value the same number of rows.
         let most = if self.uniform { self.caps.most(0, u64::MAX, rows) } else { 0 };
         let is_broken = move |(value, count): &(usize, u64)| {
@@ -195,14 +205,25 @@ impl Rules {
         self.tally(counts).filter(is_broken)
     }
 
-    /// The least that a partition can cost at any cut of the subtree, which splits it into unions of its members.
-    /// `rows` and `counts` are the sums over members, `general` that of their costs without suppression.
+    /// The least that a partition can cost at any cut of the subtree, which splits it into unions
+    /// of its members. `rows` and `counts` are the sums over members, `general` that of their costs
+    /// without suppression.
     pub fn bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
-        if self.meets(rows, counts) { general } else { self.broken_bound(rows, counts, general, members) }
+        if self.meets(rows, counts) {
+            general
+        } else {
+            self.broken_bound(rows, counts, general, members)
+        }
     }
 
     /// The same of a partition that does not meet what is asked.
-    pub fn broken_bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+    pub fn broken_bound(
+        &self,
+        rows: u64,
+        counts: &[u32],
+        general: f64,
+        members: &[Member<'_>],
+    ) -> f64 {
         if let [only] = members {
             return self.broken_cost(only);
         }
@@ -211,12 +232,15 @@ impl Rules {
             Suppression::AllRecords if rows < self.k => self.suppressed * rows as f64,
             Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
             Suppression::AllRecords => {
-                let whole = |member: &Member<'_>| self.suppressed * member.rows as f64 - self.general(member);
+                let whole = |member: &Member<'_>| {
+                    self.suppressed * member.rows as f64 - self.general(member)
+                };
                 let of_members = self.members_to_lose(rows, counts, members, whole);
                 general + of_members.max(self.rows_to_lose(rows, counts, general, members))
             }
             Suppression::AllValues => {
-                let lost = self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
+                let lost =
+                    self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
                 let whole = |member: &Member<'_>| self.suppressed * member.rows as f64;
                 general + lost.max(self.members_to_lose(rows, counts, members, whole))
             }
@@ -225,7 +249,9 @@ impl Rules {
                     if !self.members {
                         return self.suppressed * self.least_to_lose(value, count, rows) as f64;
                     }
-                    let cost = |member: &Member<'_>| self.suppressed * self.of_value(member.counts, value) as f64;
+                    let cost = |member: &Member<'_>| {
+                        self.suppressed * self.of_value(member.counts, value) as f64
+                    };
                     self.lose_for(value, rows, counts, members, cost)
                 };
                 general + self.broken(rows, counts).map(least).sum::<f64>()
@@ -246,7 +272,8 @@ impl Rules {
         u64::try_from(excess.div_ceil((below - above).max(1))).unwrap_or(count)
     }
 
-    /// What suppression adds at least if the fewest rows go, and of those the ones that cost most to keep.
+    /// What suppression adds at least if the fewest rows go, and of those the ones that cost most
+    /// to keep.
     fn rows_to_lose(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
         let mut lost = rows - self.kept(counts);
         if self.loss == Loss::Cm {
@@ -257,7 +284,8 @@ impl Rules {
             Loss::Lm => self.suppressed - member.loss,
             _ => self.suppressed - member.rows as f64,
         };
-        let mut gains: Vec<(f64, u64)> = members.iter().map(|member| (each(member), member.rows)).collect();
+        let mut gains: Vec<(f64, u64)> =
+            members.iter().map(|member| (each(member), member.rows)).collect();
         gains.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
         let mut added = 0.0;
         for (each, rows) in gains {
@@ -292,7 +320,9 @@ impl Rules {
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64,
     ) -> f64 {
-        let Some(mut left) = self.caps.excess(value, self.of_value(counts, value), rows) else { return 0.0 };
+        let Some(mut left) = self.caps.excess(value, self.of_value(counts, value), rows) else {
+            return 0.0;
+        };
         let mut items: Vec<(f64, f64, f64)> = Vec::with_capacity(members.len());
         for member in members {
             let count = self.of_value(member.counts, value);
@@ -314,16 +344,17 @@ impl Rules {
         added * BELOW
     }
 
-    /// The least that DM counts for rows that stay together. Of more than half the table it may be less than their
-    /// square if some of them go: N r + (n - r)^2 is least where half of the table stays.
+    /// The least that DM counts for rows that stay together. Of more than half the table it may be
+    /// less than their square if some of them go: N r + (n - r)^2 is least where half of the table
+    /// stays.
     pub fn least_square(&self, rows: u64) -> f64 {
         let (rows, half) = (rows as f64, self.suppressed / 2.0);
         if rows <= half { rows * rows } else { self.suppressed * rows - half * half }
     }
 
-    /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are least if they go from
-    /// the largest members. A row of a member larger than half the table gains more than its suppression costs, so
-    /// such a member shrinks to the half in any case.
+    /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are
+    /// least if they go from the largest members. A row of a member larger than half the table
+    /// gains more than its suppression costs, so such a member shrinks to the half in any case.
     fn squares_after_loss(&self, lost: u64, members: &[Member<'_>]) -> f64 {
         let mut sizes: Vec<u64> = members.iter().map(|member| member.rows).collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));

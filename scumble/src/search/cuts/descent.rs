@@ -1,10 +1,11 @@
-//! A good first solution: columns take turns, each with the best cut there is for the cuts of the others.
+//! A good first solution: columns take turns, each with the best cut there is for the cuts of the
+//! others.
 
 use super::enumeration::{Scratch, Subtree};
 use super::{Cuts, Machine, Tree};
 
-/// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut that is the best for
-/// some column on the way, with its cost, and says whether to go on.
+/// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut
+/// that is the best for some column on the way, with its cost, and says whether to go on.
 pub(super) fn descend(
     machine: &Machine,
     mut cuts: Cuts,
@@ -16,7 +17,8 @@ pub(super) fn descend(
     // The widest column first: it has most to choose.
     let mut column = machine.widest();
     while settled < columns {
-        let assessment = Subtree::only(machine, column, &cuts).assess(machine, column, false, None, scratch);
+        let assessment =
+            Subtree::only(machine, column, &cuts).assess(machine, column, false, None, scratch);
         if let Some((cost, cut)) = machine.trees[column].best_cuts(&assessment.costs, 1).pop() {
             settled = if cost < best { 0 } else { settled };
             best = cost;

@@ -1,4 +1,5 @@
-//! The cut enumeration tree (section IV): every node stands for the cuts between a most general and a most specific one.
+//! The cut enumeration tree (section IV): every node stands for the cuts between a most general and
+//! a most specific one.
 //!
 //! | here | paper | meaning |
 //! |---|---|---|
@@ -39,7 +40,8 @@ pub(super) struct Subtree {
     pub(super) bound: f64,
     /// What the partitions with each node of the last tree cost, where that was of interest.
     sums: Arc<Vec<Option<Costs>>>,
-    /// A value that is locked while groups are still those of before; they are joined when the subtree is visited.
+    /// A value that is locked while groups are still those of before; they are joined when the
+    /// subtree is visited.
     unjoined: Option<Value>,
 }
 
@@ -95,7 +97,8 @@ impl Subtree {
             machine.trees.iter().map(|tree| (0..tree.branches().len() as u32).collect()).collect();
         let groups = Groups::new(machine, last, &above);
         let columns = machine.trees.iter().enumerate().filter(|(column, _)| *column != last);
-        let roots = columns.enumerate().map(|(place, (_, tree))| Value { place, node: tree.root() });
+        let roots =
+            columns.enumerate().map(|(place, (_, tree))| Value { place, node: tree.root() });
         let (mut open, mut locked, mut loss) = (Vec::new(), Vec::new(), 0.0);
         for value in roots {
             let column = machine.column(last, value.place);
@@ -118,7 +121,8 @@ impl Subtree {
 
     /// One cut of the branched columns, with every cut of the last.
     pub(super) fn only(machine: &Machine, last: usize, cuts: &Cuts) -> Subtree {
-        let above: Vec<Vec<u32>> = machine.trees.iter().zip(cuts).map(|(tree, cut)| tree.above(cut)).collect();
+        let above: Vec<Vec<u32>> =
+            machine.trees.iter().zip(cuts).map(|(tree, cut)| tree.above(cut)).collect();
         let groups = Groups::new(machine, last, &above);
         Subtree {
             class: Arc::new((0..groups.loss.len() as u32).collect()),
@@ -163,8 +167,8 @@ impl Subtree {
         (groups, class)
     }
 
-    /// Gives up the groups of a subtree that waits for its visit, until then: those it was joined from are shared with
-    /// others, its own would be one more copy of a large table.
+    /// Gives up the groups of a subtree that waits for its visit, until then: those it was joined
+    /// from are shared with others, its own would be one more copy of a large table.
     pub(super) fn unjoin(&mut self, from: &Subtree, value: Value) {
         (self.groups, self.class) = (from.groups.clone(), from.class.clone());
         self.unjoined = Some(value);
@@ -200,13 +204,17 @@ impl Subtree {
                 *number = losses.len() as u32;
                 let change = match way {
                     0 => 0.0,
-                    way => machine.loss(column, branch.children[way - 1]) - machine.loss(column, value.node),
+                    way => {
+                        machine.loss(column, branch.children[way - 1])
+                            - machine.loss(column, value.node)
+                    }
                 };
                 losses.push(self.losses[*old as usize] + change);
             }
             class.push(*number);
         }
-        let mut open: Vec<Value> = self.open.iter().copied().filter(|other| *other != value).collect();
+        let mut open: Vec<Value> =
+            self.open.iter().copied().filter(|other| *other != value).collect();
         let mut locked = self.locked.clone();
         for child in &branch.children {
             let list = if tree.branch(*child).is_leaf() { &mut locked } else { &mut open };
@@ -231,13 +239,15 @@ impl Subtree {
         let codes = &machine.trees[column].branch(value.node).codes;
         let whole = machine.loss(column, value.node);
         let groups = self.groups.nodes_of(value.place).zip(&self.groups.rows);
-        let inside = groups.filter(|(node, _)| codes.contains(&machine.trees[column].branch(*node).codes.start));
+        let inside = groups
+            .filter(|(node, _)| codes.contains(&machine.trees[column].branch(*node).codes.start));
         inside.map(|(node, rows)| (whole - machine.loss(column, node)) * *rows as f64).sum()
     }
 
-    /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless `all` are asked for,
-    /// nodes of that tree where the rest is cheaper in any case have no cost. `change` is the subtree this one came from
-    /// and the value that was locked or specialized: what does not have that value costs what it cost there.
+    /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless
+    /// `all` are asked for, nodes of that tree where the rest is cheaper in any case have no cost.
+    /// `change` is the subtree this one came from and the value that was locked or specialized:
+    /// what does not have that value costs what it cost there.
     pub(super) fn assess(
         &mut self,
         machine: &Machine,
@@ -248,16 +258,19 @@ impl Subtree {
     ) -> Assessment {
         let tree = &machine.trees[last];
         let nodes = tree.branches().len();
-        let (mut bounds, mut least, mut costs) = (vec![0.0; nodes], vec![0.0; nodes], vec![f64::INFINITY; nodes]);
+        let (mut bounds, mut least, mut costs) =
+            (vec![0.0; nodes], vec![0.0; nodes], vec![f64::INFINITY; nodes]);
         let mut sums = vec![None; nodes];
-        // Where most rows have the value, or where costs may be infinite, everything is counted afresh.
+        // Where most rows have the value, or where costs may be infinite, everything is counted
+        // afresh.
         let change = change.filter(|(_, value)| {
             let tree = &machine.trees[machine.column(last, value.place)];
             let most = 2 * tree.branch(value.node).rows < tree.branch(tree.root()).rows;
             most && machine.rules.are_always_met()
         });
-        let touched =
-            change.map(|(from, value)| (from, from.having(machine, last, value), self.having(machine, last, value)));
+        let touched = change.map(|(from, value)| {
+            (from, from.having(machine, last, value), self.having(machine, last, value))
+        });
         for (number, branch) in tree.branches().iter().enumerate() {
             let below = |of: &[f64]| match branch.is_leaf() {
                 true => f64::INFINITY,
@@ -270,9 +283,13 @@ impl Subtree {
                     let Costs { bound, cost } = (*from.sums.get(number)?)?;
                     let gone = from.partitions(machine, last, node, Some(before), scratch);
                     let come = self.partitions(machine, last, node, Some(after), scratch);
-                    Some(Costs { bound: bound - gone.bound + come.bound, cost: cost - gone.cost + come.cost })
+                    Some(Costs {
+                        bound: bound - gone.bound + come.bound,
+                        cost: cost - gone.cost + come.cost,
+                    })
                 });
-                let here = known.unwrap_or_else(|| self.partitions(machine, last, node, None, scratch));
+                let here =
+                    known.unwrap_or_else(|| self.partitions(machine, last, node, None, scratch));
                 sums[number] = Some(here);
                 costs[number] = here.cost;
                 bounds[number] = bounds[number].min(here.bound);
@@ -287,24 +304,33 @@ impl Subtree {
     fn having(&self, machine: &Machine, last: usize, value: Value) -> Vec<bool> {
         let tree = &machine.trees[machine.column(last, value.place)];
         let codes = &tree.branch(value.node).codes;
-        self.groups.nodes_of(value.place).map(|node| codes.contains(&tree.branch(node).codes.start)).collect()
+        self.groups
+            .nodes_of(value.place)
+            .map(|node| codes.contains(&tree.branch(node).codes.start))
+            .collect()
     }
 
-    /// What the partitions with one node of the last tree cost at least, known without their tallies.
+    /// What the partitions with one node of the last tree cost at least, known without their
+    /// tallies.
     fn floor(&self, machine: &Machine, last: usize, node: u32) -> f64 {
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
         match machine.rules.loss {
             Loss::Lm => {
-                let loss = |(tuple, rows): (&u32, &u32)| (self.groups.loss[*tuple as usize] + here) * f64::from(*rows);
+                let loss = |(tuple, rows): (&u32, &u32)| {
+                    (self.groups.loss[*tuple as usize] + here) * f64::from(*rows)
+                };
                 list.tuples.iter().zip(&list.rows).map(loss).sum()
             }
-            Loss::Dm => list.rows.iter().map(|rows| machine.rules.least_square(u64::from(*rows))).sum(),
+            Loss::Dm => {
+                list.rows.iter().map(|rows| machine.rules.least_square(u64::from(*rows))).sum()
+            }
             Loss::Cm => 0.0,
         }
     }
 
-    /// The partitions with one node of the last tree, all or those of some tuples: the sums of their bounds and costs.
+    /// The partitions with one node of the last tree, all or those of some tuples: the sums of
+    /// their bounds and costs.
     fn partitions(
         &self,
         machine: &Machine,

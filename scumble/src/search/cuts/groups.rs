@@ -1,9 +1,10 @@
 //! The finest groups of a subtree, by every node of the last column's tree.
 //!
-//! One column, the last, is never branched on: partitions with different values of it have nothing in common, so its
-//! best cut for given cuts of the others is found bottom up over its tree. Groups are therefore kept for every node of
-//! that tree at once: `lists[node]` has the rows below the node, grouped by what the most specific cut of the subtree
-//! says of the other columns. Locking a value joins groups; specializing one leaves them as they are.
+//! One column, the last, is never branched on: partitions with different values of it have nothing
+//! in common, so its best cut for given cuts of the others is found bottom up over its tree. Groups
+//! are therefore kept for every node of that tree at once: `lists[node]` has the rows below the
+//! node, grouped by what the most specific cut of the subtree says of the other columns. Locking a
+//! value joins groups; specializing one leaves them as they are.
 
 use super::Machine;
 use rustc_hash::FxHashMap;
@@ -21,7 +22,8 @@ pub(super) struct List {
 }
 
 impl List {
-    /// Adds rows to the group of a tuple; `at[tuple]` is the group's place if `at[tuple] < len` and it has the tuple.
+    /// Adds rows to the group of a tuple; `at[tuple]` is the group's place if `at[tuple] < len` and
+    /// it has the tuple.
     fn add(&mut self, at: &mut [u32], tuple: u32, rows: u32, counts: &[u32]) {
         let place = at[tuple as usize] as usize;
         if self.tuples.get(place) == Some(&tuple) {
@@ -38,7 +40,11 @@ impl List {
 
     pub(super) fn groups(&self, width: usize) -> impl Iterator<Item = (u32, u32, &[u32])> {
         let counts = self.counts.chunks_exact(width);
-        self.tuples.iter().zip(&self.rows).zip(counts).map(|((tuple, rows), counts)| (*tuple, *rows, counts))
+        self.tuples
+            .iter()
+            .zip(&self.rows)
+            .zip(counts)
+            .map(|((tuple, rows), counts)| (*tuple, *rows, counts))
     }
 }
 
@@ -56,12 +62,14 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// The groups of all rows at a cut: `above[column][leaf]` is the node that says a leaf. The last column's is not
-    /// read.
+    /// The groups of all rows at a cut: `above[column][leaf]` is the node that says a leaf. The
+    /// last column's is not read.
     pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Groups {
-        let columns: Vec<usize> = (0..machine.trees.len()).filter(|column| *column != last).collect();
+        let columns: Vec<usize> =
+            (0..machine.trees.len()).filter(|column| *column != last).collect();
         let mut tuple_of: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
-        let mut groups = Groups { nodes: Vec::new(), loss: Vec::new(), rows: Vec::new(), lists: Arc::default() };
+        let mut groups =
+            Groups { nodes: Vec::new(), loss: Vec::new(), rows: Vec::new(), lists: Arc::default() };
         let tree = &machine.trees[last];
         let mut tuples = Vec::with_capacity(machine.cells.len());
         let mut key = Vec::with_capacity(columns.len());
@@ -73,7 +81,8 @@ impl Groups {
                 None => {
                     let tuple = groups.loss.len() as u32;
                     tuple_of.insert(key.clone(), tuple);
-                    let losses = columns.iter().zip(&key).map(|(column, node)| machine.loss(*column, *node));
+                    let losses =
+                        columns.iter().zip(&key).map(|(column, node)| machine.loss(*column, *node));
                     groups.loss.push(losses.sum());
                     groups.rows.push(0);
                     groups.nodes.extend_from_slice(&key);
@@ -84,7 +93,8 @@ impl Groups {
             tuples.push(tuple);
         }
         let mut lists = vec![List::default(); tree.branches().len()];
-        // Leaves first; each list needs to know where its tuples are, so cells are taken leaf by leaf.
+        // Leaves first; each list needs to know where its tuples are, so cells are taken leaf by
+        // leaf.
         let mut at = vec![0u32; groups.loss.len()];
         for cell in &machine.by_leaf[last] {
             let (cell, tuple) = (&machine.cells[*cell as usize], tuples[*cell as usize]);
@@ -109,9 +119,15 @@ impl Groups {
         self.nodes.iter().skip(column).step_by(width.max(1)).copied()
     }
 
-    /// The groups after a value of a column was locked: all that lies below it is said by it. Also the new tuple of
-    /// each old one.
-    pub(super) fn lock(&self, machine: &Machine, column: usize, place: usize, value: u32) -> (Groups, Vec<u32>) {
+    /// The groups after a value of a column was locked: all that lies below it is said by it. Also
+    /// the new tuple of each old one.
+    pub(super) fn lock(
+        &self,
+        machine: &Machine,
+        column: usize,
+        place: usize,
+        value: u32,
+    ) -> (Groups, Vec<u32>) {
         let columns = self.nodes.len() / self.loss.len().max(1);
         let mut tuple_of: FxHashMap<&[u32], u32> = FxHashMap::default();
         let codes = &machine.trees[column].branch(value).codes;
@@ -120,12 +136,21 @@ impl Groups {
         for tuple in 0..self.loss.len() {
             let node = &mut nodes[tuple * columns + place];
             let inside = codes.contains(&machine.trees[column].branch(*node).codes.start);
-            locked.push(if inside { machine.loss(column, value) - machine.loss(column, *node) } else { 0.0 });
+            locked.push(if inside {
+                machine.loss(column, value) - machine.loss(column, *node)
+            } else {
+                0.0
+            });
             if inside {
                 *node = value;
             }
         }
-        let mut joined = Groups { nodes: Vec::new(), loss: Vec::new(), rows: Vec::new(), lists: self.lists.clone() };
+        let mut joined = Groups {
+            nodes: Vec::new(),
+            loss: Vec::new(),
+            rows: Vec::new(),
+            lists: self.lists.clone(),
+        };
         let mut went = Vec::with_capacity(self.loss.len());
         for tuple in 0..self.loss.len() {
             let key = &nodes[tuple * columns..][..columns];

@@ -1,8 +1,9 @@
 //! l+-Optimize: the cheapest full-subtree recoding, proven (Liu and Wang 2010).
 //!
-//! Depth first through the cut enumeration tree (section IV). At a node an open value is chosen; its two branches are the
-//! cuts that specialize it and those that do not, in which it is locked. Both are assessed at the same time, and the one
-//! that specializes is searched first. A branch falls when no cut of it can be cheaper than the best one known.
+//! Depth first through the cut enumeration tree (section IV). At a node an open value is chosen;
+//! its two branches are the cuts that specialize it and those that do not, in which it is locked.
+//! Both are assessed at the same time, and the one that specializes is searched first. A branch
+//! falls when no cut of it can be cheaper than the best one known.
 //!
 //! | here | paper | meaning |
 //! |---|---|---|
@@ -13,19 +14,23 @@
 //!
 //! What goes beyond the paper:
 //!
-//! - The column with the most cuts is not branched on. For given cuts of the others, every partition has one value of it,
-//!   so its best cut is the least sum over its tree, bottom up; the same holds for bounds. On the Adult table that takes
-//!   a factor of eleven million from the space.
-//! - The first solution comes from descent: each column in turn gets its best cut for the cuts of the others, from four
-//!   starts. It is often the optimum already, and the rest of the search is its proof.
+//! - The column with the most cuts is not branched on. For given cuts of the others, every
+//!   partition has one value of it, so its best cut is the least sum over its tree, bottom up; the
+//!   same holds for bounds. On the Adult table that takes a factor of eleven million from the
+//!   space.
+//! - The first solution comes from descent: each column in turn gets its best cut for the cuts of
+//!   the others, from four starts. It is often the optimum already, and the rest of the search is
+//!   its proof.
 //! - Bounds know that whole groups go, not single rows; see [`super::bounds`](super::Rules).
 //! - A step counts again only the partitions that it touches.
 //!
-//! The answer does not depend on the number of threads: two branches are assessed in parallel, and learnt from in order.
-//! Costs are whole numbers held exactly by floats as long as LM's common denominator allows it; beyond that they are
-//! rounded like any float, and "optimal" means up to that rounding.
+//! The answer does not depend on the number of threads: two branches are assessed in parallel, and
+//! learnt from in order. Costs are whole numbers held exactly by floats as long as LM's common
+//! denominator allows it; beyond that they are rounded like any float, and "optimal" means up to
+//! that rounding.
 //!
-//! Cost: one assessment is linear in the groups below all nodes of the widest tree, at most its height times the cells.
+//! Cost: one assessment is linear in the groups below all nodes of the widest tree, at most its
+//! height times the cells.
 
 use super::descent::{at_depth, descend};
 use super::enumeration::{Assessment, Scratch, Subtree, Value};
@@ -41,7 +46,8 @@ pub struct Techniques {
     pub descending: bool,
     /// Bounds are computed again when a value is locked.
     pub update: bool,
-    /// Suppression is bounded by whole members of a partition; otherwise by rows, as lemma 3 and theorems 4 to 6 do.
+    /// Suppression is bounded by whole members of a partition; otherwise by rows, as lemma 3 and
+    /// theorems 4 to 6 do.
     pub members: bool,
 }
 
@@ -142,24 +148,35 @@ impl Search<'_> {
         let mut scratch = Scratch::default();
         let mut more = true;
         for share in STARTS {
-            descend(self.machine, at_depth(self.machine, share), &mut scratch, &mut |cost, cuts| {
-                self.visited += 1;
-                self.add(cost, cuts.clone());
-                more = more && go_on(&self.progress(0.0, 0.0));
-                more
-            });
+            descend(
+                self.machine,
+                at_depth(self.machine, share),
+                &mut scratch,
+                &mut |cost, cuts| {
+                    self.visited += 1;
+                    self.add(cost, cuts.clone());
+                    more = more && go_on(&self.progress(0.0, 0.0));
+                    more
+                },
+            );
         }
     }
 
     fn progress(&self, bound: f64, decided: f64) -> Progress {
         let best = self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost);
         let reported = |cost: f64| self.machine.reported(cost);
-        Progress { best: reported(best), bound: reported(bound.min(best)), decided, visited: self.visited }
+        Progress {
+            best: reported(best),
+            bound: reported(bound.min(best)),
+            decided,
+            visited: self.visited,
+        }
     }
 
     fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> (f64, bool) {
         let mut root = Subtree::root(self.machine, self.last);
-        let assessment = root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0]);
+        let assessment =
+            root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0]);
         self.learn(&root, &assessment);
         root.bound = assessment.bound;
         let mut stack = vec![root];
@@ -201,7 +218,8 @@ impl Search<'_> {
     fn learn(&mut self, node: &Subtree, assessment: &Assessment) {
         self.visited += 1;
         if assessment.cost < self.limit() {
-            for (cost, cut) in self.machine.trees[self.last].best_cuts(&assessment.costs, self.top) {
+            for (cost, cut) in self.machine.trees[self.last].best_cuts(&assessment.costs, self.top)
+            {
                 self.add(cost, node.cuts(self.machine, self.last, cut));
             }
         }
@@ -212,7 +230,9 @@ impl Search<'_> {
         let machine = self.machine;
         let weight = |value: &Value| match machine.rules.loss {
             Loss::Lm => node.loss_of_locking(machine, self.last, *value),
-            _ => machine.trees[machine.column(self.last, value.place)].branch(value.node).rows as f64,
+            _ => {
+                machine.trees[machine.column(self.last, value.place)].branch(value.node).rows as f64
+            }
         };
         let mut best = (node.open[0], weight(&node.open[0]));
         for value in &node.open[1..] {

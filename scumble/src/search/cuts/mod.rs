@@ -1,8 +1,9 @@
 //! One cut per attribute: full-subtree recodings.
 //!
-//! A cut takes from each taxonomy a set of nodes that covers every leaf once; rows that it says alike are a partition.
-//! The [`Machine`] knows the rows by cells, the trees with what matters of them, and what a subtree of the cut
-//! enumeration tree costs at least. The algorithms of this folder decide where to go.
+//! A cut takes from each taxonomy a set of nodes that covers every leaf once; rows that it says
+//! alike are a partition. The [`Machine`] knows the rows by cells, the trees with what matters of
+//! them, and what a subtree of the cut enumeration tree costs at least. The algorithms of this
+//! folder decide where to go.
 
 pub mod annealing;
 mod bounds;
@@ -67,8 +68,8 @@ pub struct Machine {
     width: usize,
     /// What LM counts for a row that is said by a node: `losses[column][node]`.
     losses: Vec<Vec<f64>>,
-    /// Costs are this many times what the paper counts: LM's fractions become whole numbers where these are small
-    /// enough to be exact.
+    /// Costs are this many times what the paper counts: LM's fractions become whole numbers where
+    /// these are small enough to be exact.
     scale: f64,
 }
 
@@ -76,14 +77,19 @@ impl Machine {
     /// Prepares a search.
     pub fn new(problem: &Problem, cells: &Cells) -> Machine {
         let columns = problem.taxonomies.len();
-        let mut rows_of: Vec<Vec<u64>> = problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
+        let mut rows_of: Vec<Vec<u64>> =
+            problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
         for (tuple, count) in cells.tuples().zip(cells.counts()) {
             for (rows, code) in rows_of.iter_mut().zip(tuple) {
                 rows[*code as usize] += u64::from(*count);
             }
         }
-        let trees: Vec<Tree> =
-            problem.taxonomies.iter().zip(&rows_of).map(|(taxonomy, rows)| Tree::new(taxonomy, rows)).collect();
+        let trees: Vec<Tree> = problem
+            .taxonomies
+            .iter()
+            .zip(&rows_of)
+            .map(|(taxonomy, rows)| Tree::new(taxonomy, rows))
+            .collect();
         let rows: u64 = cells.counts().iter().map(|count| u64::from(*count)).sum();
         let width = problem.caps.of_values().len() * problem.labels;
         let cell = |(number, (tuple, rows)): (usize, (&[u32], &u32))| {
@@ -91,7 +97,11 @@ impl Machine {
             for (value, count) in problem.tallies.group(number) {
                 counts[*value as usize] += count;
             }
-            Cell { leaves: trees.iter().zip(tuple).map(|(tree, code)| tree.leaf(*code)).collect(), rows: *rows, counts }
+            Cell {
+                leaves: trees.iter().zip(tuple).map(|(tree, code)| tree.leaf(*code)).collect(),
+                rows: *rows,
+                counts,
+            }
         };
         let cells: Vec<Cell> = cells.tuples().zip(cells.counts()).enumerate().map(cell).collect();
         let by_leaf = (0..columns).map(|column| {
@@ -99,10 +109,14 @@ impl Machine {
             order.sort_by_key(|cell| cells[*cell as usize].leaves[column]);
             order
         });
-        let wholes: Vec<u64> = problem.taxonomies.iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect();
+        let wholes: Vec<u64> =
+            problem.taxonomies.iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect();
         let scale = if problem.loss == Loss::Lm { exact_scale(&wholes, rows) } else { 1.0 };
         let loss = |(tree, whole): (&Tree, &u64)| {
-            tree.branches().iter().map(|branch| branch.lost as f64 * scale / *whole as f64).collect()
+            tree.branches()
+                .iter()
+                .map(|branch| branch.lost as f64 * scale / *whole as f64)
+                .collect()
         };
         let suppressed = match (problem.loss, problem.scheme.is_of_values()) {
             (Loss::Lm, true) => scale * columns as f64,
@@ -173,19 +187,21 @@ impl Machine {
 
     /// The cuts of all columns as cuts of their taxonomies.
     pub fn taxonomy_cuts(&self, cuts: &Cuts) -> Option<Vec<Cut>> {
-        let each = |((tree, taxonomy), cut): ((&Tree, &Arc<Taxonomy>), &Vec<u32>)| tree.cut(taxonomy, cut);
+        let each =
+            |((tree, taxonomy), cut): ((&Tree, &Arc<Taxonomy>), &Vec<u32>)| tree.cut(taxonomy, cut);
         self.trees.iter().zip(&self.taxonomies).zip(cuts).map(each).collect()
     }
 
-    /// How many cuts the taxonomies have together, by the formula of section III-B; `None` past 2^128.
+    /// How many cuts the taxonomies have together, by the formula of section III-B; `None` past
+    /// 2^128.
     pub fn space(&self) -> Option<u128> {
         let counts = self.taxonomies.iter().map(|taxonomy| Cut::count(taxonomy));
         counts.into_iter().try_fold(1u128, |product, count| product.checked_mul(count?))
     }
 }
 
-/// The least common multiple of the denominators, where every sum of losses stays a whole number that a float holds
-/// exactly; otherwise 1.
+/// The least common multiple of the denominators, where every sum of losses stays a whole number
+/// that a float holds exactly; otherwise 1.
 fn exact_scale(wholes: &[u64], rows: u64) -> f64 {
     let limit = (1u128 << 52) / (u128::from(rows.max(1)) * 2 * wholes.len().max(1) as u128);
     let mut multiple = 1u128;

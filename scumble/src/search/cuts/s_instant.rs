@@ -1,12 +1,15 @@
-//! S-INSTANT over cuts: one cut of each attribute's tree, judged by belief ([Nergiz, Tamersoy and Saygin 2011], section 7,
-//! which searches "single-dimensional" recodings beside full-domain ones).
+//! S-INSTANT over cuts: one cut of each attribute's tree, judged by belief ([Nergiz, Tamersoy and
+//! Saygin 2011], section 7, which searches "single-dimensional" recodings beside full-domain ones).
 //!
-//! There are too many cuts to go through them all. Every step from the top down takes the specialization that gains most, as
-//! long as the result is believed in; one that is not never will be further down (theorem 3.5) and is not tried again. Three
-//! measures of gain lead to three ways down, and every cut on them is a candidate: the cheapest of all is checked first, and
-//! those above it are there if it does not hold. Full-domain recodings are cuts as well and are candidates too.
+//! There are too many cuts to go through them all. Every step from the top down takes the
+//! specialization that gains most, as long as the result is believed in; one that is not never will
+//! be further down (theorem 3.5) and is not tried again. Three measures of gain lead to three ways
+//! down, and every cut on them is a candidate: the cheapest of all is checked first, and those
+//! above it are there if it does not hold. Full-domain recodings are cuts as well and are
+//! candidates too.
 //!
-//! Departure: the paper does not say how its search for cuts goes; it is no exhaustive one here, and none is claimed.
+//! Departure: the paper does not say how its search for cuts goes; it is no exhaustive one here,
+//! and none is claimed.
 
 use super::{Cuts, Tree};
 use crate::error::Result;
@@ -47,7 +50,8 @@ pub fn candidates(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Ca
         candidate.mapping = Mapping::Cuts(cuts);
     }
     let trees = beliefs.taxonomies.iter().enumerate();
-    let trees = trees.map(|(column, taxonomy)| Tree::new(taxonomy, &beliefs.leaf_rows(column))).collect();
+    let trees =
+        trees.map(|(column, taxonomy)| Tree::new(taxonomy, &beliefs.leaf_rows(column))).collect();
     let mut descent = Descent { estimator, by, trees, visited: 0 };
     for gain in [Gain::Loss, Gain::LossPerBucket, Gain::Rows] {
         descent.down(gain, &mut found, watch);
@@ -70,11 +74,15 @@ impl Descent<'_> {
         while !watch.stopped() {
             let mut steps: Vec<(f64, usize, u32)> = Vec::new();
             for (column, cut) in cuts.iter().enumerate() {
-                let open = cut.iter().filter(|branch| !self.trees[column].branch(**branch).is_leaf());
+                let open =
+                    cut.iter().filter(|branch| !self.trees[column].branch(**branch).is_leaf());
                 let open = open.filter(|branch| !refused.contains(&(column, **branch)));
-                steps.extend(open.map(|branch| (self.gain(gain, column, *branch), column, *branch)));
+                steps
+                    .extend(open.map(|branch| (self.gain(gain, column, *branch), column, *branch)));
             }
-            let Some((_, column, branch)) = steps.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a }) else {
+            let Some((_, column, branch)) =
+                steps.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a })
+            else {
                 return;
             };
             let next = self.specialized(&cuts, column, branch);
@@ -84,9 +92,15 @@ impl Descent<'_> {
                     cuts = next;
                     let lm = self.lm(&cuts);
                     let taxonomy_cuts = self.trees.iter().zip(&beliefs.taxonomies).zip(&cuts);
-                    let taxonomy_cuts = taxonomy_cuts.map(|((tree, taxonomy), cut)| tree.cut(taxonomy, cut));
+                    let taxonomy_cuts =
+                        taxonomy_cuts.map(|((tree, taxonomy), cut)| tree.cut(taxonomy, cut));
                     if let Some(taxonomy_cuts) = taxonomy_cuts.collect() {
-                        found.list.push(believed(beliefs, Mapping::Cuts(taxonomy_cuts), lm, &total));
+                        found.list.push(believed(
+                            beliefs,
+                            Mapping::Cuts(taxonomy_cuts),
+                            lm,
+                            &total,
+                        ));
                     }
                 }
             }
@@ -131,15 +145,19 @@ impl Descent<'_> {
                 .sum();
             lost / (beliefs.taxonomies[column].leaves() - 1).max(1) as f64
         };
-        cuts.iter().enumerate().map(column).sum::<f64>() / (cuts.len().max(1) as f64 * beliefs.rows() as f64)
+        cuts.iter().enumerate().map(column).sum::<f64>()
+            / (cuts.len().max(1) as f64 * beliefs.rows() as f64)
     }
 
     /// The estimates of some cuts, where they are believed in.
     fn accepted(&mut self, cuts: &Cuts) -> Option<Total> {
         self.visited += 1;
         let beliefs = self.estimator.beliefs();
-        let keys: Vec<Grouped> =
-            cuts.iter().enumerate().map(|(column, cut)| self.grouped(beliefs, column, cut)).collect();
+        let keys: Vec<Grouped> = cuts
+            .iter()
+            .enumerate()
+            .map(|(column, cut)| self.grouped(beliefs, column, cut))
+            .collect();
         let promising = |so_far: &Total| self.by.is_open(so_far, beliefs.rows());
         let total = self.estimator.total_while(&keys, &promising)?;
         self.by.accepts(&total, beliefs.rows()).then_some(total)

@@ -16,8 +16,8 @@ impl Machine {
         cuts[last].iter().map(|node| costs[*node as usize]).sum()
     }
 
-    /// A cut one random step more general: a value is said by its parent, and so are all that lie below that. `None`
-    /// where nothing is left to generalize.
+    /// A cut one random step more general: a value is said by its parent, and so are all that lie
+    /// below that. `None` where nothing is left to generalize.
     pub fn generalized(&self, cuts: &Cuts, random: &mut Random) -> Option<Cuts> {
         let mut parents: Vec<(usize, u32)> = Vec::new();
         for (column, cut) in cuts.iter().enumerate() {
@@ -29,7 +29,8 @@ impl Machine {
         let (column, parent) = *parents.get(random.below(parents.len().max(1) as u64) as usize)?;
         let tree = &self.trees[column];
         let mut next = cuts.clone();
-        next[column].retain(|node| !tree.branch(parent).codes.contains(&tree.branch(*node).codes.start));
+        next[column]
+            .retain(|node| !tree.branch(parent).codes.contains(&tree.branch(*node).codes.start));
         next[column].push(parent);
         next[column].sort_unstable();
         Some(next)
@@ -40,7 +41,9 @@ impl Machine {
         let mut open: Vec<(usize, u32)> = Vec::new();
         for (column, cut) in cuts.iter().enumerate() {
             open.extend(
-                cut.iter().filter(|node| !self.trees[column].branch(**node).is_leaf()).map(|node| (column, *node)),
+                cut.iter()
+                    .filter(|node| !self.trees[column].branch(**node).is_leaf())
+                    .map(|node| (column, *node)),
             );
         }
         if (open.is_empty() || random.below(2) == 0)

@@ -1,8 +1,9 @@
-//! The trees that cuts go through: what is left of a taxonomy when only choices that matter are kept.
+//! The trees that cuts go through: what is left of a taxonomy when only choices that matter are
+//! kept.
 //!
-//! A node below which all rows lie under one child says the same of the table as that child and loses no less, so no
-//! best cut needs it: a chain of such nodes is one node here, said by the lowest of them. Nodes without rows are no
-//! nodes here; [`Tree::cut`] puts them back.
+//! A node below which all rows lie under one child says the same of the table as that child and
+//! loses no less, so no best cut needs it: a chain of such nodes is one node here, said by the
+//! lowest of them. Nodes without rows are no nodes here; [`Tree::cut`] puts them back.
 
 use crate::taxonomy::{Cut, Node, Taxonomy};
 
@@ -52,11 +53,13 @@ impl Tree {
         tree
     }
 
-    /// Adds what lies below a node that has rows; returns its number. `below[code]` counts the rows before a code.
+    /// Adds what lies below a node that has rows; returns its number. `below[code]` counts the rows
+    /// before a code.
     fn grow(&mut self, taxonomy: &Taxonomy, below: &[u64], node: Node) -> u32 {
         let level = taxonomy.level(node.level);
         let codes = level.range(node.index);
-        let count = |codes: &std::ops::Range<u32>| below[codes.end as usize] - below[codes.start as usize];
+        let count =
+            |codes: &std::ops::Range<u32>| below[codes.end as usize] - below[codes.start as usize];
         let mut children = Vec::new();
         if let Some(lower) = node.level.checked_sub(1) {
             let finer = taxonomy.level(lower);
@@ -67,7 +70,8 @@ impl Tree {
                 return self.grow(taxonomy, below, only);
             }
         }
-        let children: Vec<u32> = children.into_iter().map(|child| self.grow(taxonomy, below, child)).collect();
+        let children: Vec<u32> =
+            children.into_iter().map(|child| self.grow(taxonomy, below, child)).collect();
         let number = self.branches.len() as u32;
         for child in &children {
             self.branches[*child as usize].parent = Some(number);
@@ -75,7 +79,8 @@ impl Tree {
         if children.is_empty() {
             self.leaf_of[codes.start as usize] = number;
         }
-        let cuts = children.iter().map(|child| self.branches[*child as usize].cuts).product::<f64>();
+        let cuts =
+            children.iter().map(|child| self.branches[*child as usize].cuts).product::<f64>();
         self.branches.push(Branch {
             cuts: if children.is_empty() { 1.0 } else { 1.0 + cuts },
             children,
@@ -148,14 +153,17 @@ impl Tree {
     /// The least sum of the nodes' costs over all cuts.
     pub fn least(&self, costs: &[f64]) -> f64 {
         let mut least = costs.to_vec();
-        for (number, branch) in self.branches.iter().enumerate().filter(|(_, branch)| !branch.is_leaf()) {
+        for (number, branch) in
+            self.branches.iter().enumerate().filter(|(_, branch)| !branch.is_leaf())
+        {
             let below: f64 = branch.children.iter().map(|child| least[*child as usize]).sum();
             least[number] = least[number].min(below);
         }
         least[least.len() - 1]
     }
 
-    /// The `most` cuts with the least sums of finite costs, the least first; of equal ones the finer first.
+    /// The `most` cuts with the least sums of finite costs, the least first; of equal ones the
+    /// finer first.
     pub fn best_cuts(&self, costs: &[f64], most: usize) -> Vec<(f64, Vec<u32>)> {
         let mut best: Vec<Vec<(f64, Vec<u32>)>> = Vec::with_capacity(self.branches.len());
         for (number, branch) in self.branches.iter().enumerate() {
@@ -164,8 +172,11 @@ impl Tree {
                 here = std::mem::take(&mut best[*first as usize]);
                 for child in others {
                     let child = std::mem::take(&mut best[*child as usize]);
-                    let pair = |a: &(f64, Vec<u32>), b: &(f64, Vec<u32>)| (a.0 + b.0, [&a.1[..], &b.1].concat());
-                    here = here.iter().flat_map(|a| child.iter().map(move |b| pair(a, b))).collect();
+                    let pair = |a: &(f64, Vec<u32>), b: &(f64, Vec<u32>)| {
+                        (a.0 + b.0, [&a.1[..], &b.1].concat())
+                    };
+                    here =
+                        here.iter().flat_map(|a| child.iter().map(move |b| pair(a, b))).collect();
                     here.sort_by(|a, b| a.0.total_cmp(&b.0));
                     here.truncate(most);
                 }
@@ -180,7 +191,8 @@ impl Tree {
         best.pop().unwrap_or_default()
     }
 
-    /// A cut of this tree as a cut of its taxonomy. What no row has is said as generally as it can be.
+    /// A cut of this tree as a cut of its taxonomy. What no row has is said as generally as it can
+    /// be.
     pub fn cut(&self, taxonomy: &Taxonomy, cut: &[u32]) -> Option<Cut> {
         let chosen: Vec<Node> = cut.iter().map(|number| self.branch(*number).node).collect();
         let mut nodes = Vec::new();

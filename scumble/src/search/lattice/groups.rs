@@ -1,8 +1,8 @@
 //! Groups of cells at a node of the lattice, and their roll-up to a coarser node.
 //!
-//! A group's key holds the node of each column in a bit field of its own, wide enough for the column's leaves, so
-//! rolling up replaces fields and needs no other data than the finer groups. Keys are as short as the columns allow:
-//! 32 bits hold the nine columns of the Adult table.
+//! A group's key holds the node of each column in a bit field of its own, wide enough for the
+//! column's leaves, so rolling up replaces fields and needs no other data than the finer groups.
+//! Keys are as short as the columns allow: 32 bits hold the nine columns of the Adult table.
 
 use super::{Node, many};
 use crate::search::Task;
@@ -59,7 +59,8 @@ where
 
     #[inline]
     fn hash(&self) -> u64 {
-        let hash = self.iter().fold(0u64, |hash, word| (hash.rotate_left(26) ^ word).wrapping_mul(SPREAD));
+        let hash =
+            self.iter().fold(0u64, |hash, word| (hash.rotate_left(26) ^ word).wrapping_mul(SPREAD));
         (hash ^ hash >> 32).wrapping_mul(SPREAD)
     }
 }
@@ -86,8 +87,8 @@ pub(super) enum Length {
 pub(super) struct Layout {
     fields: Vec<Field>,
     length: Length,
-    /// `lifts[column][from][to - from - 1]`: the bits in which each node of level `from` differs from the one above it
-    /// of level `to`.
+    /// `lifts[column][from][to - from - 1]`: the bits in which each node of level `from` differs
+    /// from the one above it of level `to`.
     lifts: Vec<Vec<Vec<Vec<u32>>>>,
 }
 
@@ -106,12 +107,17 @@ impl Layout {
         }
         let lifts = task.taxonomies.iter().map(|taxonomy| {
             let top = taxonomy.height();
-            let bits =
-                |from, to| (0..).zip(taxonomy.lift(from, to)).map(|(node, above): (u32, u32)| node ^ above).collect();
+            let bits = |from, to| {
+                (0..)
+                    .zip(taxonomy.lift(from, to))
+                    .map(|(node, above): (u32, u32)| node ^ above)
+                    .collect()
+            };
             (0..top).map(|from| (from + 1..=top).map(|to| bits(from, to)).collect()).collect()
         });
         let lifts = lifts.collect();
-        let length = if word == 0 && shift <= u32::BITS { Length::Half } else { Length::Words(word + 1) };
+        let length =
+            if word == 0 && shift <= u32::BITS { Length::Half } else { Length::Words(word + 1) };
         Layout { fields, length, lifts }
     }
 
@@ -151,8 +157,8 @@ impl<K> Default for Scratch<K> {
 /// Finer groups that some were rolled up from, and where each of them went.
 type From<K> = (Arc<Groups<K>>, Vec<u32>);
 
-/// The groups at one node of the lattice. What the counted columns hold is put together only when it is asked for:
-/// many nodes are decided by their counts alone.
+/// The groups at one node of the lattice. What the counted columns hold is put together only when
+/// it is asked for: many nodes are decided by their counts alone.
 #[derive(Debug)]
 pub(super) struct Groups<K> {
     pub(super) node: Node,
@@ -167,7 +173,10 @@ impl<K: Key> Groups<K> {
     /// The cells themselves: the groups where nothing is generalized.
     pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<K> {
         let pack = |tuple: &[u32]| {
-            tuple.iter().zip(&layout.fields).fold(K::default(), |key, (code, field)| key.flip(*field, *code))
+            tuple
+                .iter()
+                .zip(&layout.fields)
+                .fold(K::default(), |key, (code, field)| key.flip(*field, *code))
         };
         let groups = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
         Groups {
@@ -199,14 +208,15 @@ impl<K: Key> Groups<K> {
         self.tallies.get_or_init(|| {
             let from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
             let Some((finer, went)) = from else { return Vec::new() };
-            let merge = |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), &went, *values);
+            let merge =
+                |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), &went, *values);
             finer.tallies(values).iter().zip(values).map(merge).collect()
         })
     }
 
-    /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where so many rows are in
-    /// groups that are too small that nothing else is asked of them. `with_tallies` remembers the way for the counted
-    /// columns.
+    /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where
+    /// so many rows are in groups that are too small that nothing else is asked of them.
+    /// `with_tallies` remembers the way for the counted columns.
     pub(super) fn raise(
         self: &Arc<Self>,
         scratch: &mut Scratch<K>,
@@ -223,17 +233,22 @@ impl<K: Key> Groups<K> {
             })
             .collect();
         let mut went = Vec::with_capacity(if with_tallies { self.len() } else { 0 });
-        let lift_all = |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
+        let lift_all =
+            |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
         let groups = if self.len() > MANY_GROUPS {
             many::regroup(&self.groups, &mut went, with_tallies, unless, lift_all)?
         } else {
             let raised = match (&lifts[..], with_tallies) {
                 // One column is the rule for small tables, and worth a loop of its own.
                 ([(field, lift)], false) => {
-                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, |key| lifted(key, *field, lift))
+                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, |key| {
+                        lifted(key, *field, lift)
+                    })
                 }
                 ([(field, lift)], true) => {
-                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, |key| lifted(key, *field, lift))
+                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, |key| {
+                        lifted(key, *field, lift)
+                    })
                 }
                 (_, false) => regroup::<K, false>(&self.groups, 0, scratch, &mut went, lift_all),
                 (_, true) => regroup::<K, true>(&self.groups, 0, scratch, &mut went, lift_all),
@@ -248,13 +263,13 @@ impl<K: Key> Groups<K> {
     }
 }
 
-/// The groups after each key has become another, and where each went if that is asked for. `skipped` is how many of the
-/// first bits of their hashes all keys have in common.
+/// The groups after each key has become another, and where each went if that is asked for.
+/// `skipped` is how many of the first bits of their hashes all keys have in common.
 ///
-/// The hash table has room for all groups from the beginning where these are few, and grows with those that are found
-/// where they are many: rolling many up to a few then stays in cache. Whether a key is new is as good as random, so
-/// nothing branches on it: the place behind the last group always holds the key at hand, and what is found in an empty
-/// slot is that place.
+/// The hash table has room for all groups from the beginning where these are few, and grows with
+/// those that are found where they are many: rolling many up to a few then stays in cache. Whether
+/// a key is new is as good as random, so nothing branches on it: the place behind the last group
+/// always holds the key at hand, and what is found in an empty slot is that place.
 #[inline]
 pub(super) fn regroup<'a, K: Key, const WENT: bool>(
     groups: &[(K, u32)],
@@ -267,8 +282,8 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
     let mut len = 0;
     let mut rest = groups;
     while !rest.is_empty() {
-        // The table is filled half; then it is made twice as large. Before that, as many groups are taken as find room
-        // even if all are new.
+        // The table is filled half; then it is made twice as large. Before that, as many groups are
+        // taken as find room even if all are new.
         let room = groups.len().min(1 << (bits - 1));
         if found.len() <= room {
             found.resize(room + 1, (K::default(), 0));
@@ -308,8 +323,8 @@ fn lifted<K: Key>(key: K, field: Field, lift: &[u32]) -> K {
     key.flip(field, lift[key.node(field) as usize])
 }
 
-/// Groups of fewer than `least` rows, with more than `limit` rows in all: whatever else is asked, they fail here and at
-/// every finer node, where they are smaller still.
+/// Groups of fewer than `least` rows, with more than `limit` rows in all: whatever else is asked,
+/// they fail here and at every finer node, where they are smaller still.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TooSmall {
     pub(super) least: u64,
@@ -330,7 +345,12 @@ impl TooSmall {
 }
 
 /// A hash table of 2^`bits` slots that holds these groups.
-fn renewed<'a, K: Key>(slots: &'a mut Vec<u32>, bits: u32, skipped: u32, groups: &[(K, u32)]) -> &'a mut [u32] {
+fn renewed<'a, K: Key>(
+    slots: &'a mut Vec<u32>,
+    bits: u32,
+    skipped: u32,
+    groups: &[(K, u32)],
+) -> &'a mut [u32] {
     slots.resize(slots.len().max(1 << bits), EMPTY);
     let table = &mut slots[..1 << bits];
     table.fill(EMPTY);

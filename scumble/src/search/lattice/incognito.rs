@@ -1,11 +1,12 @@
 //! Incognito: the optimal full-domain recoding (after LeFevre, DeWitt and Ramakrishnan 2005).
 //!
-//! Exact for every requirement, loss and suppression limit: a node is left out only where a proof says that it is
-//! infeasible or not cheaper than the best node known. Three orders reach the same cost:
+//! Exact for every requirement, loss and suppression limit: a node is left out only where a proof
+//! says that it is infeasible or not cheaper than the best node known. Three orders reach the same
+//! cost:
 //!
-//! - best-first takes nodes in ascending order of a lower bound and stops when the bound passes the best cost. Where
-//!   feasibility is monotone it bisects the chain of nodes above a node first: an infeasible node high up rules out
-//!   everything below it, a feasible one lowers the best cost.
+//! - best-first takes nodes in ascending order of a lower bound and stops when the bound passes the
+//!   best cost. Where feasibility is monotone it bisects the chain of nodes above a node first: an
+//!   infeasible node high up rules out everything below it, a feasible one lowers the best cost.
 //! - top-down starts at the root and never goes below a hopeless node.
 //! - bottom-up starts at the leaves and never goes above a node whose floor passes the best cost.
 //!
@@ -15,8 +16,8 @@
 //! | floor | least cost of all coarser nodes, from a node's groups |
 //! | hopeless | no finer node is feasible: too many rows fail a requirement that they could only meet by merging |
 //!
-//! Departure from the original: it lists all minimal feasible nodes and checks subsets of attributes first; here the
-//! cost steers, and roll-up makes full nodes cheap.
+//! Departure from the original: it lists all minimal feasible nodes and checks subsets of
+//! attributes first; here the cost steers, and roll-up makes full nodes cheap.
 
 use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
 use crate::error::{Error, Result};
@@ -42,29 +43,34 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every strategy with its name on the command line.
-    pub const NAMES: [(&'static str, Strategy); 3] =
-        [("best-first", Strategy::BestFirst), ("top-down", Strategy::TopDown), ("bottom-up", Strategy::BottomUp)];
+    pub const NAMES: [(&'static str, Strategy); 3] = [
+        ("best-first", Strategy::BestFirst),
+        ("top-down", Strategy::TopDown),
+        ("bottom-up", Strategy::BottomUp),
+    ];
 }
 
-/// The cheapest node, or an error that says how far the best one falls short. A search that is stopped hands over the
-/// best node it has seen, with what is proven about those it has not.
+/// The cheapest node, or an error that says how far the best one falls short. A search that is
+/// stopped hands over the best node it has seen, with what is proven about those it has not.
 pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
     let layout = Layout::new(task);
     let _heeding = watch.heed();
-    // Within the threads' pool from the beginning: going there for every few nodes would cost more than these.
+    // Within the threads' pool from the beginning: going there for every few nodes would cost more
+    // than these.
     rayon::scope(|_| match layout.length() {
         Length::Half => Search::<u32>::run(task, lattice, layout, strategy, watch),
         Length::Words(1) => Search::<[u64; 1]>::run(task, lattice, layout, strategy, watch),
         Length::Words(2) => Search::<[u64; 2]>::run(task, lattice, layout, strategy, watch),
         Length::Words(3..=8) => Search::<[u64; 8]>::run(task, lattice, layout, strategy, watch),
-        // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused, unless they are wide.
+        // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused,
+        // unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
     })
 }
 
-/// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited does not depend on the
-/// number of threads.
+/// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited
+/// does not depend on the number of threads.
 const AT_A_TIME: usize = 6;
 
 struct Search<'a, K> {
@@ -73,7 +79,8 @@ struct Search<'a, K> {
     seen: FxHashMap<Node, Assessment>,
     /// Nodes below which nothing is feasible; none is finer than another.
     hopeless: Vec<Node>,
-    /// Visited nodes that are not hopeless, and so are all above them; none is coarser than another.
+    /// Visited nodes that are not hopeless, and so are all above them; none is coarser than
+    /// another.
     hopeful: Vec<Node>,
     /// Floors of visited nodes, where they say more than the bound.
     floors: Vec<(f64, Node)>,
@@ -83,7 +90,13 @@ struct Search<'a, K> {
 }
 
 impl<'a, K: Key> Search<'a, K> {
-    fn run(task: &'a Task, lattice: Lattice, layout: Layout, strategy: Strategy, watch: &'a Watch) -> Result<Found> {
+    fn run(
+        task: &'a Task,
+        lattice: Lattice,
+        layout: Layout,
+        strategy: Strategy,
+        watch: &'a Watch,
+    ) -> Result<Found> {
         let mut search = Search {
             engine: Engine::<K>::new(task, lattice, layout),
             best: None,
@@ -114,13 +127,16 @@ impl<'a, K: Key> Search<'a, K> {
             }
             None if least.is_some() => Err(Error::Interrupted),
             None => {
-                // Nothing is suppressed under a presence: who is left out would still be in the table.
+                // Nothing is suppressed under a presence: who is left out would still be in the
+                // table.
                 let is_presence = task.confident.is_some()
                     || task.requirements.iter().any(|requirement| requirement.is_about_absent());
                 let rows = search.engine.rows;
                 let reason = match is_presence {
                     true => {
-                        format!("none of {space} recodings holds for all {rows} rows; widen the range of the presence")
+                        format!(
+                            "none of {space} recodings holds for all {rows} rows; widen the range of the presence"
+                        )
                     }
                     false => format!(
                         "none of {space} recodings holds with at most {} of {rows} rows suppressed; lower the requirement or \
@@ -185,11 +201,13 @@ impl<'a, K: Key> Search<'a, K> {
 
     /// The best bound for a node: its own, or the floor of a finer node.
     fn bound(&self, node: Node) -> f64 {
-        let finer = self.floors.iter().filter(|(_, known)| self.engine.lattice.is_finer(*known, node));
+        let finer =
+            self.floors.iter().filter(|(_, known)| self.engine.lattice.is_finer(*known, node));
         finer.map(|(floor, _)| *floor).fold(self.engine.bound(node), f64::max)
     }
 
-    /// Each order ends with nothing, or with the least that a node it has not seen may cost if it was stopped.
+    /// Each order ends with nothing, or with the least that a node it has not seen may cost if it
+    /// was stopped.
     fn best_first(&mut self) -> Option<f64> {
         self.visit(&[self.engine.lattice.top()]);
         let mut open = BinaryHeap::from([Open { bound: 0.0, node: self.engine.lattice.bottom() }]);
@@ -203,7 +221,8 @@ impl<'a, K: Key> Search<'a, K> {
                     break;
                 }
                 // Where a floor rules this node out it rules out all coarser ones with it.
-                let bound = if self.floors.is_empty() { bound } else { bound.max(self.bound(node)) };
+                let bound =
+                    if self.floors.is_empty() { bound } else { bound.max(self.bound(node)) };
                 if self.is_dear(bound) {
                     continue;
                 }
@@ -221,7 +240,11 @@ impl<'a, K: Key> Search<'a, K> {
                 return None;
             }
             if self.watch.stopped() {
-                return front.iter().chain(open.peek()).map(|open| open.bound).min_by(f64::total_cmp);
+                return front
+                    .iter()
+                    .chain(open.peek())
+                    .map(|open| open.bound)
+                    .min_by(f64::total_cmp);
             }
             let mut probes: Vec<Node> = Vec::with_capacity(front.len());
             for Open { node, .. } in &front {
@@ -235,19 +258,26 @@ impl<'a, K: Key> Search<'a, K> {
         }
     }
 
-    /// Goes down from the best node while that costs no more: of two releases with one cost the finer is better. LM
-    /// differs wherever its bound does, so there only levels that lose the same are tried.
+    /// Goes down from the best node while that costs no more: of two releases with one cost the
+    /// finer is better. LM differs wherever its bound does, so there only levels that lose the same
+    /// are tried.
     fn settle(&mut self) {
         while let Some((cost, best)) = self.best.filter(|_| !self.watch.stopped()) {
             let lattice = &self.engine.lattice;
             let finer: Vec<Node> = (0..lattice.columns())
                 .filter_map(|column| lattice.lowered(best, column))
-                .filter(|node| !self.engine.bound_is_floor() || self.engine.bound(*node) == self.engine.bound(best))
+                .filter(|node| {
+                    !self.engine.bound_is_floor()
+                        || self.engine.bound(*node) == self.engine.bound(best)
+                })
                 .filter(|node| !self.is_hopeless(*node))
                 .collect();
-            let unseen: Vec<Node> = finer.iter().copied().filter(|node| !self.seen.contains_key(node)).collect();
+            let unseen: Vec<Node> =
+                finer.iter().copied().filter(|node| !self.seen.contains_key(node)).collect();
             self.visit(&unseen);
-            let equal = |node: &&Node| self.seen.get(node).is_some_and(|known| known.feasible && known.cost <= cost);
+            let equal = |node: &&Node| {
+                self.seen.get(node).is_some_and(|known| known.feasible && known.cost <= cost)
+            };
             match finer.iter().find(equal) {
                 Some(node) => self.best = Some((cost, *node)),
                 None => return,
@@ -257,20 +287,25 @@ impl<'a, K: Key> Search<'a, K> {
 
     /// Whether nothing is left to be found out about a node.
     fn is_decided(&self, node: Node, bound: f64) -> bool {
-        self.seen.contains_key(&node) || self.is_dear(bound) || self.is_hopeless(node) || self.loses_too_much(node)
+        self.seen.contains_key(&node)
+            || self.is_dear(bound)
+            || self.is_hopeless(node)
+            || self.loses_too_much(node)
     }
 
-    /// Whether the rows that fail at a coarser node, and so at this one, make it too dear. This says nothing about nodes
-    /// that are coarser still: fewer rows may fail there.
+    /// Whether the rows that fail at a coarser node, and so at this one, make it too dear. This
+    /// says nothing about nodes that are coarser still: fewer rows may fail there.
     fn loses_too_much(&self, node: Node) -> bool {
-        let coarser = self.losses.iter().filter(|(_, known)| self.engine.lattice.is_finer(node, *known));
+        let coarser =
+            self.losses.iter().filter(|(_, known)| self.engine.lattice.is_finer(node, *known));
         let lost = coarser.map(|(lost, _)| *lost).max();
         lost.is_some_and(|lost| self.is_dear(self.engine.bound_without(node, lost)))
     }
 
-    /// The node to evaluate on behalf of an undecided one: the last of which it is open whether it is hopeless, on the
-    /// way up by least bounds as far as nodes can still beat the best. If it is hopeless, much falls at once; if not,
-    /// it may be the new best; and coarse nodes have few groups.
+    /// The node to evaluate on behalf of an undecided one: the last of which it is open whether it
+    /// is hopeless, on the way up by least bounds as far as nodes can still beat the best. If it is
+    /// hopeless, much falls at once; if not, it may be the new best; and coarse nodes have few
+    /// groups.
     fn probe(&self, node: Node) -> Node {
         let mut at = node;
         // Where a failing node says nothing of finer ones, the cheapest comes first.
@@ -287,7 +322,9 @@ impl<'a, K: Key> Search<'a, K> {
     fn cheapest_step(&self, node: Node) -> Option<Node> {
         let lattice = &self.engine.lattice;
         let neighbours = (0..lattice.columns()).filter_map(|column| lattice.raised(node, column));
-        let cheapest = neighbours.map(|node| (self.engine.bound(node), node)).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let cheapest = neighbours
+            .map(|node| (self.engine.bound(node), node))
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
         (!self.is_dear(cheapest.0)).then_some(cheapest.1)
     }
 

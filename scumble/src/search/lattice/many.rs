@@ -1,9 +1,9 @@
 //! Roll-up of many groups, in parts.
 //!
-//! Groups that become one have the same key, and so the same hash: those whose hashes begin alike are put together by
-//! themselves, in a table that fits into cache, and different parts by different threads. Most nodes of a large and
-//! sparse table are only visited to prove that too many rows are in groups that are too small, and that is often certain
-//! after a few parts.
+//! Groups that become one have the same key, and so the same hash: those whose hashes begin alike
+//! are put together by themselves, in a table that fits into cache, and different parts by
+//! different threads. Most nodes of a large and sparse table are only visited to prove that too
+//! many rows are in groups that are too small, and that is often certain after a few parts.
 
 use super::groups::{Key, Scratch, TooSmall, regroup as regroup_part};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -16,8 +16,8 @@ const PARTS: usize = 1 << BITS;
 /// Groups that are cut into parts at a time.
 const CHUNK: usize = 1 << 18;
 
-/// Parts that are put together before it is asked whether the rest is needed. Fixed, like all of these, so that the
-/// answer does not depend on the number of threads.
+/// Parts that are put together before it is asked whether the rest is needed. Fixed, like all of
+/// these, so that the answer does not depend on the number of threads.
 const AT_A_TIME: usize = 16;
 
 /// Some groups in the order of their parts.
@@ -62,8 +62,14 @@ impl<K: Key> Chunk<K> {
 /// The groups of a part, and where those that it was made of went.
 type Part<K> = (Vec<(K, u32)>, Vec<u32>);
 
-fn put_together<K: Key>(chunks: &[Chunk<K>], part: usize, with_went: bool, scratch: &mut Scratch<K>) -> Part<K> {
-    let groups: Vec<(K, u32)> = chunks.iter().flat_map(|chunk| &chunk.groups[chunk.range(part)]).copied().collect();
+fn put_together<K: Key>(
+    chunks: &[Chunk<K>],
+    part: usize,
+    with_went: bool,
+    scratch: &mut Scratch<K>,
+) -> Part<K> {
+    let groups: Vec<(K, u32)> =
+        chunks.iter().flat_map(|chunk| &chunk.groups[chunk.range(part)]).copied().collect();
     let mut went = Vec::with_capacity(if with_went { groups.len() } else { 0 });
     let found = match with_went {
         true => regroup_part::<K, true>(&groups, BITS, scratch, &mut went, |key| key),
@@ -72,8 +78,8 @@ fn put_together<K: Key>(chunks: &[Chunk<K>], part: usize, with_went: bool, scrat
     (found.to_vec(), went)
 }
 
-/// The groups after each key has become another, and where each went if that is asked for; `None` as soon as it is
-/// certain that too many rows are in groups that are too small.
+/// The groups after each key has become another, and where each went if that is asked for; `None`
+/// as soon as it is certain that too many rows are in groups that are too small.
 pub(super) fn regroup<K: Key>(
     groups: &[(K, u32)],
     went: &mut Vec<u32>,
@@ -90,10 +96,13 @@ pub(super) fn regroup<K: Key>(
     while parts.len() < PARTS {
         let next: Vec<Part<K>> = (parts.len()..parts.len() + AT_A_TIME)
             .into_par_iter()
-            .map_init(Scratch::default, |scratch, part| put_together(&chunks, part, with_went, scratch))
+            .map_init(Scratch::default, |scratch, part| {
+                put_together(&chunks, part, with_went, scratch)
+            })
             .collect();
         if let Some(too_small) = &unless {
-            small += too_small.rows(next.iter().flat_map(|(groups, _)| groups).map(|(_, rows)| *rows));
+            small +=
+                too_small.rows(next.iter().flat_map(|(groups, _)| groups).map(|(_, rows)| *rows));
             if small > too_small.limit {
                 return None;
             }
@@ -138,7 +147,8 @@ mod tests {
         for ((key, _), place) in groups.iter().zip(&went) {
             assert_eq!(found[*place as usize].0, lift(*key));
         }
-        let small: u64 = truth.values().filter(|rows| **rows < 40).map(|rows| u64::from(*rows)).sum();
+        let small: u64 =
+            truth.values().filter(|rows| **rows < 40).map(|rows| u64::from(*rows)).sum();
         assert!(small > 100);
         let unless = |limit| Some(TooSmall { least: 40, limit });
         let mut nowhere = Vec::new();

@@ -1,8 +1,8 @@
 //! One level per attribute: the lattice of full-domain recodings.
 //!
-//! A node is a level for each quasi-identifier; a coarser node merges groups of a finer one. The `Engine` knows the
-//! groups at a node, by rolling up from the smallest finer node that it kept, and assesses them. The algorithms of this
-//! folder decide which node to ask for next.
+//! A node is a level for each quasi-identifier; a coarser node merges groups of a finer one. The
+//! `Engine` knows the groups at a node, by rolling up from the smallest finer node that it kept,
+//! and assesses them. The algorithms of this folder decide which node to ask for next.
 
 mod groups;
 pub mod incognito;
@@ -15,7 +15,9 @@ pub mod spalm;
 pub use node::{Lattice, MOST_NODES, Node};
 
 use crate::loss::{Lm, LmSum, Loss, dm, minority};
-use crate::privacy::{ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing};
+use crate::privacy::{
+    ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing,
+};
 use crate::search::Task;
 use crate::taxonomy::{Level, Taxonomy};
 use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
@@ -33,7 +35,8 @@ pub struct Assessment {
     pub feasible: bool,
     /// No node at least as fine can be feasible.
     pub hopeless: bool,
-    /// Rows that fail here and at every finer node; all of them only where the node is not hopeless.
+    /// Rows that fail here and at every finer node; all of them only where the node is not
+    /// hopeless.
     pub never: u64,
     /// No node at least as coarse can cost less.
     pub floor: f64,
@@ -45,7 +48,8 @@ struct Engine<'a, K> {
     lattice: Lattice,
     layout: Layout,
     lm: Lm,
-    /// `marginals[column][level]`: leaves lost in the column if all its values go to the level and no row is lost.
+    /// `marginals[column][level]`: leaves lost in the column if all its values go to the level and
+    /// no row is lost.
     marginals: Vec<Vec<u128>>,
     /// The same as a share of what can be lost in the column.
     shares: Vec<Vec<f64>>,
@@ -59,7 +63,8 @@ struct Engine<'a, K> {
     marked: Vec<Vec<Vec<u64>>>,
     /// When too many rows are in groups that fail for their size alone.
     too_small: TooSmall,
-    /// Columns, those whose rows are spread most evenly over most values first: raising them joins most groups.
+    /// Columns, those whose rows are spread most evenly over most values first: raising them joins
+    /// most groups.
     order: Vec<usize>,
     kept: RwLock<Kept<K>>,
     /// Memory for roll-up that no thread uses now.
@@ -102,7 +107,8 @@ struct Kept<K> {
 impl<'a, K: Key> Engine<'a, K> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
         let bottom = Groups::bottom(task, &layout, lattice.bottom());
-        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len()).map(|column| rows_of(task, column)).collect();
+        let rows_of: Vec<Vec<u64>> =
+            (0..task.taxonomies.len()).map(|column| rows_of(task, column)).collect();
         let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
             let lost = |level: &Level| {
                 let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
@@ -112,9 +118,12 @@ impl<'a, K: Key> Engine<'a, K> {
         });
         let marginals: Vec<Vec<u128>> = marginals.collect();
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
-        let share = |(lost, whole): (&Vec<u128>, &u64)| lost.iter().map(|lost| *lost as f64 / *whole as f64).collect();
+        let share = |(lost, whole): (&Vec<u128>, &u64)| {
+            lost.iter().map(|lost| *lost as f64 / *whole as f64).collect()
+        };
         let shares = marginals.iter().zip(lm.whole()).map(share).collect();
-        // The negative entropy of a column, up to a factor and a constant that are the same for all.
+        // The negative entropy of a column, up to a factor and a constant that are the same for
+        // all.
         let crowding = |column: &usize| -> f64 {
             rows_of[*column]
                 .iter()
@@ -125,15 +134,26 @@ impl<'a, K: Key> Engine<'a, K> {
         };
         let mut order: Vec<usize> = (0..task.taxonomies.len()).collect();
         order.sort_by(|a, b| crowding(a).total_cmp(&crowding(b)));
-        let monotone: Vec<Monotone> = task.requirements.iter().map(|requirement| requirement.monotone()).collect();
+        let monotone: Vec<Monotone> =
+            task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Engine {
-            dearest: task.taxonomies.iter().map(|taxonomy| taxonomy.levels().iter().map(most_lost).collect()).collect(),
+            dearest: task
+                .taxonomies
+                .iter()
+                .map(|taxonomy| taxonomy.levels().iter().map(most_lost).collect())
+                .collect(),
             lm,
             marginals,
             shares,
-            always: task.confident.is_none() && monotone.iter().all(|monotone| *monotone == Monotone::Always),
+            always: task.confident.is_none()
+                && monotone.iter().all(|monotone| *monotone == Monotone::Always),
             too_small: TooSmall {
-                least: task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1),
+                least: task
+                    .requirements
+                    .iter()
+                    .map(|requirement| requirement.least_rows())
+                    .max()
+                    .unwrap_or(1),
                 limit: task.suppressible,
             },
             order,
@@ -142,14 +162,18 @@ impl<'a, K: Key> Engine<'a, K> {
             marked: task.confident.as_ref().map_or(Vec::new(), |confident| marked(task, confident)),
             rows: task.rows(),
             idle: Mutex::default(),
-            kept: RwLock::new(Kept { weight: 0, nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))] }),
+            kept: RwLock::new(Kept {
+                weight: 0,
+                nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))],
+            }),
             task,
             lattice,
             layout,
         }
     }
 
-    /// Whether a feasible node's coarser neighbours are all feasible too: rows that fail never become more.
+    /// Whether a feasible node's coarser neighbours are all feasible too: rows that fail never
+    /// become more.
     pub fn is_monotone(&self) -> bool {
         self.always || self.mergeable && self.task.suppressible == 0
     }
@@ -159,15 +183,18 @@ impl<'a, K: Key> Engine<'a, K> {
         self.mergeable || self.task.suppressible > 0
     }
 
-    /// The least that any release at this node can cost, known without looking at its groups. For LM it follows from
-    /// the columns one by one; for DM from the number of groups there can be (Cauchy and Schwarz).
+    /// The least that any release at this node can cost, known without looking at its groups. For
+    /// LM it follows from the columns one by one; for DM from the number of groups there can be
+    /// (Cauchy and Schwarz).
     pub fn bound(&self, node: Node) -> f64 {
         let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
         match self.task.loss {
             // The same sum of quotients as Lm::in_rows takes, in the same order.
             Loss::Lm => levels.zip(&self.shares).map(|(level, shares)| shares[level]).sum(),
             Loss::Dm => {
-                let nodes = levels.zip(&self.task.taxonomies).map(|(level, tree)| tree.level(level).len() as f64);
+                let nodes = levels
+                    .zip(&self.task.taxonomies)
+                    .map(|(level, tree)| tree.level(level).len() as f64);
                 let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
                 // A hair below, since the division is rounded.
                 (self.rows as f64 * self.rows as f64 / groups * (1.0 - 1e-12)).floor()
@@ -176,8 +203,8 @@ impl<'a, K: Key> Engine<'a, K> {
         }
     }
 
-    /// The same, where it is known that at least `lost` rows fail: each of them costs the difference between losing it
-    /// whole and the most that a row can lose at this node.
+    /// The same, where it is known that at least `lost` rows fail: each of them costs the
+    /// difference between losing it whole and the most that a row can lose at this node.
     pub fn bound_without(&self, node: Node, lost: u64) -> f64 {
         let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
         match self.task.loss {
@@ -191,7 +218,9 @@ impl<'a, K: Key> Engine<'a, K> {
                 levels.enumerate().map(share).sum()
             }
             Loss::Dm => {
-                let nodes = levels.zip(&self.task.taxonomies).map(|(level, tree)| tree.level(level).len() as f64);
+                let nodes = levels
+                    .zip(&self.task.taxonomies)
+                    .map(|(level, tree)| tree.level(level).len() as f64);
                 let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
                 // With two groups or more a lost row always costs more than it saves the others.
                 let (rows, lost) = (self.rows as f64, if groups < 2.0 { 0.0 } else { lost as f64 });
@@ -218,19 +247,28 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Leaves lost by generalization alone.
     fn generalization(&self, node: Node) -> LmSum {
-        LmSum(self.marginals.iter().enumerate().map(|(column, lost)| lost[self.lattice.level(node, column)]).collect())
+        LmSum(
+            self.marginals
+                .iter()
+                .enumerate()
+                .map(|(column, lost)| lost[self.lattice.level(node, column)])
+                .collect(),
+        )
     }
 
-    /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the columns that join
-    /// most groups first. Every step on the way is kept for other nodes. Few groups go up one column at a time, so that
-    /// more steps can be shared; many go up all columns at once, since large steps between would not stay in cache.
-    /// `None` where the node is hopeless because too many groups are too small, and nothing else is to be known of it.
+    /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the
+    /// columns that join most groups first. Every step on the way is kept for other nodes. Few
+    /// groups go up one column at a time, so that more steps can be shared; many go up all columns
+    /// at once, since large steps between would not stay in cache. `None` where the node is
+    /// hopeless because too many groups are too small, and nothing else is to be known of it.
     fn groups(&self, node: Node) -> Option<Arc<Groups<K>>> {
         let mut groups = self.smallest_start(node);
-        let mut scratch = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        let mut scratch =
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let reached = loop {
             let step = |column: &usize| {
-                let (from, to) = (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
+                let (from, to) =
+                    (self.lattice.level(groups.node, *column), self.lattice.level(node, *column));
                 (from < to).then_some(Step { column: *column, from, to })
             };
             let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
@@ -240,11 +278,15 @@ impl<'a, K: Key> Engine<'a, K> {
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
             }
-            let next = steps.iter().fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
+            let next = steps
+                .iter()
+                .fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
             // Floors of other losses are drawn from groups, those of hopeless nodes too.
             let unless = (next == node && self.bound_is_floor()).then_some(self.too_small);
             let with_tallies = !self.task.tallies.is_empty();
-            let Some(raised) = groups.raise(&mut scratch, &self.layout, (next, &steps), with_tallies, unless) else {
+            let Some(raised) =
+                groups.raise(&mut scratch, &self.layout, (next, &steps), with_tallies, unless)
+            else {
                 break None;
             };
             groups = Arc::new(raised);
@@ -254,7 +296,8 @@ impl<'a, K: Key> Engine<'a, K> {
         reached
     }
 
-    /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always there.
+    /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always
+    /// there.
     fn smallest_start(&self, node: Node) -> Arc<Groups<K>> {
         let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut best = &kept.nodes[0];
@@ -266,7 +309,8 @@ impl<'a, K: Key> Engine<'a, K> {
         best.2.clone()
     }
 
-    /// Keeps groups for later; where there is no room, the largest go first, since the smallest help most.
+    /// Keeps groups for later; where there is no room, the largest go first, since the smallest
+    /// help most.
     fn keep(&self, groups: &Arc<Groups<K>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.weight += groups.weight();
@@ -282,11 +326,18 @@ impl<'a, K: Key> Engine<'a, K> {
     pub fn assess(&self, node: Node) -> Assessment {
         let Some(groups) = self.groups(node) else {
             let floor = self.bound(node);
-            return Assessment { cost: f64::INFINITY, feasible: false, hopeless: true, never: 0, floor };
+            return Assessment {
+                cost: f64::INFINITY,
+                feasible: false,
+                hopeless: true,
+                never: 0,
+                floor,
+            };
         };
         let judged = self.judge(&groups);
         let limit = self.task.suppressible;
-        let hopeless = if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
+        let hopeless =
+            if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
         let feasible = judged.suppressed <= limit
             && judged.suppressed < self.rows
             && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing));
@@ -296,7 +347,8 @@ impl<'a, K: Key> Engine<'a, K> {
         Assessment { cost, feasible, hopeless, never, floor: self.floor(&groups) }
     }
 
-    /// Goes through the groups until it is certain that too many rows fail here and at every finer node.
+    /// Goes through the groups until it is certain that too many rows fail here and at every finer
+    /// node.
     fn judge(&self, groups: &Groups<K>) -> Judged {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
@@ -316,7 +368,11 @@ impl<'a, K: Key> Engine<'a, K> {
             if judged.suppressed > task.suppressible && self.is_monotone() {
                 return Judged { never: judged.suppressed, ..judged };
             }
-            if task.requirements.iter().any(|one| !asks_nothing(one.as_ref(), &group) && !one.attainable(&group)) {
+            if task
+                .requirements
+                .iter()
+                .any(|one| !asks_nothing(one.as_ref(), &group) && !one.attainable(&group))
+            {
                 judged.never += group.rows;
                 if judged.never > task.suppressible {
                     break;
@@ -337,38 +393,54 @@ impl<'a, K: Key> Engine<'a, K> {
     fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> bool {
         let levels = self.lattice.levels(groups.node);
         let node = |class: usize, column: usize| self.layout.node(&groups.groups[class].0, column);
-        let codes =
-            |class: usize, column: usize| self.task.taxonomies[column].level(levels[column]).range(node(class, column));
+        let codes = |class: usize, column: usize| {
+            self.task.taxonomies[column].level(levels[column]).range(node(class, column))
+        };
         if confident.covers_all() && !confident.is_covered(groups.len(), codes) {
             return false;
         }
         let needed = confident.needed_by().map(|column| &groups.tallies(&self.task.values)[column]);
         let tuple = |(class, rows): (usize, u64)| {
             let marked = self.marked.iter().zip(&levels).enumerate();
-            let marked = marked.map(|(column, (of, level))| of[*level][node(class, column) as usize]).collect();
-            confident.tuple(rows, marked, needed.and_then(|needed| needed.group(class).last()).map_or(0, |last| last.0))
+            let marked = marked
+                .map(|(column, (of, level))| of[*level][node(class, column) as usize])
+                .collect();
+            confident.tuple(
+                rows,
+                marked,
+                needed.and_then(|needed| needed.group(class).last()).map_or(0, |last| last.0),
+            )
         };
         let tuples: Vec<Tuple> = groups.sizes().enumerate().map(tuple).collect();
         confident.hold(&tuples)
     }
 
-    /// Requirements that compare a group with the whole must hold against the released rows as well.
+    /// Requirements that compare a group with the whole must hold against the released rows as
+    /// well.
     fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> bool {
         let tallies = groups.tallies(&self.task.values);
-        let mut released: Vec<Vec<u64>> =
-            tallies.iter().zip(&self.task.values).map(|(tally, values)| tally.totals(*values)).collect();
+        let mut released: Vec<Vec<u64>> = tallies
+            .iter()
+            .zip(&self.task.values)
+            .map(|(tally, values)| tally.totals(*values))
+            .collect();
         for (totals, tally) in released.iter_mut().zip(tallies) {
             for (value, count) in failing.iter().flat_map(|group| tally.group(*group)) {
                 totals[*value as usize] -= u64::from(*count);
             }
         }
-        let again: Vec<Box<dyn Requirement>> =
-            self.task.requirements.iter().filter_map(|requirement| requirement.against_release(&released)).collect();
+        let again: Vec<Box<dyn Requirement>> = self
+            .task
+            .requirements
+            .iter()
+            .filter_map(|requirement| requirement.against_release(&released))
+            .collect();
         let mut failing = failing.iter().copied().peekable();
         again.is_empty()
             || (0..groups.len()).all(|index| {
                 let rows = u64::from(groups.groups[index].1);
-                failing.next_if_eq(&index).is_some() || all_hold(&again, &Group { rows, columns: tallies, index })
+                failing.next_if_eq(&index).is_some()
+                    || all_hold(&again, &Group { rows, columns: tallies, index })
             })
     }
 
@@ -379,7 +451,8 @@ impl<'a, K: Key> Engine<'a, K> {
             Loss::Lm => {
                 let mut sum = self.generalization(groups.node);
                 for (column, (lost, whole)) in sum.0.iter_mut().zip(self.lm.whole()).enumerate() {
-                    let level = self.task.taxonomies[column].level(self.lattice.level(groups.node, column));
+                    let level =
+                        self.task.taxonomies[column].level(self.lattice.level(groups.node, column));
                     *lost += u128::from(*suppressed) * u128::from(*whole);
                     for (key, rows) in failing.iter().map(|group| &groups.groups[*group]) {
                         let leaves = level.leaves(self.layout.node(key, column));
@@ -401,12 +474,15 @@ impl<'a, K: Key> Engine<'a, K> {
         }
     }
 
-    /// What no coarser node's release can cost less than: the loss without suppression, which only grows by merging.
+    /// What no coarser node's release can cost less than: the loss without suppression, which only
+    /// grows by merging.
     fn floor(&self, groups: &Groups<K>) -> f64 {
         match self.task.loss {
             Loss::Lm => self.bound(groups.node),
             Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
-            Loss::Cm => (0..groups.len()).map(|group| self.minority(groups, group)).sum::<u64>() as f64,
+            Loss::Cm => {
+                (0..groups.len()).map(|group| self.minority(groups, group)).sum::<u64>() as f64
+            }
         }
     }
 
@@ -417,8 +493,8 @@ impl<'a, K: Key> Engine<'a, K> {
     }
 }
 
-/// The groups that fail, their rows, and those of them that fail in every finer node too. Complete unless it is certain
-/// that too many fail.
+/// The groups that fail, their rows, and those of them that fail in every finer node too. Complete
+/// unless it is certain that too many fail.
 struct Judged {
     failing: Vec<usize>,
     suppressed: u64,

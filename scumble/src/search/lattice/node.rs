@@ -1,7 +1,8 @@
 //! Nodes of the lattice, small enough to copy and quick to compare.
 //!
-//! The level of each column stands in a bit field with one spare bit above it. Setting the spare bits of a coarser node
-//! and subtracting a finer one borrows from no spare bit, so one subtraction compares all columns at once.
+//! The level of each column stands in a bit field with one spare bit above it. Setting the spare
+//! bits of a coarser node and subtracting a finer one borrows from no spare bit, so one subtraction
+//! compares all columns at once.
 
 use crate::error::{Error, Result};
 
@@ -12,7 +13,8 @@ pub const MOST_NODES: u64 = 1 << 26;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Node(u128);
 
-/// The shape of the lattice: the height of each column's tree, and where its level stands in a node.
+/// The shape of the lattice: the height of each column's tree, and where its level stands in a
+/// node.
 #[derive(Clone, Debug)]
 pub struct Lattice {
     heights: Vec<usize>,
@@ -26,13 +28,15 @@ impl Lattice {
     /// The lattice over trees of these heights.
     pub fn new(heights: Vec<usize>) -> Result<Lattice> {
         let nodes: f64 = heights.iter().map(|height| *height as f64 + 1.0).product();
-        let space = heights.iter().try_fold(1u64, |space, height| space.checked_mul(*height as u64 + 1));
+        let space =
+            heights.iter().try_fold(1u64, |space, height| space.checked_mul(*height as u64 + 1));
         let too_large = || Error::SpaceTooLarge { nodes, most: MOST_NODES };
         let space = space.filter(|space| *space <= MOST_NODES).ok_or_else(too_large)?;
         let (mut shifts, mut masks, mut spare, mut shift) = (Vec::new(), Vec::new(), 0u128, 0u32);
         for height in &heights {
             let bits = usize::BITS - height.leading_zeros();
-            // 2^26 nodes need at most 26 bits, and at most 26 columns round up and have a spare bit.
+            // 2^26 nodes need at most 26 bits, and at most 26 columns round up and have a spare
+            // bit.
             if shift + bits + 1 > u128::BITS {
                 return Err(too_large());
             }
@@ -66,7 +70,12 @@ impl Lattice {
 
     /// The node with these levels.
     pub fn node(&self, levels: &[usize]) -> Node {
-        Node(levels.iter().zip(&self.shifts).fold(0, |node, (level, shift)| node | (*level as u128) << shift))
+        Node(
+            levels
+                .iter()
+                .zip(&self.shifts)
+                .fold(0, |node, (level, shift)| node | (*level as u128) << shift),
+        )
     }
 
     /// The level of a column.
@@ -87,7 +96,8 @@ impl Lattice {
 
     /// The node one step coarser in a column, unless that is at its root.
     pub fn raised(&self, node: Node, column: usize) -> Option<Node> {
-        (self.level(node, column) < self.heights[column]).then(|| Node(node.0 + (1 << self.shifts[column])))
+        (self.level(node, column) < self.heights[column])
+            .then(|| Node(node.0 + (1 << self.shifts[column])))
     }
 
     /// The node one step finer in a column, unless that is at its leaves.
@@ -100,10 +110,11 @@ impl Lattice {
         ((coarse.0 | self.spare) - fine.0) & self.spare == self.spare
     }
 
-    /// The coarser neighbours from which every node but the bottom is reached on one way only: those raised in the last
-    /// raised column or a later one.
+    /// The coarser neighbours from which every node but the bottom is reached on one way only:
+    /// those raised in the last raised column or a later one.
     pub fn successors(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
-        let last = (0..self.columns()).rev().find(|column| self.level(node, *column) > 0).unwrap_or(0);
+        let last =
+            (0..self.columns()).rev().find(|column| self.level(node, *column) > 0).unwrap_or(0);
         (last..self.columns()).filter_map(move |column| self.raised(node, column))
     }
 

@@ -1,9 +1,10 @@
-//! S-INSTANT: the lattice judged by belief instead of counts ([Nergiz, Tamersoy and Saygin 2011], section 3.2, algorithm 1).
+//! S-INSTANT: the lattice judged by belief instead of counts ([Nergiz, Tamersoy and Saygin 2011],
+//! section 3.2, algorithm 1).
 //!
-//! The first phase goes down the lattice from its top and estimates each node from a summary. A node that is not believed in
-//! takes all finer ones with it (theorem 3.5; for the expectation of diversity that is a heuristic); the others are
-//! candidates, the cheapest first. The second phase is the caller's: it counts the rows of one candidate after the other until
-//! one holds.
+//! The first phase goes down the lattice from its top and estimates each node from a summary. A
+//! node that is not believed in takes all finer ones with it (theorem 3.5; for the expectation of
+//! diversity that is a heuristic); the others are candidates, the cheapest first. The second phase
+//! is the caller's: it counts the rows of one candidate after the other until one holds.
 //!
 //! | here | paper |
 //! |---|---|
@@ -11,8 +12,9 @@
 //! | [`By::Expectation`] | E_mu <= th |
 //! | cost | CM, line 9: LM from the marginals, or the expected DM |
 //!
-//! With independent attributes all nodes share their work: see [`grid`](crate::estimate::grid). Cost: a scalar product for
-//! each node then; with other summaries the believed buckets of each node that is looked at.
+//! With independent attributes all nodes share their work: see [`grid`](crate::estimate::grid).
+//! Cost: a scalar product for each node then; with other summaries the believed buckets of each
+//! node that is looked at.
 
 use super::{Lattice, Node};
 use crate::error::Result;
@@ -46,11 +48,15 @@ impl<'a> Nodes<'a> {
     /// Makes ready what nodes share.
     pub fn new(estimator: &'a Estimator<'a>) -> Result<Nodes<'a>> {
         let beliefs = estimator.beliefs();
-        let lattice = Lattice::new(beliefs.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
+        let lattice =
+            Lattice::new(beliefs.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
         let columns = beliefs.taxonomies.iter().enumerate();
         let grouped: Vec<Vec<Grouped>> = columns
             .map(|(column, tree)| {
-                tree.levels().iter().map(|level| beliefs.grouped(column, level.nodes(), level.len())).collect()
+                tree.levels()
+                    .iter()
+                    .map(|level| beliefs.grouped(column, level.nodes(), level.len()))
+                    .collect()
             })
             .collect();
         let shared = estimator.grid().filter(|_| lattice.space() <= MOST_SHARED);
@@ -124,10 +130,9 @@ impl<'a> Nodes<'a> {
     fn below(&self, layer: &[Node], accepted: &FxHashSet<Node>) -> Vec<Node> {
         let mut seen = FxHashSet::default();
         let columns = 0..self.lattice.columns();
-        let finer = layer
-            .iter()
-            .filter(|node| accepted.contains(node))
-            .flat_map(|node| columns.clone().filter_map(|column| self.lattice.lowered(*node, column)));
+        let finer = layer.iter().filter(|node| accepted.contains(node)).flat_map(|node| {
+            columns.clone().filter_map(|column| self.lattice.lowered(*node, column))
+        });
         let above = |node: &Node| {
             columns
                 .clone()
@@ -145,13 +150,20 @@ fn lost(beliefs: &Beliefs, column: usize) -> Vec<f64> {
     let whole = (tree.leaves() - 1).max(1) as f64 * beliefs.rows() as f64;
     let lost = |level: &Level| {
         let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
-        rows.iter().enumerate().map(|(leaf, rows)| u128::from(*rows) * leaves(leaf)).sum::<u128>() as f64 / whole
+        rows.iter().enumerate().map(|(leaf, rows)| u128::from(*rows) * leaves(leaf)).sum::<u128>()
+            as f64
+            / whole
     };
     tree.levels().iter().map(lost).collect()
 }
 
 /// A mapping with what is believed of it; `lm` is its loss before rows are suppressed.
-pub(in crate::search) fn believed(beliefs: &Beliefs, mapping: Mapping, lm: f64, total: &Total) -> Candidate {
+pub(in crate::search) fn believed(
+    beliefs: &Beliefs,
+    mapping: Mapping,
+    lm: f64,
+    total: &Total,
+) -> Candidate {
     let rows = beliefs.rows();
     let outliers = total.outliers();
     // Rows that fail are lost whole, if they may be.

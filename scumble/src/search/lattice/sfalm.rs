@@ -1,25 +1,28 @@
-//! SFALM: the best full-domain recoding under c-confident delta-presence (Nergiz and Clifton 2008, section 7, algorithm 1).
+//! SFALM: the best full-domain recoding under c-confident delta-presence (Nergiz and Clifton 2008,
+//! section 7, algorithm 1).
 //!
-//! The lattice of [`incognito`], whose nodes are judged by the confidence of their classes besides all
-//! other requirements. Merging may lower the confidence of a tuple, so nothing follows for finer nodes from one that fails.
-//! With practical anti-monotonicity (PA) it is taken to follow; that can cost utility, never privacy, since whatever is
-//! released has been judged.
+//! The lattice of [`incognito`], whose nodes are judged by the confidence of their classes besides
+//! all other requirements. Merging may lower the confidence of a tuple, so nothing follows for
+//! finer nodes from one that fails. With practical anti-monotonicity (PA) it is taken to follow;
+//! that can cost utility, never privacy, since whatever is released has been judged.
 //!
 //! | here | paper |
 //! |---|---|
 //! | [`Shortcuts::practical`](crate::privacy::Shortcuts::practical) | line 9: a node is deleted with all finer ones |
 //! | [`ConfidentPresence::hold`](crate::privacy::ConfidentPresence::hold) | lines 5 to 8 |
 //!
-//! Departures: nodes come in the order of their cost instead of level by level from the top ([`Strategy::TopDown`] is the
-//! paper's order). Without PA that makes the first node that holds the best one, since LM is known before a node is judged.
+//! Departures: nodes come in the order of their cost instead of level by level from the top
+//! ([`Strategy::TopDown`] is the paper's order). Without PA that makes the first node that holds
+//! the best one, since LM is known before a node is judged.
 
 use super::incognito::{self, Strategy};
 use crate::error::Result;
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;
 
-/// The cheapest recoding whose classes are all confidently present. It is proven to be that only where nothing was taken to
-/// follow that does not: without PA, and where no tuple is refused for what a cut left out.
+/// The cheapest recoding whose classes are all confidently present. It is proven to be that only
+/// where nothing was taken to follow that does not: without PA, and where no tuple is refused for
+/// what a cut left out.
 pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
     let mut found = incognito::search(task, strategy, watch)?;
     let shortcuts = task.confident.as_ref().map(|confident| confident.shortcuts());

@@ -10,8 +10,9 @@ use std::ops::Range;
 /// A split.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the rest. Rows that were not
-    /// counted may have codes between two that were; they go with the greater one.
+    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the
+    /// rest. Rows that were not counted may have codes between two that were; they go with the
+    /// greater one.
     Threshold {
         /// The axis.
         column: usize,
@@ -39,10 +40,13 @@ impl Choice {
         }
     }
 
-    /// The greatest number of the first part; `None` where missing values are set apart, and for trees.
+    /// The greatest number of the first part; `None` where missing values are set apart, and for
+    /// trees.
     pub fn up_to(&self, axes: &[Axis]) -> Option<f64> {
         match (self, &axes[self.column()]) {
-            (Choice::Threshold { before, last, .. }, Axis::Ordered(axis)) if axis.missing != Some(*before) => {
+            (Choice::Threshold { before, last, .. }, Axis::Ordered(axis))
+                if axis.missing != Some(*before) =>
+            {
                 Some(axis.number(*last))
             }
             _ => None,
@@ -75,9 +79,10 @@ impl Choice {
                 let at = set.codes.partition_point(|code| code < before);
                 vec![rows(0..at), rows(at..set.codes.len())]
             }
-            Choice::Children { column, level, .. } => {
-                child_ranges(&axes[*column], *level, set).into_iter().map(|(_, range)| rows(range)).collect()
-            }
+            Choice::Children { column, level, .. } => child_ranges(&axes[*column], *level, set)
+                .into_iter()
+                .map(|(_, range)| rows(range))
+                .collect(),
         }
     }
 
@@ -98,7 +103,8 @@ impl Choice {
     }
 }
 
-/// The attributes of a partition that could be split, by descending share of their range: what the median tries first.
+/// The attributes of a partition that could be split, by descending share of their range: what the
+/// median tries first.
 pub fn by_range(axes: &[Axis], extents: &[Extent]) -> Vec<usize> {
     let mut columns: Vec<(f64, usize)> = axes
         .iter()
@@ -111,8 +117,8 @@ pub fn by_range(axes: &[Axis], extents: &[Extent]) -> Vec<usize> {
     columns.into_iter().map(|(_, column)| column).collect()
 }
 
-/// The split to take, or `None` where none is allowable. `set` counts an attribute when it is asked for. The second
-/// value says whether the aim was given up for the median.
+/// The split to take, or `None` where none is allowable. `set` counts an attribute when it is asked
+/// for. The second value says whether the aim was given up for the median.
 pub fn choose(
     axes: &[Axis],
     extents: &[Extent],
@@ -133,7 +139,8 @@ pub fn choose(
         Splits::Apart(missing) => {
             let set = set(column);
             let at = set.codes.partition_point(|code| *code < missing);
-            allows(&[0..at, at..set.codes.len()], &set, judge).then(|| apart(column, &set, at, missing))
+            allows(&[0..at, at..set.codes.len()], &set, judge)
+                .then(|| apart(column, &set, at, missing))
         }
         Splits::Children { level } => children(&axes[column], column, level, &set(column), judge),
     });
@@ -156,12 +163,14 @@ pub(super) fn splits(axis: &Axis, extent: Extent) -> Splits {
             Some(missing) if extent.last == missing => Splits::Apart(missing),
             _ => Splits::Thresholds { until: extent.last },
         },
-        Axis::Tree(taxonomy) => Splits::Children { level: Axis::ancestor(taxonomy, extent).level - 1 },
+        Axis::Tree(taxonomy) => {
+            Splits::Children { level: Axis::ancestor(taxonomy, extent).level - 1 }
+        }
     }
 }
 
-/// The threshold before a position: right behind the greatest code of the first part, so that values which no row of the
-/// partition has lie on the side that the threshold's number says.
+/// The threshold before a position: right behind the greatest code of the first part, so that
+/// values which no row of the partition has lie on the side that the threshold's number says.
 pub(super) fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
     let last = set.codes[at - 1];
     Choice::Threshold { column, before: last + 1, last }
@@ -190,14 +199,22 @@ fn allows(parts: &[Range<usize>], set: &FrequencySet, judge: &Judge<'_>) -> bool
 }
 
 /// The allowable threshold that leaves the most equal halves; of two such, the lower.
-fn nearest_to_median(column: usize, set: &FrequencySet, until: u64, judge: &Judge<'_>) -> Option<Choice> {
+fn nearest_to_median(
+    column: usize,
+    set: &FrequencySet,
+    until: u64,
+    judge: &Judge<'_>,
+) -> Option<Choice> {
     let rows = set.rows();
     let positions = set.codes.partition_point(|code| *code <= until);
     let distance = |below: u64| (2 * below).abs_diff(rows);
-    // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken from the middle outwards.
+    // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken
+    // from the middle outwards.
     let (mut at, mut below) = (1, *set.counts.first()?);
     // A value that only others of a population have moves nothing.
-    while at + 1 < positions && (set.counts[at] == 0 || distance(below + set.counts[at]) < distance(below)) {
+    while at + 1 < positions
+        && (set.counts[at] == 0 || distance(below + set.counts[at]) < distance(below))
+    {
         below += set.counts[at];
         at += 1;
     }
@@ -281,7 +298,11 @@ impl Sides {
 }
 
 /// The positions of each child that occurs, in order.
-pub(super) fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec<(u32, Range<usize>)> {
+pub(super) fn child_ranges(
+    axis: &Axis,
+    level: usize,
+    set: &FrequencySet,
+) -> Vec<(u32, Range<usize>)> {
     let Axis::Tree(taxonomy) = axis else { return Vec::new() };
     let level = taxonomy.level(level);
     let mut ranges: Vec<(u32, Range<usize>)> = Vec::new();
@@ -295,10 +316,20 @@ pub(super) fn child_ranges(axis: &Axis, level: usize, set: &FrequencySet) -> Vec
     ranges
 }
 
-fn children(axis: &Axis, column: usize, level: usize, set: &FrequencySet, judge: &Judge<'_>) -> Option<Choice> {
+fn children(
+    axis: &Axis,
+    column: usize,
+    level: usize,
+    set: &FrequencySet,
+    judge: &Judge<'_>,
+) -> Option<Choice> {
     let ranges = child_ranges(axis, level, set);
     let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
-    let choice = || Choice::Children { column, level, children: ranges.iter().map(|(node, _)| *node).collect() };
+    let choice = || Choice::Children {
+        column,
+        level,
+        children: ranges.iter().map(|(node, _)| *node).collect(),
+    };
     (parts.len() > 1 && allows(&parts, set, judge)).then(choice)
 }
 
@@ -333,7 +364,8 @@ fn by_gain(
             }
             Splits::Children { level } => {
                 let ranges = child_ranges(axis, level, &set);
-                let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
+                let parts: Vec<Range<usize>> =
+                    ranges.iter().map(|(_, range)| range.clone()).collect();
                 let children = ranges.iter().map(|(node, _)| *node).collect();
                 let choice = Choice::Children { column, level, children };
                 candidates.push((gain(aim, &set, &parts), parts, choice));
@@ -341,7 +373,9 @@ fn by_gain(
         }
         // A stable sort: of equal gains the lowest threshold stays first.
         candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
-        let beats = |gain: f64| best.as_ref().is_none_or(|(known, _)| gain.total_cmp(known) == Ordering::Greater);
+        let beats = |gain: f64| {
+            best.as_ref().is_none_or(|(known, _)| gain.total_cmp(known) == Ordering::Greater)
+        };
         let found = candidates
             .into_iter()
             .take_while(|(gain, ..)| beats(*gain))
@@ -365,8 +399,12 @@ impl Spread {
     fn none(aim: &Aim, set: &FrequencySet) -> Spread {
         match aim {
             Aim::InfoGain { column } => {
-                let labels = (0..set.codes.len()).filter_map(|at| set.tallies[*column].group(at).last());
-                Spread::Labels(vec![0; labels.map(|(label, _)| *label as usize + 1).max().unwrap_or(0)])
+                let labels =
+                    (0..set.codes.len()).filter_map(|at| set.tallies[*column].group(at).last());
+                Spread::Labels(vec![
+                    0;
+                    labels.map(|(label, _)| *label as usize + 1).max().unwrap_or(0)
+                ])
             }
             Aim::Median | Aim::Regression { .. } => Spread::Numbers(0.0, 0.0, 0.0),
         }
@@ -382,7 +420,8 @@ impl Spread {
             }
             (Spread::Numbers(rows, sum, squares), Aim::Regression { column, numbers }) => {
                 for (value, count) in set.tallies[*column].group(at) {
-                    let (number, count) = (numbers[*value as usize], sign as f64 * f64::from(*count));
+                    let (number, count) =
+                        (numbers[*value as usize], sign as f64 * f64::from(*count));
                     *rows += count;
                     *sum += count * number;
                     *squares += count * number * number;
@@ -411,8 +450,9 @@ impl Spread {
     }
 }
 
-/// Bits of information about the label per row, or the share of the squared error that goes away. Rounded far above a
-/// float's precision, so that gains which differ by the order of a sum only are equal, and the stated order decides.
+/// Bits of information about the label per row, or the share of the squared error that goes away.
+/// Rounded far above a float's precision, so that gains which differ by the order of a sum only are
+/// equal, and the stated order decides.
 fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
     const STEPS: f64 = (1u64 << 36) as f64;
     let gain = match aim {

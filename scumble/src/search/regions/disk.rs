@@ -1,9 +1,11 @@
-//! Partitions on disk: what Rothko-T and Rothko-S share (LeFevre and DeWitt 2007, sections 2 and 3).
+//! Partitions on disk: what Rothko-T and Rothko-S share (LeFevre and DeWitt 2007, sections 2 and
+//! 3).
 //!
-//! A partition is a [`Stock`] of files. Both algorithms grow some levels of the tree without holding the rows, write the
-//! rows to a file for each leaf, and go on with every leaf by itself, depth first; a stock that fits into memory is read
-//! and finished by Mondrian's own code. So only the path to the current partition is ever in memory, and whatever is
-//! decided is told to a [`Receiver`] at once.
+//! A partition is a [`Stock`] of files. Both algorithms grow some levels of the tree without
+//! holding the rows, write the rows to a file for each leaf, and go on with every leaf by itself,
+//! depth first; a stock that fits into memory is read and finished by Mondrian's own code. So only
+//! the path to the current partition is ever in memory, and whatever is decided is told to a
+//! [`Receiver`] at once.
 
 use super::mondrian::{Grown, Growth};
 use super::{Choice, Layout, Points};
@@ -114,18 +116,21 @@ impl Limits {
 
     /// How many rows like these a partition may have that is finished in memory.
     pub fn fitting(&self, rows: &dyn Scan, width: usize) -> u64 {
-        let of_row = Records::row_bytes(width) as f64 + rows.payload_bytes() as f64 / rows.rows().max(1) as f64;
+        let of_row = Records::row_bytes(width) as f64
+            + rows.payload_bytes() as f64 / rows.rows().max(1) as f64;
         self.tuples.min((self.bytes as f64 / of_row) as u64)
     }
 
     /// Bytes gathered for each of so many partitions.
     fn block_of(&self, partitions: usize) -> usize {
         // One split of a tree may have more parts than are wanted.
-        (self.block as u64 * self.fan_out as u64 / partitions.max(self.fan_out) as u64).max(4096) as usize
+        (self.block as u64 * self.fan_out as u64 / partitions.max(self.fan_out) as u64).max(4096)
+            as usize
     }
 }
 
-/// A partition in memory: points in the order of their regions, the last word of each being its number in `payload`.
+/// A partition in memory: points in the order of their regions, the last word of each being its
+/// number in `payload`.
 #[derive(Debug)]
 pub struct Finished<'a> {
     /// Where the columns of a point stand.
@@ -154,7 +159,13 @@ pub trait Receiver {
     fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()>;
 
     /// A region that does not fit into memory, with the values of each counted column in it.
-    fn region(&mut self, places: &[Place], extents: &[Extent], tallies: &[Tallies], stock: Stock) -> Result<()>;
+    fn region(
+        &mut self,
+        places: &[Place],
+        extents: &[Extent],
+        tallies: &[Tallies],
+        stock: Stock,
+    ) -> Result<()>;
 }
 
 /// What happened on the way.
@@ -164,7 +175,8 @@ pub struct Happened {
     pub repartitions: u64,
     /// Nodes that were undone because a sample had been wrong.
     pub pruned: u64,
-    /// Partitions larger than memory for which a sample had no confident split, or only splits that were undone.
+    /// Partitions larger than memory for which a sample had no confident split, or only splits that
+    /// were undone.
     pub unsplit: u64,
     /// Regions that may have an allowable split left.
     pub unsure: u64,
@@ -217,7 +229,8 @@ impl Counter {
     /// The values of each counted column, as one group.
     fn tallies(&self) -> Vec<Tallies> {
         let of_column = |counts: &FxHashMap<u32, u32>| {
-            let mut entries: Vec<(u32, u32)> = counts.iter().map(|(value, count)| (*value, *count)).collect();
+            let mut entries: Vec<(u32, u32)> =
+                counts.iter().map(|(value, count)| (*value, *count)).collect();
             entries.sort_unstable();
             Tallies::from_parts(vec![0, entries.len() as u32], entries)
         };
@@ -239,26 +252,32 @@ impl<R: Receiver> Disk<'_, R> {
         self.happened.written += rows.rows();
         let mut writer = self.folder.file(self.layout.width(), self.limits.block);
         rows.scan(&mut |records| {
-            (0..records.len()).try_for_each(|row| writer.push(records.words(row), records.payload(row)))
+            (0..records.len())
+                .try_for_each(|row| writer.push(records.words(row), records.payload(row)))
         })?;
         Ok(Stock::of(writer.finish()?))
     }
 
-    /// Writes rows to a file for each leaf of a tree, then undoes every split that has a part which is not allowable.
+    /// Writes rows to a file for each leaf of a tree, then undoes every split that has a part which
+    /// is not allowable.
     pub(super) fn repartition(&mut self, rows: &dyn Scan, tree: &[Branch]) -> Result<Limb> {
         self.happened.repartitions += 1;
         self.happened.scanned += rows.rows();
         self.happened.written += rows.rows();
         let regions = as_regions(tree, self.growth.axes);
-        let block = self.limits.block_of(tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count());
+        let block = self
+            .limits
+            .block_of(tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count());
         let (layout, counted) = (self.layout, self.growth.counted);
         let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
         let mut counters: Vec<Counter> = tree.iter().map(|_| Counter::new(counted)).collect();
         rows.scan(&mut |records| {
             for row in 0..records.len() {
                 let words = records.words(row);
-                let at = regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
-                let writer = writers[at].get_or_insert_with(|| self.folder.file(layout.width(), block));
+                let at =
+                    regions.find(self.growth.axes, |column| layout.code(words, column)) as usize;
+                let writer =
+                    writers[at].get_or_insert_with(|| self.folder.file(layout.width(), block));
                 writer.push(words, records.payload(row))?;
                 counters[at].add(layout, words);
             }
@@ -275,7 +294,13 @@ impl<R: Receiver> Disk<'_, R> {
     }
 
     /// A tree's node with its stocks, after splits in error were undone, and the rows below it.
-    fn undo(&mut self, at: usize, tree: &[Branch], stocks: &mut [Stock], counters: &mut [Counter]) -> (Limb, Counter) {
+    fn undo(
+        &mut self,
+        at: usize,
+        tree: &[Branch],
+        stocks: &mut [Stock],
+        counters: &mut [Counter],
+    ) -> (Limb, Counter) {
         let taken = std::mem::replace(&mut counters[at], Counter::new(0));
         let stock = std::mem::take(&mut stocks[at]);
         let Branch::Split { choice, parts, plain } = &tree[at] else {
@@ -290,7 +315,8 @@ impl<R: Receiver> Disk<'_, R> {
             wrong |= !self.holds(&counter);
             whole.rows += counter.rows;
             for (counts, more) in whole.values.iter_mut().zip(counter.values) {
-                more.into_iter().for_each(|(value, count)| *counts.entry(value).or_insert(0) += count);
+                more.into_iter()
+                    .for_each(|(value, count)| *counts.entry(value).or_insert(0) += count);
             }
             limbs.push(limb);
         }
@@ -307,18 +333,29 @@ impl<R: Receiver> Disk<'_, R> {
     fn holds(&self, counter: &Counter) -> bool {
         let tallies = counter.tallies();
         let group = Group { rows: counter.rows, columns: &tallies, index: 0 };
-        counter.rows > 0 && self.growth.judge.requirements.iter().all(|requirement| requirement.holds(&group))
+        counter.rows > 0
+            && self.growth.judge.requirements.iter().all(|requirement| requirement.holds(&group))
     }
 
-    /// Goes through the leaves of a tree of files, depth first; `each` is called with those that do not fit into memory.
-    pub(super) fn descend(&mut self, limb: Limb, places: &[Place], each: &mut Each<'_, Self>) -> Result<()> {
+    /// Goes through the leaves of a tree of files, depth first; `each` is called with those that do
+    /// not fit into memory.
+    pub(super) fn descend(
+        &mut self,
+        limb: Limb,
+        places: &[Place],
+        each: &mut Each<'_, Self>,
+    ) -> Result<()> {
         self.happened.nodes += 1;
         match limb {
-            Limb::Leaf(stock, plain) if self.limits.fits(&stock) => self.finish(stock, places, plain),
+            Limb::Leaf(stock, plain) if self.limits.fits(&stock) => {
+                self.finish(stock, places, plain)
+            }
             Limb::Leaf(stock, plain) => each(self, stock, places, plain),
             Limb::Split(choice, limbs) => {
                 self.receiver.split(&choice)?;
-                for (limb, part) in limbs.into_iter().zip(parts_of(&choice, places, self.growth.axes)) {
+                for (limb, part) in
+                    limbs.into_iter().zip(parts_of(&choice, places, self.growth.axes))
+                {
                     self.descend(limb, &part, each)?;
                 }
                 Ok(())
@@ -338,7 +375,9 @@ impl<R: Receiver> Disk<'_, R> {
         let mut words = Vec::with_capacity(rows * self.numbered.width());
         let mut payload = Records::new(0);
         payload.ends.reserve_exact(rows);
-        payload.payload.reserve_exact(usize::try_from(stock.payload_bytes()).map_err(|_| Error::Defect)?);
+        payload
+            .payload
+            .reserve_exact(usize::try_from(stock.payload_bytes()).map_err(|_| Error::Defect)?);
         stock.scan(&mut |records| {
             for row in 0..records.len() {
                 words.extend_from_slice(records.words(row));
@@ -350,7 +389,8 @@ impl<R: Receiver> Disk<'_, R> {
         drop(stock);
         let grown = self.growth.grow(Points::new(self.numbered, &mut words), plain);
         self.happened.nodes += nodes(&grown) - 1;
-        let finished = Finished { layout: self.numbered, words: &words, grown: &grown, payload: &payload };
+        let finished =
+            Finished { layout: self.numbered, words: &words, grown: &grown, payload: &payload };
         self.receiver.finished(places, &finished)
     }
 
@@ -371,7 +411,8 @@ impl<R: Receiver> Disk<'_, R> {
     }
 }
 
-/// What is done with a partition that does not fit into memory: in its box, and whether the median has taken over.
+/// What is done with a partition that does not fit into memory: in its box, and whether the median
+/// has taken over.
 pub(super) type Each<'e, D> = dyn FnMut(&mut D, Stock, &[Place], bool) -> Result<()> + 'e;
 
 /// Puts the files below a limb to others; returns how many nodes are gone.

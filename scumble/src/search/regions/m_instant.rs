@@ -1,23 +1,26 @@
-//! M-INSTANT: Mondrian's splitter with a believed count ([Nergiz, Tamersoy and Saygin 2011], section 3.3, algorithm 2).
+//! M-INSTANT: Mondrian's splitter with a believed count ([Nergiz, Tamersoy and Saygin 2011],
+//! section 3.3, algorithm 2).
 //!
-//! The first phase parts the domain, not the rows. Each region in turn is split at the believed median of its widest
-//! attribute, if the whole partition is believed in afterwards. The estimates of a partition are sums over its regions, so a
-//! split changes them by the difference of a few terms.
+//! The first phase parts the domain, not the rows. Each region in turn is split at the believed
+//! median of its widest attribute, if the whole partition is believed in afterwards. The estimates
+//! of a partition are sums over its regions, so a split changes them by the difference of a few
+//! terms.
 //!
-//! The second phase goes over the rows once. A split of which some part fails among the rows is undone: the part is merged
-//! with its siblings. Whatever region is left is split further as Mondrian does, by counts, as long as an allowable split is
-//! left.
+//! The second phase goes over the rows once. A split of which some part fails among the rows is
+//! undone: the part is merged with its siblings. Whatever region is left is split further as
+//! Mondrian does, by counts, as long as an allowable split is left.
 //!
 //! | here | paper |
 //! |---|---|
 //! | [`partition`] | lines 1 to 17, the queue Q |
 //! | [`settle`] | lines 18 to 22: "merge with their siblings", "further partition big segments" |
 //!
-//! Departures: where the widest attribute cannot be split the paper's first phase goes on with a narrower one. That decides
-//! by belief what the rows decide better: on the Adult table it costs 0.07 of LM. Here such a region is left to the rows, and
-//! the result is Mondrian's wherever belief is right. The paper's stack of mappings would undo the last splits, wherever they were; its text merges those that fail,
-//! and so does this. Undoing works from the top down: a part that fails takes all below it along, which for k-anonymity is the
-//! same as merging upwards.
+//! Departures: where the widest attribute cannot be split the paper's first phase goes on with a
+//! narrower one. That decides by belief what the rows decide better: on the Adult table it costs
+//! 0.07 of LM. Here such a region is left to the rows, and the result is Mondrian's wherever belief
+//! is right. The paper's stack of mappings would undo the last splits, wherever they were; its text
+//! merges those that fail, and so does this. Undoing works from the top down: a part that fails
+//! takes all below it along, which for k-anonymity is the same as merging upwards.
 
 use super::choose::by_range;
 use super::mondrian::{Grown, Growth, aim, check_whole, found, points};
@@ -66,7 +69,8 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
     let enough = KAnonymity::new(beliefs.condition.least.max(1).saturating_mul(PARTS_OF_A_ROW));
     let enough: Vec<Box<dyn Requirement>> =
         enough.map(|one| Box::new(one) as Box<dyn Requirement>).into_iter().collect();
-    let ranges = (0..beliefs.names.len()).map(|column| held(&beliefs.leaf_rows(column))).collect::<Vec<_>>();
+    let ranges =
+        (0..beliefs.names.len()).map(|column| held(&beliefs.leaf_rows(column))).collect::<Vec<_>>();
     let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
     let mut total = Total::default();
     let mut queue = VecDeque::new();
@@ -91,7 +95,8 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
                 continue;
             }
             total = next;
-            let numbers: Vec<u32> = (0..parts.len() as u32).map(|part| regions.nodes.len() as u32 + part).collect();
+            let numbers: Vec<u32> =
+                (0..parts.len() as u32).map(|part| regions.nodes.len() as u32 + part).collect();
             regions.nodes[open.at as usize] = choice.node(&beliefs.axes, &numbers);
             for ((ranges, believed), at) in parts.into_iter().zip(numbers) {
                 regions.nodes.push(RegionNode::Region);
@@ -128,13 +133,16 @@ fn split(
     let axes = &estimator.beliefs().axes;
     let rows = (estimator.beliefs().rows() * PARTS_OF_A_ROW) as f64;
     let shares = estimator.within(&open.ranges, column);
-    let believed = shares.iter().map(|(leaf, share)| (u64::from(*leaf), (share * rows).round() as u64));
+    let believed =
+        shares.iter().map(|(leaf, share)| (u64::from(*leaf), (share * rows).round() as u64));
     let (codes, counts) = believed.filter(|(_, rows)| *rows > 0).unzip();
     let set = FrequencySet { codes, counts, tallies: Vec::new() };
     // Only this column is open to the splitter.
-    let mut only: Vec<Extent> = extents.iter().map(|extent| Extent { last: extent.first, ..*extent }).collect();
+    let mut only: Vec<Extent> =
+        extents.iter().map(|extent| Extent { last: extent.first, ..*extent }).collect();
     only[column] = Extent { first: *set.codes.first()?, last: *set.codes.last()? };
-    let (choice, _) = choose(axes, &only, &Judge::exact(enough), &Aim::Median, 0.0, |_| set.clone());
+    let (choice, _) =
+        choose(axes, &only, &Judge::exact(enough), &Aim::Median, 0.0, |_| set.clone());
     let choice = choice?;
     let parts = match &choice {
         Choice::Threshold { .. } => 2,
@@ -151,7 +159,8 @@ fn split(
     Some((choice, parts))
 }
 
-/// Goes over a task's rows: undoes splits that do not hold, and splits further what can be. `regions` are in its codes.
+/// Goes over a task's rows: undoes splits that do not hold, and splits further what can be.
+/// `regions` are in its codes.
 pub fn settle(task: &Task, regions: &Regions, partitioning: Partitioning) -> Result<Found> {
     check_whole(task)?;
     let aim = aim(task, partitioning.criterion)?;
@@ -168,7 +177,8 @@ struct Settling<'a> {
 }
 
 impl Settling<'_> {
-    /// The tree of some points, which a node of the foreseen one holds; `None` where it foresaw none.
+    /// The tree of some points, which a node of the foreseen one holds; `None` where it foresaw
+    /// none.
     fn settle(&self, words: &mut [u32], at: Option<u32>) -> Grown {
         let points = Points::new(self.layout, words);
         let (choice, nodes) = match at.map(|at| &self.regions.nodes[at as usize]) {
@@ -180,18 +190,24 @@ impl Settling<'_> {
                     // All rows are on one side: there is nothing to split.
                     None => return self.settle(words, Some(*above)),
                     Some(_) if !beyond => return self.settle(words, Some(*below)),
-                    Some(last) => {
-                        (Choice::Threshold { column: *column, before: *before, last }, vec![Some(*below), Some(*above)])
-                    }
+                    Some(last) => (
+                        Choice::Threshold { column: *column, before: *before, last },
+                        vec![Some(*below), Some(*above)],
+                    ),
                 }
             }
             Some(RegionNode::Children { column, level, children }) => {
-                let Axis::Tree(taxonomy) = &self.growth.axes[*column] else { return self.growth.grow(points, false) };
+                let Axis::Tree(taxonomy) = &self.growth.axes[*column] else {
+                    return self.growth.grow(points, false);
+                };
                 let nodes = taxonomy.level(*level);
-                let mut held: Vec<u32> = points.codes(*column).map(|code| nodes.node_of(code as u32)).collect();
+                let mut held: Vec<u32> =
+                    points.codes(*column).map(|code| nodes.node_of(code as u32)).collect();
                 held.sort_unstable();
                 held.dedup();
-                let foreseen = |child: &u32| children.iter().find(|(known, _)| known == child).map(|(_, node)| *node);
+                let foreseen = |child: &u32| {
+                    children.iter().find(|(known, _)| known == child).map(|(_, node)| *node)
+                };
                 let below = held.iter().map(foreseen).collect();
                 if let [only] = held[..] {
                     return self.settle(words, foreseen(&only));

@@ -1,19 +1,23 @@
-//! MFALM: multidimensional partitioning under c-confident delta-presence, which Nergiz and Clifton (2008, section 9) leave open.
+//! MFALM: multidimensional partitioning under c-confident delta-presence, which Nergiz and Clifton
+//! (2008, section 9) leave open.
 //!
-//! Rows are parted as Mondrian parts them, and a part is allowable if its box has the confidence that its rows need. The
-//! guarantee is that of the full-domain search, box by box: the number of others who fall into a box follows the same
-//! recursion with the counts of its sides, because the model does not care which values are put together; confidence is
-//! defined for each tuple by itself (definition 9); and boxes do not overlap, so a person matches one of them at most.
-//! What is judged is the box that is written. That is the box of the partition tree, never only the range of the rows' values:
-//! fewer others fall into a smaller box, and what the rows' range leaves out would be known to be absent.
+//! Rows are parted as Mondrian parts them, and a part is allowable if its box has the confidence
+//! that its rows need. The guarantee is that of the full-domain search, box by box: the number of
+//! others who fall into a box follows the same recursion with the counts of its sides, because the
+//! model does not care which values are put together; confidence is defined for each tuple by
+//! itself (definition 9); and boxes do not overlap, so a person matches one of them at most. What
+//! is judged is the box that is written. That is the box of the partition tree, never only the
+//! range of the rows' values: fewer others fall into a smaller box, and what the rows' range leaves
+//! out would be known to be absent.
 //!
-//! The classes of the best full-domain recoding are where it begins, so it loses no more than that (in trees; the whole table
-//! where numbers without a hierarchy make other boxes that fail). From there on each region takes the allowable split that
-//! saves most detail, until none is left.
+//! The classes of the best full-domain recoding are where it begins, so it loses no more than that
+//! (in trees; the whole table where numbers without a hierarchy make other boxes that fail). From
+//! there on each region takes the allowable split that saves most detail, until none is left.
 //!
-//! Where marginals count the table's rows too, the others of a side are those that whoever has the release alone can be sure
-//! of ([`Overlaps`]): such a release can be verified from its file. Parting one region makes others' sides better known and
-//! never worse, so what was allowed stays allowed, and regions are tried until none can be parted.
+//! Where marginals count the table's rows too, the others of a side are those that whoever has the
+//! release alone can be sure of ([`Overlaps`]): such a release can be verified from its file.
+//! Parting one region makes others' sides better known and never worse, so what was allowed stays
+//! allowed, and regions are tried until none can be parted.
 //!
 //! Of a column's thresholds the allowable one nearest to the median counts.
 
@@ -52,7 +56,8 @@ pub fn search(task: &Task) -> Result<Found> {
     let (mut growth, mut regions) = match begun {
         Some(begun) => begun,
         None => {
-            let (growth, whole) = growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect());
+            let (growth, whole) =
+                growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect());
             growth.check_whole(&whole)?;
             (growth, whole)
         }
@@ -104,18 +109,25 @@ impl Growth<'_> {
     fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Region {
         let extents = extents(self.task, &cells);
         let sides = places.iter().zip(&self.task.axes).zip(&self.task.taxonomies);
-        let sides = sides.map(|((place, axis), taxonomy)| place.codes(axis, taxonomy.codes())).collect();
-        let rows = cells.iter().map(|cell| u64::from(self.task.cells.counts()[*cell as usize])).sum();
+        let sides =
+            sides.map(|((place, axis), taxonomy)| place.codes(axis, taxonomy.codes())).collect();
+        let rows =
+            cells.iter().map(|cell| u64::from(self.task.cells.counts()[*cell as usize])).sum();
         Region { node, cells, rows, extents, places, sides }
     }
 
     /// The classes of a full-domain recoding as regions of the tree.
     fn begin(&mut self, levels: &[usize]) -> Vec<Region> {
-        let whole = self.region(0, (0..self.task.cells.len() as u32).collect(), vec![Place::Whole; levels.len()]);
+        let whole = self.region(
+            0,
+            (0..self.task.cells.len() as u32).collect(),
+            vec![Place::Whole; levels.len()],
+        );
         self.exchange(&[], std::slice::from_ref(&whole));
         let (mut open, mut done) = (vec![whole], Vec::new());
         while let Some(region) = open.pop() {
-            let choice = (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
+            let choice =
+                (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
             match choice {
                 None => done.push(region),
                 Some(choice) => {
@@ -129,7 +141,8 @@ impl Growth<'_> {
 
     /// A split on the way from a region to the nodes of a level; `None` where it is there.
     fn toward(&self, region: &Region, column: usize, level: usize) -> Option<Choice> {
-        let (axis, extent, taxonomy) = (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
+        let (axis, extent, taxonomy) =
+            (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
         let set = || FrequencySet::of_cells(self.task, &region.cells, column);
         match axis {
             Axis::Tree(_) => {
@@ -137,8 +150,14 @@ impl Growth<'_> {
                     Place::Below(node) => node.level,
                     _ => taxonomy.height(),
                 };
-                let children = || child_ranges(axis, here - 1, &set()).into_iter().map(|(node, _)| node).collect();
-                (here > level).then(|| Choice::Children { column, level: here - 1, children: children() })
+                let children = || {
+                    child_ranges(axis, here - 1, &set()).into_iter().map(|(node, _)| node).collect()
+                };
+                (here > level).then(|| Choice::Children {
+                    column,
+                    level: here - 1,
+                    children: children(),
+                })
             }
             Axis::Ordered(_) => {
                 let node = |code: u64| taxonomy.level(level).node_of(code as u32);
@@ -150,7 +169,8 @@ impl Growth<'_> {
                     let at = set.codes.partition_point(|code| *code < missing);
                     return Some(apart(column, &set, at, missing));
                 }
-                let borders = (1..set.codes.len()).filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
+                let borders = (1..set.codes.len())
+                    .filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
                 let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2))?;
                 Some(threshold(column, &set, at))
             }
@@ -160,8 +180,10 @@ impl Growth<'_> {
     /// Whether all regions together may be released.
     fn all_hold(&self, regions: &[Region]) -> bool {
         let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region)).collect();
-        let covered =
-            || self.confident.is_covered(regions.len(), |region, column| regions[region].sides[column].clone());
+        let covered = || {
+            self.confident
+                .is_covered(regions.len(), |region, column| regions[region].sides[column].clone())
+        };
         (!self.confident.covers_all() || covered())
             && regions.iter().all(|region| self.meets(region))
             && self.confident.hold(&tuples)
@@ -183,7 +205,9 @@ impl Growth<'_> {
     /// What is known of a region's others, beside all other regions.
     fn tuple(&self, region: &Region) -> Tuple {
         let needed = self.confident.needed_by().map_or(0, |column| {
-            let of_cell = |cell: &u32| self.task.tallies[column].group(*cell as usize).last().map_or(0, |last| last.0);
+            let of_cell = |cell: &u32| {
+                self.task.tallies[column].group(*cell as usize).last().map_or(0, |last| last.0)
+            };
             region.cells.iter().map(of_cell).max().unwrap_or(0)
         });
         let marked = region.sides.iter().enumerate().map(|(column, side)| {
@@ -200,7 +224,9 @@ impl Growth<'_> {
         let mut best: Option<(f64, Choice, Vec<Region>)> = None;
         for column in 0..self.task.axes.len() {
             let choices = self.choices(region, column);
-            let allowed = choices.into_iter().find_map(|choice| Some((self.allowed(region, &choice)?, choice)));
+            let allowed = choices
+                .into_iter()
+                .find_map(|choice| Some((self.allowed(region, &choice)?, choice)));
             let Some((parts, choice)) = allowed else { continue };
             let left: f64 = parts.iter().map(|part| self.lost(part)).sum();
             if best.as_ref().is_none_or(|(least, ..)| left < *least) {
@@ -220,13 +246,18 @@ impl Growth<'_> {
     /// The splits of a column, the best first.
     fn choices(&self, region: &Region, column: usize) -> Vec<Choice> {
         let (axis, extent) = (&self.task.axes[column], region.extents[column]);
-        // A box may be wider than its rows: its node's children, whether or not all of them have some.
+        // A box may be wider than its rows: its node's children, whether or not all of them have
+        // some.
         if let (Axis::Tree(taxonomy), place) = (axis, region.places[column]) {
             let here = match place {
                 Place::Below(node) => node.level,
                 _ => taxonomy.height(),
             };
-            return (here > 0).then(|| self.toward(region, column, here - 1)).flatten().into_iter().collect();
+            return (here > 0)
+                .then(|| self.toward(region, column, here - 1))
+                .flatten()
+                .into_iter()
+                .collect();
         }
         if extent.first == extent.last {
             return Vec::new();
@@ -243,7 +274,9 @@ impl Growth<'_> {
                 let rows = set.rows();
                 let mut below = 0;
                 let mut positions: Vec<(u64, usize)> = Vec::new();
-                for (at, count) in set.counts.iter().enumerate().take(set.codes.len().saturating_sub(1)) {
+                for (at, count) in
+                    set.counts.iter().enumerate().take(set.codes.len().saturating_sub(1))
+                {
                     below += count;
                     positions.push(((2 * below).abs_diff(rows), at + 1));
                 }
@@ -259,8 +292,12 @@ impl Growth<'_> {
         let places = |at: usize| {
             let mut places = region.places.clone();
             places[column] = match choice {
-                Choice::Threshold { .. } => places[column].parted(choice.up_to(&self.task.axes))[at],
-                Choice::Children { level, children, .. } => Place::Below(Node { level: *level, index: children[at] }),
+                Choice::Threshold { .. } => {
+                    places[column].parted(choice.up_to(&self.task.axes))[at]
+                }
+                Choice::Children { level, children, .. } => {
+                    Place::Below(Node { level: *level, index: children[at] })
+                }
             };
             places
         };
@@ -272,14 +309,19 @@ impl Growth<'_> {
     fn meets(&self, region: &Region) -> bool {
         let merge = |counted: &Tallies| gathered(counted, &region.cells);
         self.task.requirements.is_empty()
-            || self.judge.allows(region.rows, &self.task.tallies.iter().map(merge).collect::<Vec<_>>(), 2)
+            || self.judge.allows(
+                region.rows,
+                &self.task.tallies.iter().map(merge).collect::<Vec<_>>(),
+                2,
+            )
     }
 
     /// The parts of a split, if all of them are allowable.
     fn allowed(&mut self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
         let parts = self.parts(region, choice);
         let covered = || {
-            let volume = |region: &Region| self.confident.volume(|column| region.sides[column].clone());
+            let volume =
+                |region: &Region| self.confident.volume(|column| region.sides[column].clone());
             parts.iter().map(volume).fold(0u128, u128::saturating_add) == volume(region)
         };
         if self.confident.covers_all() && !covered() || !parts.iter().all(|part| self.meets(part)) {
@@ -315,7 +357,8 @@ impl Growth<'_> {
 
 /// The values of a counted column in some cells, as one group.
 fn gathered(counted: &Tallies, cells: &[u32]) -> Tallies {
-    let mut entries: Vec<(u32, u32)> = cells.iter().flat_map(|cell| counted.group(*cell as usize)).copied().collect();
+    let mut entries: Vec<(u32, u32)> =
+        cells.iter().flat_map(|cell| counted.group(*cell as usize)).copied().collect();
     entries.sort_unstable();
     entries.dedup_by(|next, kept| {
         let same = next.0 == kept.0;

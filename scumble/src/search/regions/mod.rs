@@ -1,9 +1,10 @@
 //! Boxes in attribute space: greedy recursive partitioning (LeFevre and DeWitt 2007).
 //!
-//! The space of quasi-identifiers is parted again and again, as long as every part meets the requirements. A split is
-//! chosen from counts alone ([`FrequencySet`], the paper's AV, AVC and AVS sets), so it does not matter where the rows
-//! are: Mondrian counts points in memory, Rothko-T counts rows on disk, Rothko-S counts a sample and asks a [`Judge`]
-//! that knows it is one. All of them ask [`choose`] and get the same answer for the same counts.
+//! The space of quasi-identifiers is parted again and again, as long as every part meets the
+//! requirements. A split is chosen from counts alone ([`FrequencySet`], the paper's AV, AVC and AVS
+//! sets), so it does not matter where the rows are: Mondrian counts points in memory, Rothko-T
+//! counts rows on disk, Rothko-S counts a sample and asks a [`Judge`] that knows it is one. All of
+//! them ask [`choose`] and get the same answer for the same counts.
 //!
 //! | here | paper |
 //! |---|---|
@@ -11,10 +12,11 @@
 //! | allowable | every part of the split meets every requirement |
 //! | minimal | no allowable split is left |
 //!
-//! Stated order of choice. `median`: attributes by descending share of their range that is left in the partition, equal
-//! ones by their position in the table; within a numeric attribute the allowable threshold that leaves the most equal
-//! halves, of two such the lower. `info-gain`, `regression`: the allowable split with the greatest gain, of equal ones
-//! the first attribute and the lowest threshold.
+//! Stated order of choice. `median`: attributes by descending share of their range that is left in
+//! the partition, equal ones by their position in the table; within a numeric attribute the
+//! allowable threshold that leaves the most equal halves, of two such the lower. `info-gain`,
+//! `regression`: the allowable split with the greatest gain, of equal ones the first attribute and
+//! the lowest threshold.
 
 mod choose;
 pub mod disk;
@@ -50,8 +52,11 @@ pub enum Criterion {
 
 impl Criterion {
     /// Every criterion with its name in a policy.
-    pub const NAMES: [(&'static str, Criterion); 3] =
-        [("median", Criterion::Median), ("info-gain", Criterion::InfoGain), ("regression", Criterion::Regression)];
+    pub const NAMES: [(&'static str, Criterion); 3] = [
+        ("median", Criterion::Median),
+        ("info-gain", Criterion::InfoGain),
+        ("regression", Criterion::Regression),
+    ];
 }
 
 /// How to partition.
@@ -59,7 +64,8 @@ impl Criterion {
 pub struct Partitioning {
     /// How splits are chosen.
     pub criterion: Criterion,
-    /// Below this gain the median takes over, for a node and all below it (the paper's footnote 13).
+    /// Below this gain the median takes over, for a node and all below it (the paper's footnote
+    /// 13).
     pub least_gain: f64,
     /// What regions are called.
     pub style: Style,
@@ -91,11 +97,12 @@ pub enum Aim {
 }
 
 impl Aim {
-    /// To tell the number of a counted column. Numbers are moved to lie around zero, which changes no error and keeps
-    /// their squares precise.
+    /// To tell the number of a counted column. Numbers are moved to lie around zero, which changes
+    /// no error and keeps their squares precise.
     pub fn regression(column: usize, numbers: &[f64]) -> Aim {
-        let (least, greatest) =
-            numbers.iter().fold((f64::MAX, f64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
+        let (least, greatest) = numbers
+            .iter()
+            .fold((f64::MAX, f64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
         let middle = (least / 2.0 + greatest / 2.0).floor();
         Aim::Regression { column, numbers: numbers.iter().map(|number| number - middle).collect() }
     }
@@ -146,7 +153,13 @@ impl<'a> Judge<'a> {
             Some(_) => 1,
             // A part of the population may have no row of the table.
             None if self.requirements.iter().any(|requirement| requirement.is_about_absent()) => 0,
-            None => self.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1).max(1),
+            None => self
+                .requirements
+                .iter()
+                .map(|requirement| requirement.least_rows())
+                .max()
+                .unwrap_or(1)
+                .max(1),
         }
     }
 
@@ -156,7 +169,10 @@ impl<'a> Judge<'a> {
         match self.sample(parts) {
             _ if rows < self.least_rows() => false,
             None => all_hold(self.requirements, &group),
-            Some(sample) => self.requirements.iter().all(|requirement| requirement.likely_holds(&group, &sample)),
+            Some(sample) => self
+                .requirements
+                .iter()
+                .all(|requirement| requirement.likely_holds(&group, &sample)),
         }
     }
 }

@@ -1,15 +1,17 @@
-//! Mondrian: greedy recursive partitioning in memory (LeFevre, DeWitt and Ramakrishnan 2006; LeFevre and DeWitt 2007,
-//! section 1.2).
+//! Mondrian: greedy recursive partitioning in memory (LeFevre, DeWitt and Ramakrishnan 2006;
+//! LeFevre and DeWitt 2007, section 1.2).
 //!
-//! The points of a partition lie side by side; a split moves them and hands its parts on, in parallel where they are
-//! large. Where rows alone decide (k-anonymity) and halves are wanted, a point is a cell with the number of its rows, and
-//! the threshold is found by selection in linear time; everything else goes row by row through frequency sets.
+//! The points of a partition lie side by side; a split moves them and hands its parts on, in
+//! parallel where they are large. Where rows alone decide (k-anonymity) and halves are wanted, a
+//! point is a cell with the number of its rows, and the threshold is found by selection in linear
+//! time; everything else goes row by row through frequency sets.
 //!
-//! Departures: the threshold is the allowable one nearest to the median, not the median itself, so the result is minimal
-//! with many equal values and under diversity too; a missing number is parted from all numbers before they are parted.
+//! Departures: the threshold is the allowable one nearest to the median, not the median itself, so
+//! the result is minimal with many equal values and under diversity too; a missing number is parted
+//! from all numbers before they are parted.
 //!
-//! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows (along trees n cells, where rows alone
-//! decide) and a fixed number of attributes.
+//! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows (along trees n
+//! cells, where rows alone decide) and a fixed number of attributes.
 
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
@@ -91,8 +93,12 @@ pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     match (criterion, task.target, &task.target_numbers) {
         (Criterion::Median, ..) => Ok(Aim::Median),
         (Criterion::InfoGain, Some(column), _) => Ok(Aim::InfoGain { column }),
-        (Criterion::Regression, Some(column), Some(numbers)) => Ok(Aim::regression(column, numbers)),
-        (Criterion::InfoGain | Criterion::Regression, ..) => Err(missing("the criterion needs a target")),
+        (Criterion::Regression, Some(column), Some(numbers)) => {
+            Ok(Aim::regression(column, numbers))
+        }
+        (Criterion::InfoGain | Criterion::Regression, ..) => {
+            Err(missing("the criterion needs a target"))
+        }
     }
 }
 
@@ -127,11 +133,12 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
 
 /// Whether splits are chosen by rows alone, and counted columns do not matter.
 fn rows_decide(task: &Task, aim: &Aim) -> bool {
-    matches!(aim, Aim::Median) && task.requirements.iter().all(|requirement| requirement.rows_decide())
+    matches!(aim, Aim::Median)
+        && task.requirements.iter().all(|requirement| requirement.rows_decide())
 }
 
-/// The rows of a task as points, cell by cell. Where rows alone decide a point is a cell, unless there are so few rows to a
-/// cell that one more word for their number would take more room.
+/// The rows of a task as points, cell by cell. Where rows alone decide a point is a cell, unless
+/// there are so few rows to a cell that one more word for their number would take more room.
 pub(super) fn points(task: &Task, aim: &Aim) -> (Layout, Vec<u32>) {
     let keys = task.cells.width();
     if rows_decide(task, aim) {
@@ -149,15 +156,18 @@ pub(super) fn points(task: &Task, aim: &Aim) -> (Layout, Vec<u32>) {
 /// A point for each cell with rows, their number behind its codes.
 fn cells(task: &Task) -> Vec<u32> {
     let mut words = Vec::with_capacity(task.cells.len() * (task.cells.width() + 1));
-    for (codes, count) in task.cells.tuples().zip(task.cells.counts()).filter(|(_, count)| **count > 0) {
+    for (codes, count) in
+        task.cells.tuples().zip(task.cells.counts()).filter(|(_, count)| **count > 0)
+    {
         words.extend_from_slice(codes);
         words.push(*count);
     }
     words
 }
 
-/// A point for each row, with the values of the first so many counted columns behind its codes. Rows of one cell stay
-/// together in every partition, so it does not matter which of them gets which of the cell's counted values.
+/// A point for each row, with the values of the first so many counted columns behind its codes.
+/// Rows of one cell stay together in every partition, so it does not matter which of them gets
+/// which of the cell's counted values.
 fn rows(task: &Task, counted: usize) -> Vec<u32> {
     let keys = task.cells.width();
     let width = keys + counted;
@@ -169,8 +179,10 @@ fn rows(task: &Task, counted: usize) -> Vec<u32> {
             words.extend(std::iter::repeat_n(0, counted));
         }
         for (column, tallies) in task.tallies.iter().enumerate().take(counted) {
-            let values =
-                tallies.group(cell).iter().flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize));
+            let values = tallies
+                .group(cell)
+                .iter()
+                .flat_map(|(value, count)| std::iter::repeat_n(*value, *count as usize));
             for (row, value) in values.enumerate() {
                 words[start + row * width + keys + column] = value;
             }
@@ -198,7 +210,12 @@ impl Growth<'_> {
         Grown::Split(choice, parts)
     }
 
-    fn choose(&self, points: &Points<'_>, extents: &[Extent], plain: bool) -> (Option<Choice>, bool) {
+    fn choose(
+        &self,
+        points: &Points<'_>,
+        extents: &[Extent],
+        plain: bool,
+    ) -> (Option<Choice>, bool) {
         let aim = if plain { &Aim::Median } else { self.aim };
         match (aim, self.judge.enough(2)) {
             (Aim::Median, Some(enough)) => (self.halve(points, extents, enough), true),
@@ -209,8 +226,8 @@ impl Growth<'_> {
         }
     }
 
-    /// The median's choice where `enough` rows on either side are all that is asked: by counting or selection, without
-    /// sorting.
+    /// The median's choice where `enough` rows on either side are all that is asked: by counting or
+    /// selection, without sorting.
     fn halve(&self, points: &Points<'_>, extents: &[Extent], enough: u64) -> Option<Choice> {
         by_range(self.axes, extents).into_iter().find_map(|column| {
             let extent = extents[column];
@@ -218,18 +235,27 @@ impl Growth<'_> {
                 Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent),
                 Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
                     let is_missing = |(code, _): &(u64, u64)| *code == extent.last;
-                    let missing: u64 = points.weighted_codes(column).filter(is_missing).map(|(_, rows)| rows).sum();
+                    let missing: u64 = points
+                        .weighted_codes(column)
+                        .filter(is_missing)
+                        .map(|(_, rows)| rows)
+                        .sum();
                     let last = points.codes(column).filter(|code| *code < extent.last).max()?;
                     let allowed = missing >= enough && points.rows() - missing >= enough;
                     allowed.then_some(Choice::Threshold { column, before: extent.last, last })
                 }
                 Axis::Ordered(_) => {
                     let last = match extent.last - extent.first {
-                        range if range < points.rows() => counted_middle(points, column, extent, enough),
+                        range if range < points.rows() => {
+                            counted_middle(points, column, extent, enough)
+                        }
                         _ if points.layout().is_narrow() => {
                             middle(&mut points.by_row(|point| point[column]), enough).map(u64::from)
                         }
-                        _ => middle(&mut points.by_row(|point| points.layout().code(point, column)), enough),
+                        _ => middle(
+                            &mut points.by_row(|point| points.layout().code(point, column)),
+                            enough,
+                        ),
                     }?;
                     Some(Choice::Threshold { column, before: last + 1, last })
                 }
@@ -238,7 +264,13 @@ impl Growth<'_> {
     }
 
     /// The split into the children that occur, where rows alone decide.
-    fn specialize(&self, taxonomy: &Taxonomy, points: &Points<'_>, column: usize, extent: Extent) -> Option<Choice> {
+    fn specialize(
+        &self,
+        taxonomy: &Taxonomy,
+        points: &Points<'_>,
+        column: usize,
+        extent: Extent,
+    ) -> Option<Choice> {
         let level = Axis::ancestor(taxonomy, extent).level - 1;
         let nodes = taxonomy.level(level);
         let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
@@ -274,8 +306,12 @@ impl Growth<'_> {
                 let Axis::Tree(taxonomy) = &self.axes[*column] else { return vec![points] };
                 let level = taxonomy.level(*level);
                 let first = children.first().copied().unwrap_or(0);
-                let mut part_of = vec![0; children.last().map_or(0, |last| (last - first) as usize + 1)];
-                children.iter().enumerate().for_each(|(part, child)| part_of[(child - first) as usize] = part);
+                let mut part_of =
+                    vec![0; children.last().map_or(0, |last| (last - first) as usize + 1)];
+                children
+                    .iter()
+                    .enumerate()
+                    .for_each(|(part, child)| part_of[(child - first) as usize] = part);
                 let part_of = |code: u64| part_of[(level.node_of(code as u32) - first) as usize];
                 points.part_many(*column, children.len(), part_of)
             }
@@ -286,10 +322,13 @@ impl Growth<'_> {
 /// The same as [`middle`], where codes are so close together that they are counted one by one.
 fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u64) -> Option<u64> {
     let mut counts = vec![0u64; (extent.last - extent.first) as usize + 1];
-    points.weighted_codes(column).for_each(|(code, rows)| counts[(code - extent.first) as usize] += rows);
+    points
+        .weighted_codes(column)
+        .for_each(|(code, rows)| counts[(code - extent.first) as usize] += rows);
     let rows = points.rows();
     let distance = |below: u64| (2 * below).abs_diff(rows);
-    // The last code below which less than half of the rows are, and the next: one of them is nearest.
+    // The last code below which less than half of the rows are, and the next: one of them is
+    // nearest.
     let (mut best, mut below) = (None, 0);
     for (code, count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
         below += count;
@@ -304,8 +343,8 @@ fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u6
     (below >= enough && rows - below >= enough).then_some(extent.first + code as u64)
 }
 
-/// The last code of the first half where the threshold behind it leaves the most equal halves (of two such, the lower), if
-/// both have enough.
+/// The last code of the first half where the threshold behind it leaves the most equal halves (of
+/// two such, the lower), if both have enough.
 fn middle<T: Copy + Ord>(codes: &mut [T], enough: u64) -> Option<T> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {
@@ -318,7 +357,8 @@ fn middle<T: Copy + Ord>(codes: &mut [T], enough: u64) -> Option<T> {
     let equal = 1 + (lower.len() - less) + upper.iter().filter(|code| **code == median).count();
     let distance = |below: usize| (2 * below).abs_diff(rows);
     let at_least_one = |below: usize| below > 0 && below < rows;
-    let before = at_least_one(less) && (!at_least_one(less + equal) || distance(less) <= distance(less + equal));
+    let before = at_least_one(less)
+        && (!at_least_one(less + equal) || distance(less) <= distance(less + equal));
     let below = if before { less } else { less + equal };
     if !at_least_one(below) || (below as u64) < enough || ((rows - below) as u64) < enough {
         return None;
@@ -353,18 +393,30 @@ mod tests {
     /// Values of each axis.
     const VALUES: u64 = 9;
 
-    /// What the codes of the last axis are multiplied by: they lie further apart than a table has rows.
+    /// What the codes of the last axis are multiplied by: they lie further apart than a table has
+    /// rows.
     const FAR: u64 = 10_000;
 
-    /// A tree of nine leaves in threes, an ordered axis, and one whose codes lie far apart and whose last one is missing.
+    /// A tree of nine leaves in threes, an ordered axis, and one whose codes lie far apart and
+    /// whose last one is missing.
     fn axes() -> Vec<Axis> {
         let mut dictionary = Dictionary::default();
         (0..VALUES).for_each(|value| _ = dictionary.encode(&value.to_string(), value));
-        let threes = Hierarchy::Intervals(Intervals::new(vec![3.0], Some(0.0), Some(VALUES as f64)).unwrap());
-        let bound = bind(&threes, Some(Type::Integer), &[], &dictionary, "tree", Path::new("table.csv")).unwrap();
+        let threes = Hierarchy::Intervals(
+            Intervals::new(vec![3.0], Some(0.0), Some(VALUES as f64)).unwrap(),
+        );
+        let bound =
+            bind(&threes, Some(Type::Integer), &[], &dictionary, "tree", Path::new("table.csv"))
+                .unwrap();
         let numbers = (0..VALUES).map(|number| number as f64).collect();
         let ordered = |numbers: Numbers, missing: Option<u64>, greatest: u64| {
-            Axis::Ordered(Ordered { kind: Type::Integer, numbers, missing, least: 0.0, greatest: greatest as f64 })
+            Axis::Ordered(Ordered {
+                kind: Type::Integer,
+                numbers,
+                missing,
+                least: 0.0,
+                greatest: greatest as f64,
+            })
         };
         vec![
             Axis::Tree(Arc::new(bound.taxonomy)),
@@ -374,7 +426,13 @@ mod tests {
     }
 
     /// The tree of some rows, each of which is a point, or all that are alike are one.
-    fn grown(axes: &[Axis], rows: &[[u64; 3]], k: u64, wide: bool, weighted: bool) -> (Vec<RegionNode>, usize) {
+    fn grown(
+        axes: &[Axis],
+        rows: &[[u64; 3]],
+        k: u64,
+        wide: bool,
+        weighted: bool,
+    ) -> (Vec<RegionNode>, usize) {
         let plain = Layout::new(&[false, false, wide], 0, 0);
         let layout = if weighted { plain.weighted() } else { plain.clone() };
         let mut tuples: BTreeMap<&[u64; 3], u32> = BTreeMap::new();
@@ -382,7 +440,10 @@ mod tests {
         let mut words = Vec::new();
         for (tuple, count) in tuples {
             let mut point = vec![0; plain.width()];
-            tuple.iter().enumerate().for_each(|(column, code)| plain.set_code(&mut point, column, *code));
+            tuple
+                .iter()
+                .enumerate()
+                .for_each(|(column, code)| plain.set_code(&mut point, column, *code));
             for _ in 0..if weighted { 1 } else { count } {
                 words.extend_from_slice(&point);
                 words.extend(weighted.then_some(count));
@@ -405,12 +466,14 @@ mod tests {
         let (mut splits, mut saved) = (0, 0);
         for seed in 0..300 {
             let random = &mut Random::stream(seed, 0);
-            // A few tables are large enough for threads of their own. Squares make some values frequent.
+            // A few tables are large enough for threads of their own. Squares make some values
+            // frequent.
             let many = if seed % 60 == 0 { 6000 } else { random.below(80) };
             let values = 1 + random.below(VALUES);
             let drawn = |random: &mut Random| random.below(values) * random.below(values) / values;
-            let rows: Vec<[u64; 3]> =
-                (0..many).map(|_| [drawn(random), drawn(random), (VALUES - 1 - drawn(random)) * FAR]).collect();
+            let rows: Vec<[u64; 3]> = (0..many)
+                .map(|_| [drawn(random), drawn(random), (VALUES - 1 - drawn(random)) * FAR])
+                .collect();
             let (k, wide) = (1 + random.below(6), random.below(2) == 0);
             let (by_row, points) = grown(&axes, &rows, k, wide, false);
             let (by_cell, cells) = grown(&axes, &rows, k, wide, true);

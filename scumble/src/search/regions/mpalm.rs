@@ -1,14 +1,14 @@
-//! MPALM: multidimensional partitioning under delta-presence with a public table (Nergiz, Atzori and Clifton 2007; named in
-//! Nergiz and Clifton 2008, section 7).
+//! MPALM: multidimensional partitioning under delta-presence with a public table (Nergiz, Atzori
+//! and Clifton 2007; named in Nergiz and Clifton 2008, section 7).
 //!
-//! Population and private rows are parted together, as Mondrian parts rows: a split is allowable if the share of private
-//! rows on every side stays within the range and every other requirement holds for the private rows of it. A side without
-//! a private row is a group too, and is refused where the least share is above nothing. What is called halves are halves of
-//! the private rows.
+//! Population and private rows are parted together, as Mondrian parts rows: a split is allowable if
+//! the share of private rows on every side stays within the range and every other requirement holds
+//! for the private rows of it. A side without a private row is a group too, and is refused where
+//! the least share is above nothing. What is called halves are halves of the private rows.
 //!
-//! A region is named by all people in it, not by the private rows alone: a name that left out some of the population would
-//! tell that they are not in the table, and make the others' share larger. Regions are boxes that do not overlap, so every
-//! person of the population falls into one of them.
+//! A region is named by all people in it, not by the private rows alone: a name that left out some
+//! of the population would tell that they are not in the table, and make the others' share larger.
+//! Regions are boxes that do not overlap, so every person of the population falls into one of them.
 //!
 //! Cells are parted, not rows: people with the same values always share a side.
 //!
@@ -28,8 +28,12 @@ const ALONE: usize = 4096;
 pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
     check_whole(task)?;
     let aim = aim(task, partitioning.criterion)?;
-    let growth =
-        Growth { task, judge: Judge::exact(&task.requirements), aim: &aim, least_gain: partitioning.least_gain };
+    let growth = Growth {
+        task,
+        judge: Judge::exact(&task.requirements),
+        aim: &aim,
+        least_gain: partitioning.least_gain,
+    };
     let grown = growth.grow((0..task.cells.len() as u32).collect(), false);
     Ok(found(&grown, task, partitioning.style))
 }
@@ -47,7 +51,8 @@ impl Growth<'_> {
         let extents = extents(self.task, &cells);
         let aim = if plain { &Aim::Median } else { self.aim };
         let set = |column| FrequencySet::of_cells(self.task, &cells, column);
-        let (choice, plain) = choose(&self.task.axes, &extents, &self.judge, aim, self.least_gain, set);
+        let (choice, plain) =
+            choose(&self.task.axes, &extents, &self.judge, aim, self.least_gain, set);
         let Some(choice) = choice else { return Grown::Region(cells.len()) };
         let many = cells.len() >= ALONE;
         let parts = part(self.task, cells, &choice);
@@ -64,7 +69,10 @@ impl Growth<'_> {
 pub(super) fn extents(task: &Task, cells: &[u32]) -> Vec<Extent> {
     let mut extents = vec![Extent::NONE; task.axes.len()];
     for cell in cells {
-        extents.iter_mut().zip(task.cells.codes(*cell)).for_each(|(extent, code)| extent.include(u64::from(*code)));
+        extents
+            .iter_mut()
+            .zip(task.cells.codes(*cell))
+            .for_each(|(extent, code)| extent.include(u64::from(*code)));
     }
     extents
 }
@@ -74,7 +82,8 @@ pub(super) fn part(task: &Task, cells: Vec<u32>, choice: &Choice) -> Vec<Vec<u32
     let code = |cell: &u32, column: usize| task.cells.codes(*cell)[column];
     match choice {
         Choice::Threshold { column, before, .. } => {
-            let (below, above) = cells.into_iter().partition(|cell| u64::from(code(cell, *column)) < *before);
+            let (below, above) =
+                cells.into_iter().partition(|cell| u64::from(code(cell, *column)) < *before);
             vec![below, above]
         }
         Choice::Children { column, level, children } => {

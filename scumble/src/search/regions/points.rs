@@ -1,13 +1,13 @@
 //! Rows as points: a few words each, moved so that the rows of a partition lie side by side.
 //!
-//! A point is one row, or all rows that have its words: then one of the words is how many they are. Rows that are alike stay
-//! together in every partition, so the same splits are found either way; whatever counts rows asks [`Points::rows`] and
-//! [`Layout::rows`], and knows no difference.
+//! A point is one row, or all rows that have its words: then one of the words is how many they are.
+//! Rows that are alike stay together in every partition, so the same splits are found either way;
+//! whatever counts rows asks [`Points::rows`] and [`Layout::rows`], and knows no difference.
 
 use crate::taxonomy::Extent;
 
-/// Calls a function of a number of words that is known beforehand, so that they are worked on several at a time; or does
-/// something else where they are many.
+/// Calls a function of a number of words that is known beforehand, so that they are worked on
+/// several at a time; or does something else where they are many.
 macro_rules! by_number {
     ($number:expr, $function:ident($($argument:expr),*), $otherwise:expr) => {
         match $number {
@@ -42,7 +42,8 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Quasi-identifiers of one word each (two where `wide`), counted columns, and words that only travel.
+    /// Quasi-identifiers of one word each (two where `wide`), counted columns, and words that only
+    /// travel.
     pub fn new(wide: &[bool], counted: usize, travelling: usize) -> Layout {
         let mut at = 0;
         let mut keys = Vec::with_capacity(wide.len());
@@ -113,7 +114,10 @@ impl Layout {
 
     /// Makes the extents of all quasi-identifiers hold a point too.
     pub fn include(&self, extents: &mut [Extent], point: &[u32]) {
-        extents.iter_mut().enumerate().for_each(|(column, extent)| extent.include(self.code(point, column)));
+        extents
+            .iter_mut()
+            .enumerate()
+            .for_each(|(column, extent)| extent.include(self.code(point, column)));
     }
 
     /// The least and the greatest code of every quasi-identifier of points that lie side by side.
@@ -132,7 +136,8 @@ impl Layout {
     /// The extent of a column of one word.
     fn end(&self, words: &[u32], column: usize) -> Extent {
         let codes = words.chunks_exact(self.width).map(|point| point[column]);
-        let (first, last) = codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
+        let (first, last) =
+            codes.fold((u32::MAX, 0), |(first, last), code| (first.min(code), last.max(code)));
         Extent { first: first.into(), last: last.into() }
     }
 
@@ -207,7 +212,8 @@ impl<'a> Points<'a> {
         match self.layout.weight {
             None => self.iter().map(told).collect(),
             Some(_) => {
-                let rows = |point| std::iter::repeat_n(told(point), self.layout.rows(point) as usize);
+                let rows =
+                    |point| std::iter::repeat_n(told(point), self.layout.rows(point) as usize);
                 self.iter().flat_map(rows).collect()
             }
         }
@@ -237,8 +243,14 @@ impl<'a> Points<'a> {
         (Points::new(layout, below), Points::new(layout, above))
     }
 
-    /// Parts the points by what `part_of` says of the code of a quasi-identifier, a number below `parts`.
-    pub fn part_many(self, column: usize, parts: usize, part_of: impl Fn(u64) -> usize) -> Vec<Points<'a>> {
+    /// Parts the points by what `part_of` says of the code of a quasi-identifier, a number below
+    /// `parts`.
+    pub fn part_many(
+        self,
+        column: usize,
+        parts: usize,
+        part_of: impl Fn(u64) -> usize,
+    ) -> Vec<Points<'a>> {
         let Points { layout, words, .. } = self;
         let width = layout.width;
         let code = layout.reader(column);
@@ -260,7 +272,8 @@ impl<'a> Points<'a> {
             end += sizes[part].0;
             let mut at = next[part];
             while at < end {
-                // Parts before this one are complete, so a point of another part goes to one behind.
+                // Parts before this one are complete, so a point of another part goes to one
+                // behind.
                 match part_of(code(&words[at..])) {
                     here if here == part => at += width,
                     behind => {
@@ -291,7 +304,11 @@ fn ends<const N: usize>(words: &[u32], width: usize) -> Vec<Extent> {
             last[column] = last[column].max(point[column]);
         }
     }
-    first.into_iter().zip(last).map(|(first, last)| Extent { first: first.into(), last: last.into() }).collect()
+    first
+        .into_iter()
+        .zip(last)
+        .map(|(first, last)| Extent { first: first.into(), last: last.into() })
+        .collect()
 }
 
 /// Swaps the points of so many words at two places, the first of which is before the second.

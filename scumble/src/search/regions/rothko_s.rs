@@ -1,8 +1,9 @@
 //! Rothko-S: partitioning by a sample (LeFevre and DeWitt 2007, section 3).
 //!
-//! A simple random sample of a partition decides where it is split, as long as a test is confident that no part breaks a
-//! requirement (growth). All rows are then written to the leaves (repartitioning), and splits that turn out to be wrong
-//! are undone (pruning). Each leaf goes on by itself; one that fits into memory is finished there, exactly.
+//! A simple random sample of a partition decides where it is split, as long as a test is confident
+//! that no part breaks a requirement (growth). All rows are then written to the leaves
+//! (repartitioning), and splits that turn out to be wrong are undone (pruning). Each leaf goes on
+//! by itself; one that fits into memory is finished there, exactly.
 //!
 //! | here | paper |
 //! |---|---|
@@ -11,9 +12,10 @@
 //! | `Sampling::alpha` | alpha |
 //! | `limits.fan_out` | leaves that are written at a time |
 //!
-//! Growth takes the largest leaf first and ends when every leaf is expected to fit into memory, or at the fan-out: then a
-//! row is written once, to a bounded number of files. Where no confident split exists, Rothko-T finishes the partition
-//! from exact counts; where those do not fit either, it stays one region and the result is not called minimal.
+//! Growth takes the largest leaf first and ends when every leaf is expected to fit into memory, or
+//! at the fan-out: then a row is written once, to a bounded number of files. Where no confident
+//! split exists, Rothko-T finishes the partition from exact counts; where those do not fit either,
+//! it stays one region and the result is not called minimal.
 
 use super::disk::{Branch, Disk, Receiver, Scan, Stock};
 use super::mondrian::Growth;
@@ -32,8 +34,8 @@ pub struct Sampling {
     pub alpha: f64,
     /// Whether to believe a sample without a test, for comparison.
     pub naive: bool,
-    /// Whether to grow to the fan-out as long as the tests are confident, though every leaf would fit into memory: the
-    /// paper's way, for comparison.
+    /// Whether to grow to the fan-out as long as the tests are confident, though every leaf would
+    /// fit into memory: the paper's way, for comparison.
     pub to_fan_out: bool,
     /// What draws the sample.
     pub seed: u64,
@@ -69,8 +71,8 @@ pub fn partition<R: Receiver>(
     })
 }
 
-/// One round: growth, repartitioning, pruning, and all rounds below. Rows that no confident split could part are handed
-/// back, in files.
+/// One round: growth, repartitioning, pruning, and all rounds below. Rows that no confident split
+/// could part are handed back, in files.
 fn part<R: Receiver>(
     disk: &mut Disk<'_, R>,
     rows: &dyn Scan,
@@ -106,7 +108,12 @@ fn part<R: Receiver>(
 }
 
 /// No confident split: exact counts decide, if they fit.
-fn give_up<R: Receiver>(disk: &mut Disk<'_, R>, stock: Stock, places: &[Place], plain: bool) -> Result<()> {
+fn give_up<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    stock: Stock,
+    places: &[Place],
+    plain: bool,
+) -> Result<()> {
     if disk.fits(&stock) {
         return disk.finish(stock, places, plain);
     }
@@ -134,8 +141,10 @@ fn grow<R>(
     let mut tree = vec![Branch::Leaf { plain }];
     let Some(sample) = Sample::new(sampled, population, sampling.alpha) else { return tree };
     let sample = if sampling.naive { sample.naive() } else { sample };
-    let growth = Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
-    // A leaf that is expected to take four fifths of the memory will seldom take more than all of it.
+    let growth =
+        Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
+    // A leaf that is expected to take four fifths of the memory will seldom take more than all of
+    // it.
     let expected = fitting as f64 * sampled as f64 / population as f64;
     let fitting = if sampling.to_fan_out { 0 } else { (expected * 0.8) as usize };
     let mut open = BinaryHeap::from([Leaf { node: 0, points: Points::new(disk.layout, drawn) }]);
@@ -148,7 +157,8 @@ fn grow<R>(
         let extents = points.extents();
         let aim = if plain { &super::Aim::Median } else { growth.aim };
         let set = |column| FrequencySet::of(&points, column, growth.counted);
-        let (choice, now_plain) = choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, set);
+        let (choice, now_plain) =
+            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, set);
         let Some(choice) = choice else { continue };
         let mut parts = Vec::new();
         for points in growth.part(points, &choice) {
@@ -188,7 +198,8 @@ impl Ord for Leaf<'_> {
     }
 }
 
-/// How often section 4 of the paper expects all rows to be written, under k-anonymity and with balanced halves.
+/// How often section 4 of the paper expects all rows to be written, under k-anonymity and with
+/// balanced halves.
 pub fn predicted_repartitions(rows: u64, tuples: u64, k: u64, alpha: f64) -> u64 {
     let (mut left, mut repartitions) = (rows as f64, 0);
     while left > tuples as f64 {

@@ -1,9 +1,10 @@
 //! Rothko-T: partitioning by exact counts (LeFevre and DeWitt 2007, section 2).
 //!
-//! One scan counts the frequency groups of all open leaves of the tree; each leaf is then split as Mondrian would split
-//! it, since both choose from the same counts. That goes on level by level while the groups fit into memory. Then rows
-//! are written to a file for each leaf and each leaf goes on by itself; one that fits into memory is finished there. The
-//! regions are exactly Mondrian's.
+//! One scan counts the frequency groups of all open leaves of the tree; each leaf is then split as
+//! Mondrian would split it, since both choose from the same counts. That goes on level by level
+//! while the groups fit into memory. Then rows are written to a file for each leaf and each leaf
+//! goes on by itself; one that fits into memory is finished there. The regions are exactly
+//! Mondrian's.
 //!
 //! | here | paper |
 //! |---|---|
@@ -30,7 +31,9 @@ enum Counts {
 impl Counts {
     fn new(extent: Extent, dense: u64) -> Counts {
         match extent.last - extent.first {
-            width if width < dense => Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] },
+            width if width < dense => {
+                Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] }
+            }
             _ => Counts::Sparse(FxHashMap::default()),
         }
     }
@@ -79,11 +82,15 @@ enum Beside {
 
 impl Beside {
     fn new(extent: Extent, values: u32, dense: u64) -> Beside {
-        let pairs = (extent.last - extent.first).checked_add(1).and_then(|codes| codes.checked_mul(values.into()));
+        let pairs = (extent.last - extent.first)
+            .checked_add(1)
+            .and_then(|codes| codes.checked_mul(values.into()));
         match pairs.filter(|pairs| *pairs <= dense) {
-            Some(pairs) => {
-                Beside::Dense { first: extent.first, values: values as usize, counts: vec![0; pairs as usize] }
-            }
+            Some(pairs) => Beside::Dense {
+                first: extent.first,
+                values: values as usize,
+                counts: vec![0; pairs as usize],
+            },
             None => Beside::Sparse(FxHashMap::default()),
         }
     }
@@ -121,7 +128,11 @@ impl Beside {
                 let mut entries: Vec<(u64, u32, u32)> =
                     counts.iter().map(|((code, value), count)| (*code, *value, *count)).collect();
                 entries.sort_unstable();
-                starts.extend(codes.iter().map(|code| entries.partition_point(|entry| entry.0 <= *code) as u32));
+                starts.extend(
+                    codes
+                        .iter()
+                        .map(|code| entries.partition_point(|entry| entry.0 <= *code) as u32),
+                );
                 tallied.extend(entries.into_iter().map(|(_, value, count)| (value, count)));
             }
         }
@@ -129,7 +140,8 @@ impl Beside {
     }
 }
 
-/// The frequency group of one node: for each attribute its values, and beside them the values of counted columns.
+/// The frequency group of one node: for each attribute its values, and beside them the values of
+/// counted columns.
 struct Group {
     rows: u64,
     attributes: Vec<Counts>,
@@ -138,9 +150,11 @@ struct Group {
 }
 
 impl Group {
-    /// No rows yet, of these extents; `values` are the numbers of values of counted columns, `most_bytes` may be taken.
+    /// No rows yet, of these extents; `values` are the numbers of values of counted columns,
+    /// `most_bytes` may be taken.
     fn new(extents: &[Extent], values: &[u32], most_bytes: u64) -> Group {
-        // Plain lists take their memory at once, however few rows come: as many as fit, the shorter ones first.
+        // Plain lists take their memory at once, however few rows come: as many as fit, the shorter
+        // ones first.
         let mut left = most_bytes / 4;
         let mut dense = |codes: u64| {
             let fits = codes <= left.min(DENSE);
@@ -152,7 +166,8 @@ impl Group {
         order.sort_by_key(|column| codes(&extents[*column]));
         let mut attributes: Vec<Option<Counts>> = extents.iter().map(|_| None).collect();
         for column in &order {
-            attributes[*column] = Some(Counts::new(extents[*column], dense(codes(&extents[*column]))));
+            attributes[*column] =
+                Some(Counts::new(extents[*column], dense(codes(&extents[*column]))));
         }
         let mut beside: Vec<Vec<Beside>> = extents.iter().map(|_| Vec::new()).collect();
         for column in order {
@@ -205,7 +220,8 @@ struct Open {
     extents: Vec<Extent>,
 }
 
-/// Partitions rows by exact counts. They are handed back untouched where not even one frequency group fits into memory.
+/// Partitions rows by exact counts. They are handed back untouched where not even one frequency
+/// group fits into memory.
 pub fn partition<R: Receiver>(
     disk: &mut Disk<'_, R>,
     stock: Stock,
@@ -239,7 +255,8 @@ pub fn partition<R: Receiver>(
             break;
         };
         group_bytes = groups.iter().map(Group::bytes).max().unwrap_or(1).max(1);
-        open = split(disk, &mut tree, open, &groups, disk.limits.fitting(&stock, disk.layout.width()));
+        open =
+            split(disk, &mut tree, open, &groups, disk.limits.fitting(&stock, disk.layout.width()));
     }
     if tree.len() == 1 {
         disk.region(stock, places)?;
@@ -253,7 +270,9 @@ pub fn partition<R: Receiver>(
         return Ok(None);
     }
     // Leaves that do not fit are still to be split, or cannot be: counting them again will tell.
-    disk.descend(limb, places, &mut |disk, stock, places, plain| match partition(disk, stock, places, plain)? {
+    disk.descend(limb, places, &mut |disk, stock, places, plain| match partition(
+        disk, stock, places, plain,
+    )? {
         None => Ok(()),
         Some(stock) => {
             disk.happened.unsure += 1;
@@ -264,7 +283,12 @@ pub fn partition<R: Receiver>(
 }
 
 /// The frequency groups of all open leaves, in one scan; `None` where they do not fit into memory.
-fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -> Result<Option<Vec<Group>>> {
+fn count<R>(
+    disk: &Disk<'_, R>,
+    stock: &Stock,
+    tree: &[Branch],
+    open: &[Open],
+) -> Result<Option<Vec<Group>>> {
     let regions = as_regions(tree, disk.growth.axes);
     let mut group_of: Vec<Option<usize>> = vec![None; tree.len()];
     for (group, leaf) in open.iter().enumerate() {
@@ -293,16 +317,24 @@ fn count<R>(disk: &Disk<'_, R>, stock: &Stock, tree: &[Branch], open: &[Open]) -
     Ok(fits.then_some(groups))
 }
 
-/// Splits the open leaves whose counts are known; returns the leaves that are open then: those with more rows than are
-/// `fitting`, too large for memory.
-fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups: &[Group], fitting: u64) -> Vec<Open> {
+/// Splits the open leaves whose counts are known; returns the leaves that are open then: those with
+/// more rows than are `fitting`, too large for memory.
+fn split<R>(
+    disk: &Disk<'_, R>,
+    tree: &mut Vec<Branch>,
+    open: Vec<Open>,
+    groups: &[Group],
+    fitting: u64,
+) -> Vec<Open> {
     let growth = &disk.growth;
     let mut next = Vec::new();
     for (leaf, group) in open.into_iter().zip(groups) {
         let extents = group.extents(&leaf.extents);
         let aim = if leaf.plain { &super::Aim::Median } else { growth.aim };
         let (choice, plain) =
-            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, |column| group.set(column));
+            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, |column| {
+                group.set(column)
+            });
         let Some(choice) = choice else { continue };
         let sizes = choice.sizes(growth.axes, &group.set(choice.column()));
         let mut parts = Vec::new();
@@ -311,7 +343,11 @@ fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups:
             parts.push(node);
             tree.push(Branch::Leaf { plain });
             if rows > fitting {
-                next.push(Open { node, plain, extents: choice.narrowed(growth.axes, &extents, part) });
+                next.push(Open {
+                    node,
+                    plain,
+                    extents: choice.narrowed(growth.axes, &extents, part),
+                });
             }
         }
         tree[leaf.node] = Branch::Split { choice, parts, plain: leaf.plain };
@@ -319,7 +355,8 @@ fn split<R>(disk: &Disk<'_, R>, tree: &mut Vec<Branch>, open: Vec<Open>, groups:
     next
 }
 
-/// Levels of the tree until every leaf fits into memory, with balanced halves (section 4 of the paper).
+/// Levels of the tree until every leaf fits into memory, with balanced halves (section 4 of the
+/// paper).
 pub fn height(rows: u64, tuples: u64) -> u64 {
     (rows as f64 / tuples as f64).log2().ceil().max(0.0) as u64
 }

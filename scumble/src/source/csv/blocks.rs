@@ -1,7 +1,8 @@
-//! A file in blocks that begin and end with records, so that each can be parsed by itself and by any thread.
+//! A file in blocks that begin and end with records, so that each can be parsed by itself and by
+//! any thread.
 //!
-//! A block without quotes ends with its last line break. In one with quotes a line break may be data, so its records are cut
-//! here, in order, and what was found goes along.
+//! A block without quotes ends with its last line break. In one with quotes a line break may be
+//! data, so its records are cut here, in order, and what was found goes along.
 
 use super::super::meter::{Meter, Metered};
 use super::cut::{Cuts, Piece, look};
@@ -9,8 +10,9 @@ use crate::error::{Error, Place, Result};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-/// Bytes of a block; more where a record is longer. Small enough that a table of some ten thousand rows has one for every
-/// thread, and that a block stays in the cache between the steps of its parsing.
+/// Bytes of a block; more where a record is longer. Small enough that a table of some ten thousand
+/// rows has one for every thread, and that a block stays in the cache between the steps of its
+/// parsing.
 pub(super) const BLOCK: usize = 1 << 16;
 
 /// Places in a block are numbers of 32 bits, and so are those of Arrow's texts, with a sign.
@@ -39,8 +41,14 @@ impl Raw {
     /// Cuts the records, into the room of cuts that are done with.
     pub(super) fn cut(self, spare: Cuts) -> Block {
         let Raw { bytes, length, cuts, delimiter, line, end } = self;
-        let piece =
-            Piece { bytes: &bytes[..length], delimiter, line, is_all: true, most: usize::MAX, has_quotes: false };
+        let piece = Piece {
+            bytes: &bytes[..length],
+            delimiter,
+            line,
+            is_all: true,
+            most: usize::MAX,
+            has_quotes: false,
+        };
         let cuts = cuts.unwrap_or_else(|| Cuts::of(piece, spare));
         Block { bytes, length, cuts, end }
     }
@@ -74,12 +82,19 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Opens a file and reads its start, without the mark that some programs begin a text with. `choose` finds the delimiter.
-    pub(super) fn open(path: &Path, meter: &Meter, step: usize, choose: impl FnOnce(&[u8]) -> u8) -> Result<Blocks> {
+    /// Opens a file and reads its start, without the mark that some programs begin a text with.
+    /// `choose` finds the delimiter.
+    pub(super) fn open(
+        path: &Path,
+        meter: &Meter,
+        step: usize,
+        choose: impl FnOnce(&[u8]) -> u8,
+    ) -> Result<Blocks> {
         let file = Metered::open(path, meter)?;
         let (path, room, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
         let (line, before, filled, ended) = (1, 0, 0, false);
-        let mut blocks = Blocks { path, file, delimiter: b',', room, filled, line, before, ended, step, spare };
+        let mut blocks =
+            Blocks { path, file, delimiter: b',', room, filled, line, before, ended, step, spare };
         blocks.read(step)?;
         if blocks.rest().starts_with(b"\xEF\xBB\xBF") {
             blocks.room.drain(..3);
@@ -124,7 +139,10 @@ impl Blocks {
             false => Ok(()),
             true => {
                 let place = Place::file(&self.path).line(self.line);
-                Err(Error::UnsupportedColumn { place, data_type: "a record longer than 2 GiB".into() })
+                Err(Error::UnsupportedColumn {
+                    place,
+                    data_type: "a record longer than 2 GiB".into(),
+                })
             }
         }
     }
@@ -134,7 +152,9 @@ impl Blocks {
         loop {
             let cuts = self.cut(1)?;
             if cuts.records() > 0 {
-                return Ok(Some(self.take(cuts.end, cuts.end_line, Some(cuts)).cut(Cuts::default())));
+                return Ok(Some(
+                    self.take(cuts.end, cuts.end_line, Some(cuts)).cut(Cuts::default()),
+                ));
             }
             if self.ended {
                 return Ok(None);
@@ -155,7 +175,11 @@ impl Blocks {
             }
             let end = match self.ended {
                 true => self.filled,
-                false => self.rest().iter().rposition(|byte| matches!(byte, b'\n' | b'\r')).map_or(0, |at| at + 1),
+                false => self
+                    .rest()
+                    .iter()
+                    .rposition(|byte| matches!(byte, b'\n' | b'\r'))
+                    .map_or(0, |at| at + 1),
             };
             let (end, line, cuts) = match look(&self.room[..end]) {
                 (lines, false) => (end, self.line + lines, None),
@@ -178,10 +202,15 @@ impl Blocks {
     /// Cuts the rest; a quote that does not close any more is an error.
     fn cut(&self, most: usize) -> Result<Cuts> {
         let (bytes, delimiter, line, is_all) = (self.rest(), self.delimiter, self.line, self.ended);
-        let cuts = Cuts::of(Piece { bytes, delimiter, line, is_all, most, has_quotes: true }, Cuts::default());
+        let cuts = Cuts::of(
+            Piece { bytes, delimiter, line, is_all, most, has_quotes: true },
+            Cuts::default(),
+        );
         match cuts.is_open && is_all {
             false => Ok(cuts),
-            true => Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) }),
+            true => {
+                Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) })
+            }
         }
     }
 
@@ -202,7 +231,8 @@ impl Blocks {
         Raw { bytes, length: end, cuts, delimiter: self.delimiter, line, end: self.before }
     }
 
-    /// Takes back the room of a block that is done with; that of a huge record is given back to the system.
+    /// Takes back the room of a block that is done with; that of a huge record is given back to the
+    /// system.
     pub(super) fn take_back(&mut self, bytes: Vec<u8>) {
         if bytes.capacity() <= 2 * self.step {
             self.spare.push(bytes);

@@ -1,8 +1,10 @@
-//! Where records and fields end: every delimiter and line break outside of quotes, found 64 bytes at a time.
+//! Where records and fields end: every delimiter and line break outside of quotes, found 64 bytes
+//! at a time.
 //!
-//! The grammar is csv-core's, which is the judge of it in tests. A record ends with `\n`, `\r` or both; blank lines are none.
-//! A field that begins with a quote lasts until the next quote that is not doubled, and what follows that up to the
-//! delimiter belongs to it too; a quote anywhere else is a character like others.
+//! The grammar is csv-core's, which is the judge of it in tests. A record ends with `\n`, `\r` or
+//! both; blank lines are none. A field that begins with a quote lasts until the next quote that is
+//! not doubled, and what follows that up to the delimiter belongs to it too; a quote anywhere else
+//! is a character like others.
 
 use super::super::Lines;
 use std::ops::Range;
@@ -11,7 +13,8 @@ use wide::u8x16;
 /// The records of some bytes.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    /// For each record: the byte before its first field (which wraps around at the very start), then the end of each field.
+    /// For each record: the byte before its first field (which wraps around at the very start),
+    /// then the end of each field.
     places: Vec<u32>,
     /// Where each record begins among the places, and where the last one ends.
     firsts: Vec<u32>,
@@ -30,7 +33,8 @@ pub(super) struct Cuts {
 /// Bytes that are looked at together.
 const CHUNK: usize = 64;
 
-/// Places that a chunk may need, and one behind the last: a line break ends a record and begins another.
+/// Places that a chunk may need, and one behind the last: a line break ends a record and begins
+/// another.
 const ROOM: usize = 2 * CHUNK + 1;
 
 /// A bit for each byte of a chunk that is one of the needles.
@@ -39,13 +43,15 @@ fn find<const N: usize>(chunk: &[u8; CHUNK], needles: &[u8x16; N]) -> u64 {
     let mut found = 0;
     for (part, bytes) in chunk.as_chunks::<16>().0.iter().enumerate() {
         let bytes = u8x16::new(*bytes);
-        let alike = needles.iter().fold(u8x16::ZERO, |alike, needle| alike | bytes.simd_eq(*needle));
+        let alike =
+            needles.iter().fold(u8x16::ZERO, |alike, needle| alike | bytes.simd_eq(*needle));
         found |= u64::from(alike.to_bitmask()) << (16 * part);
     }
     found
 }
 
-/// The chunk that some bytes begin with, filled up with zeros in `padded`, and a bit for each byte that it has.
+/// The chunk that some bytes begin with, filled up with zeros in `padded`, and a bit for each byte
+/// that it has.
 #[inline(always)]
 fn chunk<'a>(bytes: &'a [u8], padded: &'a mut [u8; CHUNK]) -> (&'a [u8; CHUNK], u64) {
     match bytes.first_chunk::<CHUNK>() {
@@ -115,16 +121,20 @@ impl Cuts {
         cuts.quoted = piece.has_quotes;
         match cuts.quoted {
             false => cuts.cut::<3, false>(piece, [piece.delimiter, b'\n', b'\r'].map(u8x16::splat)),
-            true => cuts.cut::<4, true>(piece, [piece.delimiter, b'\n', b'\r', b'"'].map(u8x16::splat)),
+            true => {
+                cuts.cut::<4, true>(piece, [piece.delimiter, b'\n', b'\r', b'"'].map(u8x16::splat))
+            }
         }
         cuts
     }
 
     fn cut<const N: usize, const QUOTES: bool>(&mut self, piece: Piece<'_>, needles: [u8x16; N]) {
         let Piece { bytes, delimiter, is_all, most, .. } = piece;
-        // A quoted field's second quote of a pair, which is passed over; lines inside of the record so far.
+        // A quoted field's second quote of a pair, which is passed over; lines inside of the record
+        // so far.
         let (mut quoted, mut pair, mut inner) = (false, usize::MAX, 0);
-        // Places are put into room that is there already; those of the record so far begin at `first`.
+        // Places are put into room that is there already; those of the record so far begin at
+        // `first`.
         let mut places = std::mem::take(&mut self.places);
         let (mut first, mut filled) = (0, 1);
         places.resize(places.len().max(ROOM), 0);
@@ -156,8 +166,8 @@ impl Cuts {
                 if byte == delimiter {
                     continue;
                 }
-                // Without a field before it and with nothing in it this is a blank line, or the second half of a line
-                // break: the record begins behind it.
+                // Without a field before it and with nothing in it this is a blank line, or the
+                // second half of a line break: the record begins behind it.
                 if filled - first > 2 || places[first].wrapping_add(1) != at as u32 {
                     self.end_record(filled, inner);
                     if self.records() >= most {
@@ -176,7 +186,10 @@ impl Cuts {
             start += CHUNK;
         }
         self.is_open = quoted;
-        if is_all && !quoted && (filled - first > 1 || places[first].wrapping_add(1) != bytes.len() as u32) {
+        if is_all
+            && !quoted
+            && (filled - first > 1 || places[first].wrapping_add(1) != bytes.len() as u32)
+        {
             places[filled] = bytes.len() as u32;
             (first, filled) = (filled + 1, filled + 1);
             self.end_record(filled, inner);
@@ -194,7 +207,9 @@ impl Cuts {
         if self.lines.is_empty() && line != self.first_line + self.records() as u64 {
             match self.records() {
                 0 => self.first_line = line,
-                records => self.lines.extend((0..records as u64).map(|record| self.first_line + record)),
+                records => {
+                    self.lines.extend((0..records as u64).map(|record| self.first_line + record))
+                }
             }
         }
         if !self.lines.is_empty() {
@@ -226,7 +241,11 @@ impl Cuts {
 
     /// The lines of all records, which are known to nobody else from then on.
     pub(super) fn take_lines(&mut self) -> Lines {
-        if self.lines.is_empty() { Lines::From(self.first_line) } else { Lines::Each(std::mem::take(&mut self.lines)) }
+        if self.lines.is_empty() {
+            Lines::From(self.first_line)
+        } else {
+            Lines::Each(std::mem::take(&mut self.lines))
+        }
     }
 
     /// The first record that has not this many fields.
@@ -244,21 +263,29 @@ impl Cuts {
 
     /// Where a field of every record stands; records must be even.
     #[inline]
-    pub(super) fn column(&self, width: usize, column: usize) -> impl ExactSizeIterator<Item = Range<usize>> {
+    pub(super) fn column(
+        &self,
+        width: usize,
+        column: usize,
+    ) -> impl ExactSizeIterator<Item = Range<usize>> {
         let places = self.places.chunks_exact(width + 1);
-        places.map(move |record| record[column].wrapping_add(1) as usize..record[column + 1] as usize)
+        places
+            .map(move |record| record[column].wrapping_add(1) as usize..record[column + 1] as usize)
     }
 
-    /// For each record, how many of its first fields are those of the record before it; `None` where that is seldom so. Most
-    /// releases are sorted, and so is many a table. Records must be even.
+    /// For each record, how many of its first fields are those of the record before it; `None`
+    /// where that is seldom so. Most releases are sorted, and so is many a table. Records must be
+    /// even.
     pub(super) fn repeats(&self, bytes: &[u8], width: usize) -> Option<Vec<u32>> {
         let records = || self.places.chunks_exact(width + 1);
         let pairs = || records().zip(records().skip(1));
-        // How many it was the last time is how many it will be, mostly: they are compared in one piece.
+        // How many it was the last time is how many it will be, mostly: they are compared in one
+        // piece.
         let mut repeated = 0;
         let mut repeats = |(before, now): (&[u32], &[u32])| {
             let is_same = |from: usize, to: usize| {
-                let place = |record: &[u32]| record[from].wrapping_add(1) as usize..record[to] as usize;
+                let place =
+                    |record: &[u32]| record[from].wrapping_add(1) as usize..record[to] as usize;
                 bytes[place(before)] == bytes[place(now)]
             };
             if repeated > 0 && !is_same(0, repeated) {
@@ -287,9 +314,15 @@ impl Cuts {
     }
 
     /// The fields of a record, as they stand.
-    pub(super) fn record<'a>(&'a self, bytes: &'a [u8], record: usize) -> impl Iterator<Item = &'a [u8]> {
+    pub(super) fn record<'a>(
+        &'a self,
+        bytes: &'a [u8],
+        record: usize,
+    ) -> impl Iterator<Item = &'a [u8]> {
         let places = &self.places[self.firsts[record] as usize..self.firsts[record + 1] as usize];
-        places.windows(2).map(move |pair| &bytes[pair[0].wrapping_add(1) as usize..pair[1] as usize])
+        places
+            .windows(2)
+            .map(move |pair| &bytes[pair[0].wrapping_add(1) as usize..pair[1] as usize])
     }
 }
 
@@ -304,7 +337,8 @@ pub(super) fn said<'a>(field: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
             scratch.clear();
             let mut bytes = quoted.iter();
             while let Some(&byte) = bytes.next() {
-                // The quote of a pair stands for one; the one behind is looked at only if it is there.
+                // The quote of a pair stands for one; the one behind is looked at only if it is
+                // there.
                 if byte == b'"' {
                     match bytes.as_slice() {
                         [b'"', rest @ ..] => bytes = rest.iter(),

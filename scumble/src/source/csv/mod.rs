@@ -1,7 +1,9 @@
-//! Delimited text: quotes, a byte-order mark, CRLF, line breaks inside quotes, and errors that name the line.
+//! Delimited text: quotes, a byte-order mark, CRLF, line breaks inside quotes, and errors that name
+//! the line.
 //!
-//! A file is read in [`blocks`] of whole records; each is [`cut`] into fields and [`parse`]d into columns, by any thread. The
-//! delimiter is sniffed, and a quote that never closes is an error instead of a swallowed rest of the file.
+//! A file is read in [`blocks`] of whole records; each is [`cut`] into fields and [`parse`]d into
+//! columns, by any thread. The delimiter is sniffed, and a quote that never closes is an error
+//! instead of a swallowed rest of the file.
 
 mod blocks;
 mod cut;
@@ -31,7 +33,10 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     let start = &start[..start.len().min(SNIFFED)];
     let score = |delimiter: u8| {
         let (line, is_all, most, has_quotes) = (1, false, SNIFFED_RECORDS, true);
-        let cuts = Cuts::of(Piece { bytes: start, delimiter, line, is_all, most, has_quotes }, Cuts::default());
+        let cuts = Cuts::of(
+            Piece { bytes: start, delimiter, line, is_all, most, has_quotes },
+            Cuts::default(),
+        );
         let counts: Vec<usize> = (0..cuts.records()).map(|record| cuts.fields(record)).collect();
         let in_all = || start.iter().filter(|byte| **byte == delimiter).count() + 1;
         let fields = counts.first().copied().unwrap_or_else(in_all);
@@ -67,22 +72,33 @@ pub(super) struct Rows {
 }
 
 /// Opens a file and reads its header.
-pub(super) fn open(path: &Path, delimiter: Option<u8>, meter: &Meter) -> Result<(Rows, u8, SchemaRef)> {
+pub(super) fn open(
+    path: &Path,
+    delimiter: Option<u8>,
+    meter: &Meter,
+) -> Result<(Rows, u8, SchemaRef)> {
     let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
     let mut blocks = Blocks::open(path, meter, BLOCK, choose)?;
-    let Some(header) = blocks.first()? else { return Err(Error::NoHeader { file: path.to_path_buf() }) };
-    let names: Vec<String> = texts(&header, path)?.into_iter().flat_map(|(_, names)| names).collect();
-    let fields: Vec<Field> = names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
+    let Some(header) = blocks.first()? else {
+        return Err(Error::NoHeader { file: path.to_path_buf() });
+    };
+    let names: Vec<String> =
+        texts(&header, path)?.into_iter().flat_map(|(_, names)| names).collect();
+    let fields: Vec<Field> =
+        names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
     let delimiter = blocks.delimiter();
     Ok((Rows { blocks, names: names.into() }, delimiter, Arc::new(Schema::new(fields))))
 }
 
 /// All records of a file, with their lines.
 pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
-    // Most of them are small, and a byte more than there are tells that there is none. What is no plain file has no size.
-    let size = std::fs::metadata(path).map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
+    // Most of them are small, and a byte more than there are tells that there is none. What is no
+    // plain file has no size.
+    let size = std::fs::metadata(path)
+        .map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
     let step = size.saturating_add(1).clamp(1 << 10, SNIFFED as u64) as usize;
-    let mut blocks = Blocks::open(path, &Meter::default(), step, |start| sniff(start, OF_HIERARCHIES))?;
+    let mut blocks =
+        Blocks::open(path, &Meter::default(), step, |start| sniff(start, OF_HIERARCHIES))?;
     let mut all = Vec::new();
     while let Some(block) = blocks.next()? {
         all.extend(texts(&block.cut(Cuts::default()), path)?);
@@ -183,20 +199,25 @@ mod tests {
             }
             let line = 1 + text[..at].iter().filter(|byte| **byte == b'\n').count() as u64;
             let (mut output, mut ends) = (vec![0; text.len()], vec![0; text.len() + 1]);
-            let (result, read, _, fields) = machine.read_record(&text[at..], &mut output, &mut ends);
+            let (result, read, _, fields) =
+                machine.read_record(&text[at..], &mut output, &mut ends);
             at += read;
             if !matches!(result, ReadRecordResult::Record) {
                 return found;
             }
             let start = |field: usize| if field == 0 { 0 } else { ends[field - 1] };
-            found.push((line, (0..fields).map(|field| output[start(field)..ends[field]].to_vec()).collect()));
+            found.push((
+                line,
+                (0..fields).map(|field| output[start(field)..ends[field]].to_vec()).collect(),
+            ));
         }
     }
 
     fn written(text: &[u8]) -> PathBuf {
         static FILES: AtomicU64 = AtomicU64::new(0);
         let number = FILES.fetch_add(1, Ordering::Relaxed);
-        let file = std::env::temp_dir().join(format!("scumble-csv-{}-{number}", std::process::id()));
+        let file =
+            std::env::temp_dir().join(format!("scumble-csv-{}-{number}", std::process::id()));
         std::fs::write(&file, text).unwrap();
         file
     }
@@ -210,11 +231,17 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
         for number in 0.. {
-            let block =
-                if number < alone { blocks.first()? } else { blocks.next()?.map(|raw| raw.cut(Cuts::default())) };
+            let block = if number < alone {
+                blocks.first()?
+            } else {
+                blocks.next()?.map(|raw| raw.cut(Cuts::default()))
+            };
             let Some(block) = block else { break };
             for record in 0..block.cuts.records() {
-                let fields = block.cuts.record(block.bytes(), record).map(|field| said(field, &mut scratch).to_vec());
+                let fields = block
+                    .cuts
+                    .record(block.bytes(), record)
+                    .map(|field| said(field, &mut scratch).to_vec());
                 found.push((block.cuts.line(record), fields.collect()));
             }
             assert!(block.end <= meter.bytes());
@@ -258,7 +285,8 @@ mod tests {
         }
     }
 
-    /// A table with a column that recurs, one in quotes, one with values of its own, and one that is not wanted.
+    /// A table with a column that recurs, one in quotes, one with values of its own, and one that
+    /// is not wanted.
     fn table(rows: usize) -> (Vec<u8>, Vec<[String; 3]>) {
         let mut random = Random::new(11);
         let (mut text, mut truth) = (b"a;b;c;d\n".to_vec(), Vec::new());
@@ -283,8 +311,12 @@ mod tests {
                 let (mut found, mut lines) = (Vec::new(), Vec::new());
                 for batch in batches {
                     let batch = batch?;
-                    let texts: Vec<Texts> = batch.columns.iter().map(|series| Texts::of(series).unwrap()).collect();
-                    found.extend((0..batch.rows).map(|row| [0, 1, 2].map(|at| texts[at].get(row).to_string())));
+                    let texts: Vec<Texts> =
+                        batch.columns.iter().map(|series| Texts::of(series).unwrap()).collect();
+                    found.extend(
+                        (0..batch.rows)
+                            .map(|row| [0, 1, 2].map(|at| texts[at].get(row).to_string())),
+                    );
                     lines.extend((0..batch.rows).map(|row| batch.lines.of(row)));
                     assert!(batch.total.is_some_and(|total| total >= found.len() as u64));
                 }
@@ -305,7 +337,8 @@ mod tests {
         }
     }
 
-    /// Fields that are those of the record before are not looked up again; others may look like them for a while.
+    /// Fields that are those of the record before are not looked up again; others may look like
+    /// them for a while.
     #[test]
     fn sorted_records_are_read_like_others() {
         let values = ["", "a", "ab", "b", "b\"b", "a;b", "a value of some length, and then some"];
@@ -314,17 +347,24 @@ mod tests {
             false => value.to_string(),
         };
         let mut random = Random::new(12);
-        for (values, ending) in [(&values[..], "\n"), (&values[..4], "\r\n"), (&values[..1], "\n")] {
+        for (values, ending) in [(&values[..], "\n"), (&values[..4], "\r\n"), (&values[..1], "\n")]
+        {
             let mut text = format!("a;b;c;d{ending}").into_bytes();
             let mut truth: Vec<[String; 3]> = Vec::new();
             for _ in 0..20_000 {
                 let mut record = truth.last().cloned().unwrap_or_default();
                 // The first of three changes seldom, the last often.
-                (0..3).filter(|at| random.below(8 >> at) == 0).collect::<Vec<_>>().into_iter().for_each(|at: usize| {
-                    record[at] = values[random.below(values.len() as u64) as usize].to_string();
-                });
+                (0..3)
+                    .filter(|at| random.below(8 >> at) == 0)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .for_each(|at: usize| {
+                        record[at] = values[random.below(values.len() as u64) as usize].to_string();
+                    });
                 let fields: Vec<String> = record.iter().map(|value| field(value)).collect();
-                text.extend_from_slice(format!("{};{}{ending}", fields.join(";"), random.below(3)).as_bytes());
+                text.extend_from_slice(
+                    format!("{};{}{ending}", fields.join(";"), random.below(3)).as_bytes(),
+                );
                 truth.push(record);
             }
             for threads in [1, 3] {
@@ -345,15 +385,19 @@ mod tests {
                 let mut next = record.clone();
                 // From some field on others, which may be the same ones by chance.
                 let first = random.below(width as u64 + 2) as usize;
-                next.iter_mut().skip(first).for_each(|value| *value = random.below(3) * random.below(40));
-                let alike = record.iter().zip(&next).take_while(|(one, other)| one == other).count();
+                next.iter_mut()
+                    .skip(first)
+                    .for_each(|value| *value = random.below(3) * random.below(40));
+                let alike =
+                    record.iter().zip(&next).take_while(|(one, other)| one == other).count();
                 truth.extend((row > 0).then_some(alike as u32));
                 let fields: Vec<String> = next.iter().map(u64::to_string).collect();
                 text += &(fields.join(";") + "\n");
                 record = next;
             }
             let (bytes, delimiter, line, is_all) = (text.as_bytes(), b';', 1, true);
-            let piece = Piece { bytes, delimiter, line, is_all, most: usize::MAX, has_quotes: false };
+            let piece =
+                Piece { bytes, delimiter, line, is_all, most: usize::MAX, has_quotes: false };
             let found = Cuts::of(piece, Cuts::default()).repeats(bytes, width);
             assert_eq!(found.expect("a third of the fields are repeated"), truth, "{width}");
         }
@@ -364,12 +408,15 @@ mod tests {
         let (text, _) = table(30_000);
         let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
         // Two lines are a row.
-        let with = |row: &[u8]| [&lines[..20_001].concat(), row, &lines[20_001..].concat()].concat();
+        let with =
+            |row: &[u8]| [&lines[..20_001].concat(), row, &lines[20_001..].concat()].concat();
         for threads in [1, 3] {
             for form in [Form::Plain, Form::Coded] {
                 let forms = [form, form, form, Form::Skipped];
                 let ragged = read(&with(b"a;b;c\n"), forms, threads).unwrap_err();
-                assert!(matches!(&ragged, Error::RaggedRow { place, found: 3, .. } if place.line == Some(20_002)));
+                assert!(
+                    matches!(&ragged, Error::RaggedRow { place, found: 3, .. } if place.line == Some(20_002))
+                );
                 let no_text = read(&with(b"a;\xFF;c;d\n"), forms, threads).unwrap_err();
                 assert!(no_text.to_string().contains("20002"), "{no_text}");
                 assert!(read(&with(b"a;b;c;\xFF\n"), forms, threads).is_ok());

@@ -1,7 +1,8 @@
 //! A block of records as columns. Each thread that parses has a [`Parser`] of its own.
 //!
-//! Columns that will be counted are handed over by number, among texts that a parser gathers for as long as they recur: most
-//! values have been met before, and are then neither copied nor checked, now or by whoever counts them.
+//! Columns that will be counted are handed over by number, among texts that a parser gathers for as
+//! long as they recur: most values have been met before, and are then neither copied nor checked,
+//! now or by whoever counts them.
 
 use super::super::{Batch, Form, Series};
 use super::blocks::Blocks;
@@ -17,7 +18,8 @@ use std::sync::Arc;
 /// Bytes that the texts of one parser may take, all columns together.
 const GATHERED: usize = 1 << 23;
 
-/// Values that a column's texts should have on average while they are gathered; otherwise numbers are not worth their while.
+/// Values that a column's texts should have on average while they are gathered; otherwise numbers
+/// are not worth their while.
 const RECURRING: u64 = 4;
 
 /// What parses blocks of one file.
@@ -79,8 +81,12 @@ impl Parser {
             };
             values.push(read.map_err(|wrong| match wrong {
                 Wrong::Text(record, value) => {
-                    let place = Place::file(&*path).line(cuts.line(record)).column(names[at].clone());
-                    Error::InvalidUtf8 { place, value: String::from_utf8_lossy(&value).into_owned() }
+                    let place =
+                        Place::file(&*path).line(cuts.line(record)).column(names[at].clone());
+                    Error::InvalidUtf8 {
+                        place,
+                        value: String::from_utf8_lossy(&value).into_owned(),
+                    }
                 }
                 Wrong::Array(source) => Error::Columnar { file: path.clone(), source },
             })?);
@@ -128,7 +134,12 @@ struct Fields<'a> {
 impl Fields<'_> {
     /// Adds the number that is made of each field: of what it says, a place among bytes.
     #[inline]
-    fn each(&self, scratch: &mut Vec<u8>, numbers: &mut Vec<i32>, mut number: impl FnMut(&[u8], Range<usize>) -> i32) {
+    fn each(
+        &self,
+        scratch: &mut Vec<u8>,
+        numbers: &mut Vec<i32>,
+        mut number: impl FnMut(&[u8], Range<usize>) -> i32,
+    ) {
         let places = self.cuts.column(self.width, self.column);
         match self.cuts.quoted {
             false => numbers.extend(places.map(|place| number(self.bytes, place))),
@@ -162,7 +173,8 @@ impl Fields<'_> {
     /// The first field that is not text.
     fn wrong(&self, scratch: &mut Vec<u8>) -> Wrong {
         let mut places = self.cuts.column(self.width, self.column).enumerate();
-        let is_text = |field: &[u8], scratch: &mut Vec<u8>| std::str::from_utf8(said(field, scratch)).is_ok();
+        let is_text =
+            |field: &[u8], scratch: &mut Vec<u8>| std::str::from_utf8(said(field, scratch)).is_ok();
         let wrong = places.find(|(_, place)| !is_text(&self.bytes[place.clone()], scratch));
         let (record, place) = wrong.unwrap_or_default();
         Wrong::Text(record, said(&self.bytes[place], scratch).to_vec())
@@ -195,10 +207,11 @@ impl Gathered {
         let known = self.dictionary.len();
         let mut keys = Vec::new();
         // There are never so many texts that one has a number below 0; what is no text has.
-        let number = |among: &[u8], place: Range<usize>| match self.dictionary.encode_at(among, place, 0) {
-            Some(code) => code as i32,
-            None => -1,
-        };
+        let number =
+            |among: &[u8], place: Range<usize>| match self.dictionary.encode_at(among, place, 0) {
+                Some(code) => code as i32,
+                None => -1,
+            };
         match fields.repeats {
             None => fields.each(scratch, &mut keys, number),
             Some(repeats) => fields.each_run(repeats, scratch, &mut keys, number),

@@ -1,10 +1,12 @@
 //! Small numbers in few bits: a column of words as offsets from its minimum.
 //!
-//! Four lanes are packed side by side: value `i` goes to lane `i mod 4`, and each lane is a stream of its own, low bits
-//! first, in 32-bit words; word `j` of the four lanes stand together. So every step shifts four neighbouring values by
-//! the same distance, which a compiler turns into one instruction for all four. After 32 steps the words are full,
-//! whatever the number of bits: that makes a group, and for each number of bits there is a loop over groups in which
-//! every distance is a constant. A group that is not full is packed like one, and as much of it kept as has values.
+//! Four lanes are packed side by side: value `i` goes to lane `i mod 4`, and each lane is a stream
+//! of its own, low bits first, in 32-bit words; word `j` of the four lanes stand together. So every
+//! step shifts four neighbouring values by the same distance, which a compiler turns into one
+//! instruction for all four. After 32 steps the words are full, whatever the number of bits: that
+//! makes a group, and for each number of bits there is a loop over groups in which every distance
+//! is a constant. A group that is not full is packed like one, and as much of it kept as has
+//! values.
 
 /// Values that are handled by one step.
 const LANES: usize = 4;
@@ -39,7 +41,8 @@ pub fn pack(values: &[u32], minimum: u32, bits: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// Fills `values` with what [`pack`] made of as many; `packed` must have the length that [`packed_len`] tells.
+/// Fills `values` with what [`pack`] made of as many; `packed` must have the length that
+/// [`packed_len`] tells.
 pub fn unpack(packed: &[u8], minimum: u32, bits: u32, values: &mut [u32]) {
     let kernel = UNPACK[bits as usize];
     let (groups, rest) = values.as_chunks_mut::<GROUP>();
@@ -100,7 +103,8 @@ fn unpack_groups<const BITS: usize>(packed: &[u8], minimum: u32, groups: &mut [[
         let mut rows = packed.as_chunks::<ROW>().0.iter();
         let mut word = [0u32; LANES];
         for (step, values) in group.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            // So many bits were read of the word; of a full one (and of none at the beginning) nothing is left.
+            // So many bits were read of the word; of a full one (and of none at the beginning)
+            // nothing is left.
             let used = (step * BITS % 32) as u32;
             let mut offsets = match used {
                 0 => [0; LANES],
@@ -147,8 +151,9 @@ mod tests {
             assert_eq!(bits_of(most), bits);
             for count in (0..10).chain([127, 128, 129, 130, 256, 1000]) {
                 let minimum = u32::try_from(random.below(u64::from(u32::MAX - most) + 1)).unwrap();
-                let values: Vec<u32> =
-                    (0..count).map(|_| minimum + u32::try_from(random.below(u64::from(most) + 1)).unwrap()).collect();
+                let values: Vec<u32> = (0..count)
+                    .map(|_| minimum + u32::try_from(random.below(u64::from(most) + 1)).unwrap())
+                    .collect();
                 let mut packed = vec![7];
                 pack(&values, minimum, bits, &mut packed);
                 assert_eq!(packed.len() - 1, packed_len(count, bits));

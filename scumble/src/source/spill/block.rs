@@ -8,11 +8,14 @@
 //! | … | the columns, then the lengths, packed |
 //! | … | the payload: compressed (LZ4) if that is shorter, as it is otherwise |
 //!
-//! Everything is little-endian. The seed makes a sound block in a wrong place as bad as a damaged one.
+//! Everything is little-endian. The seed makes a sound block in a wrong place as bad as a damaged
+//! one.
 
 use super::Records;
 use super::bits::{bits_of, pack, packed_len, unpack};
-use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size};
+use lz4_flex::block::{
+    CompressTable, compress_into_with_table, decompress_into, get_maximum_output_size,
+};
 use twox_hash::XxHash64;
 
 /// Bytes before the body.
@@ -83,7 +86,8 @@ fn gather(words: &[u32], width: usize, index: usize, column: &mut [u32]) -> (u32
     (low.min(high), high)
 }
 
-/// The length of each payload to `column`; the least and the greatest. None if one is too long to be told.
+/// The length of each payload to `column`; the least and the greatest. None if one is too long to
+/// be told.
 fn lengths(ends: &[u64], column: &mut [u32]) -> Option<(u32, u32)> {
     let (mut start, mut low, mut high) = (0, u32::MAX, 0);
     for (target, &end) in column.iter_mut().zip(ends) {
@@ -128,7 +132,8 @@ fn four(block: &[u8], at: usize) -> u32 {
     block[at..at + 4].iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte))
 }
 
-/// Appends the rows of `scratch.block` to the records. False, and nothing appended, if it is not as it was written.
+/// Appends the rows of `scratch.block` to the records. False, and nothing appended, if it is not as
+/// it was written.
 #[must_use]
 pub fn decode(scratch: &mut Scratch, place: u64, records: &mut Records) -> bool {
     let Scratch { block, column, .. } = scratch;
@@ -136,9 +141,12 @@ pub fn decode(scratch: &mut Scratch, place: u64, records: &mut Records) -> bool 
     if block.len() < HEADER || XxHash64::oneshot(place, rest) != u64::from_le_bytes(*checksum) {
         return false;
     }
-    let [body, rows, width, payload, stored] = [0, 1, 2, 3, 4].map(|index| field(block, index) as usize);
+    let [body, rows, width, payload, stored] =
+        [0, 1, 2, 3, 4].map(|index| field(block, index) as usize);
     // Behind a sound checksum this cannot fail; but no panic may hang on that.
-    let frame = |index: usize| (four(block, HEADER + FRAME * index), u32::from(block[HEADER + FRAME * index + 4]));
+    let frame = |index: usize| {
+        (four(block, HEADER + FRAME * index), u32::from(block[HEADER + FRAME * index + 4]))
+    };
     let mut at = HEADER + FRAME * (width + 1);
     if body != block.len() - HEADER || width != records.width || block.len() < at {
         return false;

@@ -32,7 +32,8 @@ impl Stored {
         };
         let written = opened.and_then(|mut file| {
             self.is_made = true;
-            // What could be written of it would be neither a block nor counted, and takes space on a full disk.
+            // What could be written of it would be neither a block nor counted, and takes space on
+            // a full disk.
             file.write_all(block).inspect_err(|_| _ = file.set_len(self.bytes))
         });
         if let Err(error) = written {
@@ -54,7 +55,8 @@ impl Drop for Stored {
     }
 }
 
-/// The seed of a block's checksum: a block from another file, or from elsewhere in this one, is not this block.
+/// The seed of a block's checksum: a block from another file, or from elsewhere in this one, is not
+/// this block.
 fn place(number: u64, offset: u64) -> u64 {
     number.rotate_left(40) ^ offset
 }
@@ -75,7 +77,15 @@ impl SpillWriter {
     pub(super) fn new(folder: Arc<Folder>, width: usize, block_bytes: usize) -> SpillWriter {
         let (number, path) = folder.next_file();
         let stored = Stored { folder, number, path, is_made: false, bytes: 0 };
-        SpillWriter { stored, block_bytes, buffer: Records::new(width), filled: 0, rows: 0, payload: 0, largest: 0 }
+        SpillWriter {
+            stored,
+            block_bytes,
+            buffer: Records::new(width),
+            filled: 0,
+            rows: 0,
+            payload: 0,
+            largest: 0,
+        }
     }
 
     /// One more row, of the file's width.
@@ -120,7 +130,10 @@ impl SpillWriter {
         self.largest = folder.with_scratch(|scratch| {
             if !block::encode(buffer, place(stored.number, stored.bytes), scratch) {
                 let problem = "a row takes more than 4 GiB";
-                return Err(Error::io(&stored.path, "write")(std::io::Error::new(ErrorKind::FileTooLarge, problem)));
+                return Err(Error::io(&stored.path, "write")(std::io::Error::new(
+                    ErrorKind::FileTooLarge,
+                    problem,
+                )));
             }
             stored.append(&scratch.block)?;
             Ok(self.largest.max(scratch.block.len()))
@@ -240,7 +253,9 @@ pub struct Blocks {
 impl Blocks {
     /// Appends the rows of the next block; false if there is none.
     pub fn append_to(&mut self, records: &mut Records) -> Result<bool> {
-        let Some(mut file) = self.file.take_if(|_| self.position < self.bytes) else { return Ok(false) };
+        let Some(mut file) = self.file.take_if(|_| self.position < self.bytes) else {
+            return Ok(false);
+        };
         let mut header = [0; HEADER];
         file.read_exact(&mut header).map_err(|error| self.failed(error))?;
         // A length is believed only as far as a block of this file can have it: memory is limited.

@@ -18,7 +18,8 @@ const PREFIX: &str = "scumble-spill-";
 pub(super) const LOCK: &str = "lock";
 /// What the names of spill files end with; digits stand before it.
 const ENDING: &str = ".rows";
-/// How often a folder is tried that another run took away, or a name that exists: each has a chance of next to nothing.
+/// How often a folder is tried that another run took away, or a name that exists: each has a chance
+/// of next to nothing.
 const ATTEMPTS: usize = 100;
 /// No block is larger: lengths within it are told in 32 bits.
 const LARGEST_BLOCK: usize = 1 << 30;
@@ -38,7 +39,8 @@ pub(super) fn is_file_name(name: &[u8]) -> bool {
         .is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
 }
 
-/// The folder in which a run keeps rows that do not fit into memory. It goes when the last of its files has gone.
+/// The folder in which a run keeps rows that do not fit into memory. It goes when the last of its
+/// files has gone.
 pub struct SpillFolder {
     folder: Arc<Folder>,
 }
@@ -55,12 +57,18 @@ impl SpillFolder {
             });
         }
         let failed = |error: std::io::Error| match is_full(&error) {
-            true => Error::SpillFull { folder: parent.to_path_buf(), needed: 1, free: free_bytes(parent), held: 0 },
+            true => Error::SpillFull {
+                folder: parent.to_path_buf(),
+                needed: 1,
+                free: free_bytes(parent),
+                held: 0,
+            },
             false => Error::io(parent, "make a folder in")(error),
         };
         for _ in 0..ATTEMPTS {
             // Names that nobody can guess: otherwise another user could take them all before.
-            let path = parent.join(format!("{PREFIX}{:016x}", RandomState::new().hash_one(std::process::id())));
+            let path = parent
+                .join(format!("{PREFIX}{:016x}", RandomState::new().hash_one(std::process::id())));
             let mut builder = DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -73,7 +81,9 @@ impl SpillFolder {
                 Ok(lock) if is_held(&lock, &lock_path) => {
                     #[cfg(unix)]
                     super::leftovers::remove(parent, &path);
-                    return Ok(SpillFolder { folder: Arc::new(Folder::new(path, lock, temporary)) });
+                    return Ok(SpillFolder {
+                        folder: Arc::new(Folder::new(path, lock, temporary)),
+                    });
                 }
                 // Between its making and its lock another run took it for abandoned.
                 Ok(_) => _ = std::fs::remove_dir(&path),
@@ -87,8 +97,8 @@ impl SpillFolder {
         Err(Error::io(parent, "make a folder in")(ErrorKind::ResourceBusy.into()))
     }
 
-    /// A writer to a new file, of rows with so many words. It gathers about `block_bytes` in memory (at most twice that,
-    /// and at least a row) before it writes a block.
+    /// A writer to a new file, of rows with so many words. It gathers about `block_bytes` in memory
+    /// (at most twice that, and at least a row) before it writes a block.
     pub fn file(&self, width: usize, block_bytes: usize) -> SpillWriter {
         SpillWriter::new(self.folder.clone(), width, block_bytes.min(LARGEST_BLOCK))
     }
@@ -157,9 +167,11 @@ impl Folder {
         (number, self.path.join(format!("{number}{ENDING}")))
     }
 
-    /// Counts bytes that are about to be written; an error as of a full disk if they are more than may be held.
+    /// Counts bytes that are about to be written; an error as of a full disk if they are more than
+    /// may be held.
     pub fn hold(&self, bytes: u64) -> std::io::Result<()> {
-        let fits = |held: u64| held.checked_add(bytes).filter(|held| *held <= self.most.load(Relaxed));
+        let fits =
+            |held: u64| held.checked_add(bytes).filter(|held| *held <= self.most.load(Relaxed));
         match self.held.fetch_update(Relaxed, Relaxed, fits) {
             Ok(_) => Ok(()),
             Err(_) => Err(ErrorKind::StorageFull.into()),
@@ -184,7 +196,9 @@ impl Folder {
                 let free = free_bytes(&self.path).min(self.most.load(Relaxed).saturating_sub(held));
                 Error::SpillFull { folder: self.path.clone(), needed, free, held }
             }
-            ErrorKind::NotFound => Error::SpillDamaged { file: file.to_path_buf(), problem: "the file is gone" },
+            ErrorKind::NotFound => {
+                Error::SpillDamaged { file: file.to_path_buf(), problem: "the file is gone" }
+            }
             _ => Error::io(file, "write")(error),
         }
     }
@@ -202,7 +216,8 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Its files have gone by themselves. If one could not, the lock stays with it: the next run will try again.
+        // Its files have gone by themselves. If one could not, the lock stays with it: the next run
+        // will try again.
         let mut entries = std::fs::read_dir(&self.path).into_iter().flatten().flatten();
         if entries.all(|entry| entry.file_name() == LOCK) {
             let _ = std::fs::remove_file(self.path.join(LOCK));
@@ -215,7 +230,8 @@ fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Bytes that this process may still write to the file system of a path; zero where that cannot be told.
+/// Bytes that this process may still write to the file system of a path; zero where that cannot be
+/// told.
 fn free_bytes(path: &Path) -> u64 {
     #[cfg(unix)]
     if let Ok(system) = rustix::fs::statvfs(path) {

@@ -1,15 +1,16 @@
 //! Where do rows wait that do not fit into memory?
 //!
-//! In files of a [`SpillFolder`]: a private folder that lives as long as its run. A [`SpillWriter`] gathers rows and
-//! appends them block by block; the [`SpillFile`] that it becomes is read front to back, as often as needed, and
-//! removed when it is dropped.
+//! In files of a [`SpillFolder`]: a private folder that lives as long as its run. A [`SpillWriter`]
+//! gathers rows and appends them block by block; the [`SpillFile`] that it becomes is read front to
+//! back, as often as needed, and removed when it is dropped.
 //!
-//! A run may have a thousand writers under a small memory limit. So a writer's buffer has a size that the caller
-//! chooses, and a writer holds no open file: each block opens the file, appends and closes it, which costs little beside
-//! the block and can never use up the handles of the process.
+//! A run may have a thousand writers under a small memory limit. So a writer's buffer has a size
+//! that the caller chooses, and a writer holds no open file: each block opens the file, appends and
+//! closes it, which costs little beside the block and can never use up the handles of the process.
 //!
-//! Rows are personal data. The folder and its files are readable by their owner only, errors name files and never
-//! content, and what a killed run left is removed by the next one in the same parent folder (`leftovers.rs`).
+//! Rows are personal data. The folder and its files are readable by their owner only, errors name
+//! files and never content, and what a killed run left is removed by the next one in the same
+//! parent folder (`leftovers.rs`).
 
 mod bits;
 mod block;
@@ -85,7 +86,9 @@ impl Records {
 
     /// The memory that is held, used or not.
     pub fn bytes(&self) -> usize {
-        self.words.capacity() * size_of::<u32>() + self.ends.capacity() * size_of::<u64>() + self.payload.capacity()
+        self.words.capacity() * size_of::<u32>()
+            + self.ends.capacity() * size_of::<u64>()
+            + self.payload.capacity()
     }
 
     /// The memory that a row takes besides its payload.

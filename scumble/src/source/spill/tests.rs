@@ -18,7 +18,8 @@ struct Parent(PathBuf);
 
 impl Parent {
     fn new(name: &str) -> Parent {
-        let path = std::env::temp_dir().join(format!("scumble-test-spill-{name}-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("scumble-test-spill-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
         Parent(path)
@@ -41,12 +42,14 @@ impl Drop for Parent {
 
 fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
 }
 
-/// Rows whose columns have between 0 and 32 bits; the payload of some is empty, of some repetitive, of some noise.
+/// Rows whose columns have between 0 and 32 bits; the payload of some is empty, of some repetitive,
+/// of some noise.
 fn random_rows(seed: u64, rows: usize, width: usize, payload: u64) -> Records {
     let mut random = Random::new(seed);
     let columns: Vec<(u64, u64)> = (0..width)
@@ -57,11 +60,14 @@ fn random_rows(seed: u64, rows: usize, width: usize, payload: u64) -> Records {
         .collect();
     let mut records = Records::new(width);
     for _ in 0..rows {
-        let words: Vec<u32> =
-            columns.iter().map(|&(low, span)| u32::try_from(low + random.below(span)).unwrap()).collect();
+        let words: Vec<u32> = columns
+            .iter()
+            .map(|&(low, span)| u32::try_from(low + random.below(span)).unwrap())
+            .collect();
         let length = random.below(payload + 1);
         let is_noise = random.below(2) == 0;
-        let bytes: Vec<u8> = (0..length).map(|_| if is_noise { random.next_u64() as u8 } else { b'a' }).collect();
+        let bytes: Vec<u8> =
+            (0..length).map(|_| if is_noise { random.next_u64() as u8 } else { b'a' }).collect();
         records.push(&words, &bytes);
     }
     records
@@ -129,7 +135,8 @@ fn few_distinct_values_and_repeated_text_take_little_space() {
         records.push(&words, b"the same words again and again");
     }
     let file = write(&folder, &records, 64 << 10).unwrap();
-    // Four bits of 32 for each word; frames, lengths and compressed text add less than a tenth of that.
+    // Four bits of 32 for each word; frames, lengths and compressed text add less than a tenth of
+    // that.
     assert!(file.bytes() < 10_000 * 10 / 2 * 11 / 10, "{}", file.bytes());
     assert_eq!(file.read().unwrap(), records);
 }
@@ -144,7 +151,10 @@ fn assert_damaged(file: &SpillFile, path: &Path, how: &str) {
     assert!(matches!(&error, Error::SpillDamaged { file, .. } if file == path), "{how}: {error}");
     assert_eq!(error.kind(), Kind::Environment);
     assert!(error.to_string().contains(&path.display().to_string()), "{error}");
-    assert!(file.blocks().is_err() || file.blocks().unwrap().filter(Result::is_err).count() == 1, "{how}");
+    assert!(
+        file.blocks().is_err() || file.blocks().unwrap().filter(Result::is_err).count() == 1,
+        "{how}"
+    );
 }
 
 #[test]
@@ -182,7 +192,8 @@ fn damage_of_every_kind_is_an_error_that_names_the_file() {
     }
     put(0, &sound);
 
-    // Sound blocks in the places of others: of the same file, and of another one of the same length.
+    // Sound blocks in the places of others: of the same file, and of another one of the same
+    // length.
     let other = write(&folder, &records, 600).unwrap();
     let other_path = folder.path().join("1.rows");
     fs::copy(&other_path, &path).unwrap();
@@ -308,7 +319,8 @@ fn a_row_larger_than_a_block_does_not_stay_in_memory() {
     let parent = Parent::new("large");
     let folder = parent.create();
     let mut writer = folder.file(1, 1000);
-    let large: Vec<u8> = (0..6_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let large: Vec<u8> =
+        (0..6_000_000u32).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
     for payload in [&b"a"[..], &large, b"b", b"c"] {
         writer.push(&[7], payload).unwrap();
     }
@@ -351,13 +363,22 @@ fn what_dead_runs_left_goes_and_nothing_else() {
     let linked = leave(&parent, "scumble-spill-3123456789abcdef");
     fs::write(parent.0.join("precious"), "precious").unwrap();
     std::os::unix::fs::symlink(parent.0.join("precious"), linked.join("3.rows")).unwrap();
-    let mut stay = vec!["precious".to_string(), live.path().file_name().unwrap().to_str().unwrap().to_string()];
+    let mut stay = vec![
+        "precious".to_string(),
+        live.path().file_name().unwrap().to_str().unwrap().to_string(),
+    ];
 
-    for name in ["scumble-spill-", "scumble-spill-0123456789abcde", "scumble-spill-0123456789ABCDEF", "scumble"] {
+    for name in [
+        "scumble-spill-",
+        "scumble-spill-0123456789abcde",
+        "scumble-spill-0123456789ABCDEF",
+        "scumble",
+    ] {
         leave(&parent, name);
         stay.push(name.to_string());
     }
-    // Links to a folder like ours and to a lock, a file with the name of a folder, content that is not ours.
+    // Links to a folder like ours and to a lock, a file with the name of a folder, content that is
+    // not ours.
     let target = leave(&parent, "elsewhere");
     std::os::unix::fs::symlink(&target, parent.0.join("scumble-spill-4123456789abcdef")).unwrap();
     let other = leave(&parent, "scumble-spill-5123456789abcdef");
@@ -369,7 +390,8 @@ fn what_dead_runs_left_goes_and_nothing_else() {
     fs::remove_file(unlocked.join(LOCK)).unwrap();
     stay.push("elsewhere".to_string());
     stay.extend((4..=8).map(|digit| format!("scumble-spill-{digit}123456789abcdef")));
-    // The owner can only be changed by the administrator, who must not remove what is others' either.
+    // The owner can only be changed by the administrator, who must not remove what is others'
+    // either.
     let foreign = leave(&parent, "scumble-spill-9123456789abcdef");
     match std::os::unix::fs::chown(&foreign, Some(65534), None) {
         Ok(()) => stay.push("scumble-spill-9123456789abcdef".to_string()),
@@ -414,7 +436,9 @@ fn child_parent() -> Option<PathBuf> {
 #[cfg(unix)]
 fn again(test: &str, parent: &Path, line: &str) -> Command {
     let mut command = Command::new("sh");
-    let script = format!("{line} exec \"$0\" --exact source::spill::tests::{test} --nocapture --test-threads 1");
+    let script = format!(
+        "{line} exec \"$0\" --exact source::spill::tests::{test} --nocapture --test-threads 1"
+    );
     command.arg("-c").arg(script).arg(std::env::current_exe().unwrap()).env(CHILD, parent);
     command
 }
@@ -424,7 +448,9 @@ fn again(test: &str, parent: &Path, line: &str) -> Command {
 fn a_thousand_writers_need_few_handles() {
     let Some(parent) = child_parent() else {
         let parent = Parent::new("thousand");
-        let output = again("a_thousand_writers_need_few_handles", &parent.0, "ulimit -n 32;").output().unwrap();
+        let output = again("a_thousand_writers_need_few_handles", &parent.0, "ulimit -n 32;")
+            .output()
+            .unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && said.contains("1000 files"), "{said}");
         return assert_eq!(parent.names(), Vec::<String>::new());
@@ -434,7 +460,8 @@ fn a_thousand_writers_need_few_handles() {
     for row in 0..100_000u32 {
         writers[row as usize * 7 % 1000].push(&[row, row % 5], b"x").unwrap();
     }
-    let files: Vec<SpillFile> = writers.into_iter().map(|writer| writer.finish().unwrap()).collect();
+    let files: Vec<SpillFile> =
+        writers.into_iter().map(|writer| writer.finish().unwrap()).collect();
     for (index, file) in files.iter().enumerate() {
         let records = file.read().unwrap();
         assert_eq!(records.len(), 100);
@@ -479,10 +506,15 @@ fn what_a_killed_run_left_goes_with_the_next() {
 fn a_full_disk_says_how_much_was_missing() {
     let Some(parent) = child_parent() else {
         let parent = Parent::new("full");
-        let mount = "mount -t tmpfs -o size=256k scumble-test \"$SCUMBLE_TEST_SPILL_PARENT\" || exit 77;";
+        let mount =
+            "mount -t tmpfs -o size=256k scumble-test \"$SCUMBLE_TEST_SPILL_PARENT\" || exit 77;";
         let mut inner = again("a_full_disk_says_how_much_was_missing", &parent.0, mount);
         let mut command = Command::new("unshare");
-        command.args(["-r", "-m"]).arg(inner.get_program()).args(inner.get_args()).env(CHILD, &parent.0);
+        command
+            .args(["-r", "-m"])
+            .arg(inner.get_program())
+            .args(inner.get_args())
+            .env(CHILD, &parent.0);
         let output = command.output().or_else(|_| inner.output()).unwrap();
         if [Some(77), Some(1)].contains(&output.status.code()) && output.stdout.is_empty() {
             return eprintln!("SKIPPED: a full disk (no file system may be mounted here)");
@@ -493,7 +525,9 @@ fn a_full_disk_says_how_much_was_missing() {
     let folder = SpillFolder::create(&parent).unwrap();
     let records = random_rows(1, 100_000, 4, 0);
     let mut writer = folder.file(4, 30_000);
-    let error = (0..records.len()).find_map(|row| writer.push(records.words(row), &[]).err()).expect("a full disk");
+    let error = (0..records.len())
+        .find_map(|row| writer.push(records.words(row), &[]).err())
+        .expect("a full disk");
     assert_eq!(
         fs::metadata(only_file(&folder)).unwrap().len(),
         folder.bytes_held(),
