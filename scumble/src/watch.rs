@@ -1,12 +1,22 @@
 //! How far has a job come, and who may end it early?
 //!
-//! A [`Watch`] goes with a job. The job tells it how far each phase has come; whoever made it
-//! listens. It also carries the wish that the job should end: work that [heeds](Watch::heed) it (a
-//! search that has something to hand over) looks at [`stopped`](Watch::stopped) from time to time
-//! and ends with the best it has.
+//! A [`Watch`] goes with a job. The job reports how far each phase has come, and a listener hears
+//! it. There are two ways to end a job early:
+//!
+//! - [`stop`](Watch::stop) asks for the best so far. Work that [heeds](Watch::heed) it, such as a
+//!   search that has something to hand over, polls [`stopped`](Watch::stopped) and ends with the
+//!   best it has. Everything else goes on.
+//! - [`abort`](Watch::abort) ends everything at once, and nothing is released. Every loop that may
+//!   take long [checks](Watch::check) for it, and whatever returns early because of it returns
+//!   [`Error::Interrupted`]: a partial result is never mistaken for a result.
 
+use crate::error::{Error, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Items between two polls for an abort in a loop that does little for each: small enough to end
+/// within milliseconds, large enough that polling is free.
+pub const PIECE: usize = 1 << 16;
 
 /// How far a phase has come.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +42,8 @@ pub struct Closing {
     pub decided: f64,
 }
 
-/// Goes with a job, and says nothing unless somebody made it listen. A copy is the same watch.
+/// Goes with a job. Clones share one state. The default watch is inert: it has no listener and can
+/// be neither stopped nor aborted.
 #[derive(Clone, Default)]
 pub struct Watch {
     shared: Option<Arc<Shared>>,
@@ -42,13 +53,62 @@ struct Shared {
     listener: Box<dyn Fn(Progress) + Send + Sync>,
     stopped: AtomicBool,
     heeding: AtomicUsize,
+    /// [`RUNNING`], [`ABORTED`] or [`COUNTING`].
+    state: AtomicU8,
+    /// Polls that are left while the state is [`COUNTING`].
+    polls: AtomicU64,
+}
+
+/// Nobody has aborted the job.
+const RUNNING: u8 = 0;
+/// The job was aborted.
+const ABORTED: u8 = 1;
+/// The job is aborted after a number of polls.
+const COUNTING: u8 = 2;
+
+impl Shared {
+    /// Whether the job is aborted, if it is not simply running.
+    #[cold]
+    fn is_aborted(&self) -> bool {
+        if self.state.load(Relaxed) == COUNTING {
+            let left = self.polls.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+            if left.is_ok() {
+                return false;
+            }
+            self.state.store(ABORTED, Relaxed);
+        }
+        true
+    }
 }
 
 impl Watch {
     /// A watch that tells `listener` what it hears; often, and from any thread.
     pub fn new(listener: impl Fn(Progress) + Send + Sync + 'static) -> Watch {
-        let (stopped, heeding) = (AtomicBool::new(false), AtomicUsize::new(0));
-        Watch { shared: Some(Arc::new(Shared { listener: Box::new(listener), stopped, heeding })) }
+        Watch::with(listener, RUNNING, 0)
+    }
+
+    /// A watch without a listener, which can be stopped and aborted.
+    pub fn silent() -> Watch {
+        Watch::new(|_| {})
+    }
+
+    /// A watch that aborts the job at the poll after `polls` others: for tests, which can try every
+    /// moment without a clock.
+    #[doc(hidden)]
+    pub fn aborting_after(polls: u64) -> Watch {
+        Watch::with(|_| {}, COUNTING, polls)
+    }
+
+    fn with(listener: impl Fn(Progress) + Send + Sync + 'static, state: u8, polls: u64) -> Watch {
+        Watch {
+            shared: Some(Arc::new(Shared {
+                listener: Box::new(listener),
+                stopped: AtomicBool::new(false),
+                heeding: AtomicUsize::new(0),
+                state: AtomicU8::new(state),
+                polls: AtomicU64::new(polls),
+            })),
+        }
     }
 
     /// Tells how far a phase has come.
@@ -70,7 +130,7 @@ impl Watch {
         }
     }
 
-    /// Asks for an early end. Whether anything that is at work now will heed it.
+    /// Asks for the best so far. Returns whether any work now in progress will heed it.
     pub fn stop(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| {
             shared.stopped.store(true, Relaxed);
@@ -78,13 +138,33 @@ impl Watch {
         })
     }
 
-    /// Whether an early end was asked for.
+    /// Whether the best so far was asked for.
     pub fn stopped(&self) -> bool {
         self.shared.as_ref().is_some_and(|shared| shared.stopped.load(Relaxed))
     }
 
-    /// Says that work which looks at [`stopped`](Self::stopped) is going on, until the answer is
-    /// dropped.
+    /// Ends everything at once; nothing is released. It wins over [`stop`](Self::stop).
+    pub fn abort(&self) {
+        if let Some(shared) = &self.shared {
+            shared.state.store(ABORTED, Relaxed);
+        }
+    }
+
+    /// Whether the job was aborted. One relaxed load.
+    #[inline]
+    pub fn aborted(&self) -> bool {
+        self.shared
+            .as_ref()
+            .is_some_and(|shared| shared.state.load(Relaxed) != RUNNING && shared.is_aborted())
+    }
+
+    /// [`Error::Interrupted`] once the job was aborted.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.aborted() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Marks work as one that heeds [`stop`](Self::stop), until the guard is dropped.
     pub fn heed(&self) -> Heeding<'_> {
         if let Some(shared) = &self.shared {
             shared.heeding.fetch_add(1, Relaxed);
@@ -95,11 +175,15 @@ impl Watch {
 
 impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("stopped", &self.stopped()).finish_non_exhaustive()
+        let state = self.shared.as_ref().map(|shared| shared.state.load(Relaxed));
+        f.debug_struct("Watch")
+            .field("stopped", &self.stopped())
+            .field("aborted", &(state == Some(ABORTED)))
+            .finish_non_exhaustive()
     }
 }
 
-/// Work that can end early is going on.
+/// Work that heeds [`Watch::stop`] is in progress.
 #[must_use]
 pub struct Heeding<'a>(&'a Watch);
 
@@ -138,5 +222,25 @@ mod tests {
         drop(heeding);
         assert!(!watch.stop() && watch.clone().stopped());
         assert!(!Watch::default().stop() && !Watch::default().stopped(), "nobody can ask this one");
+    }
+
+    #[test]
+    fn an_aborted_watch_is_aborted_for_all_its_clones() {
+        for watch in [Watch::silent(), Watch::new(|_| {})] {
+            assert!(!watch.aborted() && watch.check().is_ok());
+            watch.clone().abort();
+            assert!(watch.aborted() && matches!(watch.check(), Err(Error::Interrupted)));
+            assert!(!watch.stopped(), "nobody asked for the best so far");
+        }
+        let inert = Watch::default();
+        inert.abort();
+        assert!(!inert.aborted());
+    }
+
+    #[test]
+    fn an_abort_comes_after_the_polls_that_were_asked_for() {
+        let watch = Watch::aborting_after(3);
+        let polled: Vec<bool> = (0..5).map(|_| watch.aborted()).collect();
+        assert_eq!(polled, [false, false, false, true, true]);
     }
 }
