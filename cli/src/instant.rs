@@ -64,11 +64,11 @@ pub fn options(
         ("--threshold", args.believe.threshold.is_some()),
     ];
     if let Some((flag, _)) =
-        given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_instant())
+        given.iter().find(|(_, given)| *given && !policy.search().algorithm.is_instant())
     {
         return Err(wrong(flag, "given", "the algorithm s-instant or m-instant".into()));
     }
-    if !policy.search.algorithm.is_instant() {
+    if !policy.search().algorithm.is_instant() {
         return Ok(InstantOptions::default());
     }
     if args.summary.is_some() && args.summary_kind.is_some() {

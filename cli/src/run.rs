@@ -133,7 +133,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
                 instant,
                 ..given
             };
-            if policy.privacy.distribution.is_some() {
+            if policy.privacy().distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(
                     report.to_json(),
@@ -287,7 +287,7 @@ fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
         ("--top", args.top.is_some()),
         ("--extra-generalization", args.extra_generalization),
     ];
-    match given.iter().find(|(_, given)| *given && !policy.search.algorithm.is_on_cuts()) {
+    match given.iter().find(|(_, given)| *given && !policy.search().algorithm.is_on_cuts()) {
         Some((flag, _)) => {
             Err(wrong(flag, "given", "the algorithm l-plus-optimize or annealing".into()))
         }
@@ -305,14 +305,14 @@ fn shortcuts(args: &PresenceArgs, without: &[String], policy: &Policy) -> Result
     let mut shortcuts = Shortcuts::default();
     let given = [("--sigmas", args.sigmas.is_some()), ("--bucket", args.bucket.is_some())];
     let confident =
-        policy.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
+        policy.privacy().presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
         return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
     }
     shortcuts.sigmas = args.sigmas.map(f64::from).or(shortcuts.sigmas);
     shortcuts.bucket = args.bucket.map_or(shortcuts.bucket, u64::from);
     // These are of the estimates where a belief decides.
-    let is_instant = policy.search.algorithm.is_instant();
+    let is_instant = policy.search().algorithm.is_instant();
     if !without.is_empty() && !confident && !is_instant {
         let expected =
             "the algorithm s-instant or m-instant, or a policy whose `presence` has `marginals`";
@@ -360,7 +360,7 @@ fn read_policy(args: &PolicyArgs) -> Result<Policy> {
     if let Some(share) = &args.suppression {
         let expected = || wrong("--suppression", share, "a share from 0 to 1".into());
         policy.search.suppression = share.parse().map_err(|_| expected())?;
-        if policy.search.suppression > scumble::ratio::Ratio::ONE {
+        if policy.search().suppression > scumble::ratio::Ratio::ONE {
             return Err(expected());
         }
     }

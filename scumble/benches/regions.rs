@@ -28,7 +28,7 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
     let source = Source::open(&data, Format::Parquet).expect("a readable file");
     let roles = policy.roles(&source, false).expect("a role for every column");
     let table = encode(source, &roles).expect("a table");
-    (policy.prepare(&table).expect("a bound policy"), policy.search.partitioning)
+    (policy.prepare(&table).expect("a bound policy"), policy.search().partitioning)
 }
 
 #[divan::bench(args = [10, 100, 1000])]

@@ -136,7 +136,7 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     for threads in [1, all] {
         let (seconds, found) =
-            fastest(threads, runs, || search(&prepared.task, policy.search.partitioning))?;
+            fastest(threads, runs, || search(&prepared.task, policy.search().partitioning))?;
         rows.push(vec![
             json!(format!(
                 "agrawal, k=1000, search alone, {threads} threads, {} nodes",

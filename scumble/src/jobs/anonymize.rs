@@ -62,7 +62,7 @@ pub fn anonymize(
         let levels = levels_by_hand(given, &work.prepared.names, &work.prepared.task.taxonomies)?;
         return work.release("fixed-levels", Mapping::Levels(levels), None, options);
     }
-    let (name, found, believed) = if policy.search.algorithm.is_instant() {
+    let (name, found, believed) = if policy.search().algorithm.is_instant() {
         let (name, found, believed) =
             instant::search(&work.table, &work.prepared, policy, options)?;
         (name, found, Some(believed))
@@ -86,9 +86,9 @@ pub(super) fn search(
     start: Instant,
 ) -> Result<(&'static str, Found), Failure> {
     let task = &prepared.task;
-    let (name, found) = match policy.search.algorithm {
+    let (name, found) = match policy.search().algorithm {
         Algorithm::Spalm => ("spalm", spalm::search(task, options.strategy, &options.watch)),
-        Algorithm::Auto if task.confident.is_none() && policy.privacy.presence.is_some() => {
+        Algorithm::Auto if task.confident.is_none() && policy.privacy().presence.is_some() => {
             ("spalm", spalm::search(task, options.strategy, &options.watch))
         }
         Algorithm::Sfalm => ("sfalm", sfalm::search(task, options.strategy, &options.watch)),
@@ -96,7 +96,7 @@ pub(super) fn search(
             ("sfalm", sfalm::search(task, options.strategy, &options.watch))
         }
         Algorithm::Mpalm if task.confident.is_some() => ("mpalm", mfalm::search(task)),
-        Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search.partitioning)),
+        Algorithm::Mpalm => ("mpalm", mpalm::search(task, policy.search().partitioning)),
         Algorithm::Auto
         | Algorithm::Incognito
         | Algorithm::SInstant
@@ -106,7 +106,7 @@ pub(super) fn search(
         }
         // On disk where nothing was fixed by hand; that was seen to above.
         Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
-            ("mondrian", mondrian::search(task, policy.search.partitioning))
+            ("mondrian", mondrian::search(task, policy.search().partitioning))
         }
         algorithm @ (Algorithm::LPlusOptimize | Algorithm::Annealing) => {
             let name =
@@ -126,9 +126,9 @@ pub(super) fn search(
 /// would exceed a limit that was given.
 fn is_on_disk(input: &Path, policy: &Policy, options: &Options) -> Result<bool> {
     let needed = || Ok::<_, Error>(super::open(input, options.delimiter)?.memory_needed());
-    match policy.search.algorithm {
+    match policy.search().algorithm {
         Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-        Algorithm::Auto if policy.privacy.presence.is_none() => {
+        Algorithm::Auto if policy.privacy().presence.is_none() => {
             Ok(needed()? > options.disk.memory())
         }
         // Without a limit there is nothing to open the file for.

@@ -54,7 +54,7 @@ pub fn beliefs(file: &Path, policy: &Policy) -> Result<Beliefs> {
 pub fn by(policy: &Policy, options: &InstantOptions, suppressible: u64) -> Result<By> {
     let expected = if suppressible > 0 { ByAsked::Expectation } else { ByAsked::Probability };
     let threshold =
-        options.threshold.or(policy.search.threshold.map(|threshold| threshold.to_f64()));
+        options.threshold.or(policy.search().threshold.map(|threshold| threshold.to_f64()));
     let wrong = |value: f64, expected: &str| {
         let expected = expected.to_string();
         Error::BadParameter {
@@ -64,13 +64,13 @@ pub fn by(policy: &Policy, options: &InstantOptions, suppressible: u64) -> Resul
             expected,
         }
     };
-    match (options.by.or(policy.search.by).unwrap_or(expected), threshold) {
+    match (options.by.or(policy.search().by).unwrap_or(expected), threshold) {
         (ByAsked::Probability, Some(least)) if !(least > 0.0 && least <= 1.0) => {
             Err(wrong(least, "a probability above 0, up to 1"))
         }
         (ByAsked::Probability, Some(least)) => Ok(By::Probability(least)),
         (ByAsked::Probability, None) => {
-            let is_multidimensional = policy.search.algorithm == Algorithm::MInstant;
+            let is_multidimensional = policy.search().algorithm == Algorithm::MInstant;
             Ok(By::Probability(if is_multidimensional { PROBABILITY.1 } else { PROBABILITY.0 }))
         }
         (ByAsked::Expectation, Some(most)) if !(most >= 0.0 && most.is_finite()) => {
@@ -92,7 +92,7 @@ fn candidates(
     by: By,
     watch: &Watch,
 ) -> Result<Candidates> {
-    match policy.search.space {
+    match policy.search().space {
         Space::FullDomain => Ok(Nodes::new(estimator)?.candidates(by, watch)),
         Space::Subtree => cuts::s_instant::candidates(estimator, by, watch),
     }
@@ -118,7 +118,7 @@ pub(super) fn search(
     let _heeding = options.watch.heed();
     let search =
         Search { table, prepared, policy, beliefs: &beliefs, estimator, by, watch: &options.watch };
-    match policy.search.algorithm {
+    match policy.search().algorithm {
         Algorithm::MInstant => search.regions(),
         _ => search.levels_or_cuts(instant.summary.is_some()),
     }
@@ -207,10 +207,10 @@ impl Search<'_> {
 
     /// M-INSTANT.
     fn regions(self) -> Result<(&'static str, Found, Believed), Failure> {
-        if self.policy.search.partitioning.criterion != Criterion::Median {
+        if self.policy.search().partitioning.criterion != Criterion::Median {
             let missing = "m-instant splits at the median, since a summary knows no target; use mondrian for another `split`";
             return Err(Error::Incomplete {
-                file: self.policy.file.clone(),
+                file: self.policy.file().to_path_buf(),
                 missing: missing.into(),
             }
             .into());
@@ -221,7 +221,7 @@ impl Search<'_> {
         let Mapping::Regions(regions) = self.bound(&Mapping::Regions(foreseen.regions))? else {
             return Err(Error::Defect.into());
         };
-        let settled = m_instant::settle(task, &regions, self.policy.search.partitioning);
+        let settled = m_instant::settle(task, &regions, self.policy.search().partitioning);
         let mut found = settled.map_err(|error| {
             let top = task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect();
             with_report(error, self.prepared, &Mapping::Levels(top))

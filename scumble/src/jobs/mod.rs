@@ -356,11 +356,11 @@ fn conclude(
 /// Refuses a policy whose distribution a single table could not keep: its sensitive values would
 /// stand beside the records.
 fn refuse_distribution(policy: &Policy) -> Result<()> {
-    match policy.privacy.distribution {
+    match policy.privacy().distribution {
         None => Ok(()),
         Some(_) => {
             let missing = "`distribution` is for `anonymize` into a folder, and for `verify` of such a folder".into();
-            Err(Error::Incomplete { file: policy.file.clone(), missing })
+            Err(Error::Incomplete { file: policy.file().to_path_buf(), missing })
         }
     }
 }

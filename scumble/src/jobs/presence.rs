@@ -28,7 +28,7 @@ pub(super) fn population<'a>(
 }
 
 fn read_population(policy: &Policy, keys: &[&str]) -> Result<Option<(Table, u64)>> {
-    let Some(file) = policy.privacy.presence.as_ref().and_then(|asked| asked.population()) else {
+    let Some(file) = policy.privacy().presence.as_ref().and_then(|asked| asked.population()) else {
         return Ok(None);
     };
     let source = super::open(file, None)?;
@@ -67,7 +67,7 @@ pub(super) struct Written<'a> {
 /// Holds a release against the world.
 pub(super) fn judge(policy: &Policy, written: &Written<'_>) -> Result<Presented> {
     let mut presented = Presented { judgements: Vec::new(), problems: Vec::new(), bytes: 0 };
-    let Some(asked) = &policy.privacy.presence else { return Ok(presented) };
+    let Some(asked) = &policy.privacy().presence else { return Ok(presented) };
     let population = read_population(policy, written.keys)?;
     presented.bytes = population.as_ref().map_or(0, |(_, bytes)| *bytes);
     let world = policy
@@ -241,7 +241,7 @@ pub(super) fn confidences(
     policy: &Policy,
     open: impl Fn() -> Result<Source>,
 ) -> Result<Option<Vec<Ratio>>> {
-    let asked = policy.privacy.presence.as_ref().and_then(|asked| asked.marginals());
+    let asked = policy.privacy().presence.as_ref().and_then(|asked| asked.marginals());
     let Some((asked, column)) =
         asked.and_then(|asked| Some((asked, asked.confidence_column.as_ref()?)))
     else {

@@ -123,7 +123,7 @@ struct Known {
 
 /// What is wanted of each column of a source.
 fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
-    let wants_target = policy.search.partitioning.criterion != Criterion::Median;
+    let wants_target = policy.search().partitioning.criterion != Criterion::Median;
     let of = |(field, role): (&Arc<Field>, &Role)| {
         // As tables in memory have it: sensitive texts and targets keep their short offsets.
         let kind = match (role, field.data_type()) {
@@ -239,7 +239,7 @@ impl Known {
             judge: Judge::exact(&self.required.requirements),
             counted: self.coder.counted.len(),
             aim: &self.aim,
-            least_gain: policy.search.partitioning.least_gain,
+            least_gain: policy.search().partitioning.least_gain,
         }
     }
 }
@@ -272,7 +272,7 @@ fn aim(
     counted: &mut Vec<(usize, crate::table::Dictionary, Vec<u32>)>,
     file: &Path,
 ) -> Result<(Aim, Option<Target>)> {
-    let criterion = policy.search.partitioning.criterion;
+    let criterion = policy.search().partitioning.criterion;
     if criterion == Criterion::Median {
         return Ok((Aim::Median, None));
     }
@@ -320,7 +320,7 @@ fn check_asked(policy: &Policy, options: &Options) -> Result<()> {
         });
     }
     match &options.save_recoding {
-        Some(file) if policy.search.partitioning.style == Style::Tight => {
+        Some(file) if policy.search().partitioning.style == Style::Tight => {
             Err(Error::NotSaveable { file: file.clone() })
         }
         _ => Ok(()),
@@ -328,7 +328,7 @@ fn check_asked(policy: &Policy, options: &Options) -> Result<()> {
 }
 
 fn is_by_sample(policy: &Policy) -> bool {
-    policy.search.algorithm != Algorithm::RothkoT
+    policy.search().algorithm != Algorithm::RothkoT
 }
 
 fn name(policy: &Policy) -> &'static str {
@@ -379,7 +379,7 @@ pub fn rothko(
     };
     let receiver = Stream {
         axes: &known.axes,
-        style: policy.search.partitioning.style,
+        style: policy.search().partitioning.style,
         columns,
         converter: known.coder.converter.as_ref(),
         // The more batches may wait, the less one partition has to wait for the one before it to be
@@ -485,7 +485,7 @@ fn report(
     io: Io,
     seconds: f64,
 ) -> Report {
-    let style = policy.search.partitioning.style;
+    let style = policy.search().partitioning.style;
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
     let searched = Searched {
@@ -594,7 +594,7 @@ fn predicted(
     alpha: f64,
     happened: &Happened,
 ) -> Option<Predicted> {
-    let k = policy.privacy.k.unwrap_or(1);
+    let k = policy.privacy().k.unwrap_or(1);
     let repartitions = match is_by_sample(policy) {
         true => rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha),
         false => rothko_t::predicted_repartitions(rows, limits),

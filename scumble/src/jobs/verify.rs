@@ -238,7 +238,7 @@ fn scan(
         Recount::new(part, read.iter().map(|column| is_key(column.1)).collect(), &is_label);
     // Whatever grows holds its old place and its new one for a moment, which is three times as
     // much. Whoever belongs to no class is known only when all classes are.
-    let halves = memory.filter(|_| policy.privacy.presence.is_none()).and(part.halves());
+    let halves = memory.filter(|_| policy.privacy().presence.is_none()).and(part.halves());
     let most = memory.map_or(u64::MAX, |memory| memory / 3);
     let too_much = ahead(source.texts(&wanted)?, |batches| {
         for batch in batches {

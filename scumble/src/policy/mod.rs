@@ -394,6 +394,36 @@ impl Policy {
         std::iter::once(self.file.as_path()).chain(hierarchies).chain(targets).chain(world)
     }
 
+    /// The file it came from: what errors call the policy, and what its paths are relative to.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// What it says of columns, in its own order.
+    pub fn attributes(&self) -> &[Attribute] {
+        &self.attributes
+    }
+
+    /// The role of columns that it does not name.
+    pub fn default_role(&self) -> Option<Role> {
+        self.default_role
+    }
+
+    /// Values that mean "missing" in every column.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// The requirements.
+    pub fn privacy(&self) -> &Privacy {
+        &self.privacy
+    }
+
+    /// The algorithm and its parameters.
+    pub fn search(&self) -> &Search {
+        &self.search
+    }
+
     /// What the policy says of a column.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| attribute.name == name)

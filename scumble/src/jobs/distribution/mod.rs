@@ -50,7 +50,7 @@ fn read(source: Source, policy: &Policy, asked: &DistributionAsked) -> Result<Ta
     let roles = policy.roles(&source, false)?;
     check_roles(&source, policy, asked, &roles)?;
     // Cells of quasi-identifiers are for searches.
-    let keyed = policy.privacy.asks_for_classes();
+    let keyed = policy.privacy().asks_for_classes();
     let read = |role: &Role| match role {
         Role::Insensitive => Role::Target,
         Role::QuasiIdentifier if !keyed => Role::Target,
@@ -71,7 +71,7 @@ fn check_roles(
     roles: &[Role],
 ) -> Result<()> {
     let incomplete =
-        |missing: String| Err(Error::Incomplete { file: policy.file.clone(), missing });
+        |missing: String| Err(Error::Incomplete { file: policy.file().to_path_buf(), missing });
     let name = quoted(&asked.attribute);
     let role =
         source.names().zip(roles).find(|(name, _)| *name == asked.attribute).map(|(_, role)| *role);
@@ -93,13 +93,13 @@ fn check_roles(
         .names()
         .zip(roles)
         .find(|(name, role)| **role == Role::Sensitive && *name != asked.attribute);
-    if let (Some((other, _)), false) = (other, policy.privacy.asks_for_classes()) {
+    if let (Some((other, _)), false) = (other, policy.privacy().asks_for_classes()) {
         return incomplete(format!(
             "{} is sensitive too, and nothing protects it beside unchanged quasi-identifiers; ask for `k` or `l-diversity`, or make it an identifier",
             quoted(other)
         ));
     }
-    let privacy = &policy.privacy;
+    let privacy = policy.privacy();
     let mut about = privacy.diversity.iter().map(|asked| &asked.sensitive).chain(
         privacy.closeness.iter().map(|asked| &asked.sensitive).chain(
             privacy
@@ -127,7 +127,7 @@ fn check_roles(
 
 /// The algorithm for the buckets.
 fn algorithm(policy: &Policy, asked: &DistributionAsked) -> (&'static str, bool) {
-    match asked.algorithm.unwrap_or(policy.search.algorithm) {
+    match asked.algorithm.unwrap_or(policy.search().algorithm) {
         Algorithm::QiSa => ("qi-sa", true),
         _ => ("sa-only", false),
     }
@@ -187,9 +187,9 @@ pub fn distribute(
     output: &Path,
     options: &Options,
 ) -> Result<DistributionReport, Failure> {
-    let Some(asked) = &policy.privacy.distribution else {
+    let Some(asked) = &policy.privacy().distribution else {
         let missing = "there is no `distribution` under [privacy]".into();
-        return Err(Error::Incomplete { file: policy.file.clone(), missing }.into());
+        return Err(Error::Incomplete { file: policy.file().to_path_buf(), missing }.into());
     };
     policy.check_presence()?;
     let flag = |key: &str, expected: &str| -> Failure {
@@ -202,7 +202,7 @@ pub fn distribute(
             "nothing: the folder of a distribution has its own recoding.json",
         ));
     }
-    if options.levels.is_some() && !policy.privacy.asks_for_classes() {
+    if options.levels.is_some() && !policy.privacy().asks_for_classes() {
         return Err(flag(
             "--levels",
             "a policy that asks for classes, such as `k`; else quasi-identifiers stay",
@@ -217,7 +217,7 @@ pub fn distribute(
     anonymize::check_memory(input, source.memory_needed().saturating_mul(3), options, "")?;
     let table = read(source, policy, asked)?;
     clock.phase("read");
-    let generalized = match policy.privacy.asks_for_classes() {
+    let generalized = match policy.privacy().asks_for_classes() {
         true => Some(Generalized::search(policy, &table, options)?),
         false => None,
     };

@@ -99,7 +99,7 @@ pub(super) fn verify(
 ) -> Result<DistributionVerification> {
     let asked = verify::asked(policy)?;
     let table = read(crate::jobs::open(original, delimiter)?, policy, asked)?;
-    let generalized = match policy.privacy.asks_for_classes() {
+    let generalized = match policy.privacy().asks_for_classes() {
         true => Some(recode(folder, policy, &table)?),
         false => None,
     };
@@ -204,7 +204,7 @@ impl Records {
             let said = policy
                 .attribute(&column.name)
                 .and_then(|attribute| attribute.role)
-                .or(policy.default_role);
+                .or(policy.default_role());
             if said == Some(Role::QuasiIdentifier) && column.name != plan::GROUP {
                 column.role = Role::QuasiIdentifier;
             }

@@ -143,9 +143,9 @@ pub fn verify_distribution(
 
 /// The policy's distribution.
 pub(super) fn asked(policy: &Policy) -> Result<&DistributionAsked> {
-    policy.privacy.distribution.as_ref().ok_or_else(|| {
+    policy.privacy().distribution.as_ref().ok_or_else(|| {
         let missing = "there is no `distribution` under [privacy], and the release is one".into();
-        Error::Incomplete { file: policy.file.clone(), missing }
+        Error::Incomplete { file: policy.file().to_path_buf(), missing }
     })
 }
 
@@ -188,7 +188,7 @@ pub(super) fn judge(
     if let Some(originals) = originals {
         problems.extend(original::check(&released, originals));
     }
-    let classes_of = match policy.privacy.asks_for_classes() {
+    let classes_of = match policy.privacy().asks_for_classes() {
         true => {
             let file = folder.join("records.csv");
             Some(classes::verify(
@@ -262,7 +262,7 @@ fn read_records(
         problems.push(format!("the identifier {} is in the release", quoted(name)));
     }
     // Only what groups are made of is read: all quasi-identifiers where they are parts or classes.
-    let all_keys = super::algorithm(policy, asked).1 || policy.privacy.asks_for_classes();
+    let all_keys = super::algorithm(policy, asked).1 || policy.privacy().asks_for_classes();
     let is_read = |name: &str, role: Role| {
         let named = name == GROUP || asked.groups.iter().any(|(group, _)| group == name);
         named || (all_keys && role == Role::QuasiIdentifier)
@@ -338,7 +338,7 @@ fn check_groups(
     let rows = Rows::All(records.rows() as usize);
     let parted = super::algorithm(policy, asked).1;
     if !replaced {
-        let generalized = policy.privacy.asks_for_classes();
+        let generalized = policy.privacy().asks_for_classes();
         let (owners, names) = plan::grouping(policy, asked, records, &columns, generalized, &rows)?;
         // The owner that each group says it is a part of, by name and by number.
         let part_of = |group: &str| released.groups[index[group]].part_of.as_str();
