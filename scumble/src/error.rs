@@ -5,6 +5,7 @@
 //! cannot be met (exit status 1), the input or the usage is wrong (2), or the environment failed
 //! (3).
 
+use crate::refusal::{Judged, Refusal, Shortfall};
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -294,10 +295,12 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
-    /// The memory that is allowed does not do.
+    /// The memory limit is too small.
     TooLittleMemory {
-        /// What does not fit, and what to do.
-        reason: String,
+        /// What does not fit.
+        what: String,
+        /// What to do besides raising the limit.
+        instead: Option<&'static str>,
     },
     /// A recoding that depends on the very rows it was made from.
     NotSaveable {
@@ -366,17 +369,23 @@ pub enum Error {
     Defect,
     /// The job was told to end before it had anything to hand over.
     Interrupted,
-    /// No recoding in the space meets the requirements.
+    /// No recoding meets the requirements.
     CannotBeMet {
-        /// What was asked and how far it fell short.
-        reason: String,
+        /// Why not.
+        shortfall: Shortfall,
+        /// What was asked, and what would have been reached.
+        refusal: Option<Box<Refusal>>,
     },
     /// A release, written or given, breaks what the policy asks.
     CheckFailed {
         /// The release.
         file: PathBuf,
-        /// What is broken.
-        reason: String,
+        /// Its classes.
+        classes: u64,
+        /// The requirements that it breaks.
+        failing: Vec<Judged>,
+        /// What else is wrong.
+        problems: Vec<String>,
     },
 }
 
@@ -408,7 +417,22 @@ impl Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Columnar { source, .. } => Some(source),
+            Error::BadJson { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<Shortfall> for Error {
+    fn from(shortfall: Shortfall) -> Error {
+        Error::CannotBeMet { shortfall, refusal: None }
+    }
+}
 
 /// ", did you mean `x`?", or nothing.
 fn suggestion(nearest: &Option<String>) -> String {
@@ -555,7 +579,7 @@ impl fmt::Display for Plain<'_> {
             Error::SpaceTooLarge { nodes, most } => write!(
                 f,
                 "the lattice has {nodes:.3e} nodes and at most {most} can be searched; use fewer levels or \
-                 quasi-identifiers, or fix some with --levels"
+                 quasi-identifiers"
             ),
             Error::ChangedMeanwhile { file } => {
                 write!(
@@ -564,7 +588,10 @@ impl fmt::Display for Plain<'_> {
                     file.display()
                 )
             }
-            Error::TooLittleMemory { reason } => write!(f, "{reason}"),
+            Error::TooLittleMemory { what, instead } => {
+                write!(f, "the memory limit is too small for {what}; raise it")?;
+                instead.map_or(Ok(()), |instead| write!(f, ", or {instead}"))
+            }
             Error::NotSaveable { file } => write!(
                 f,
                 "{}: tight regions fit only the rows they were made from; set regions = \"cover\" to save the recoding",
@@ -605,7 +632,7 @@ impl fmt::Display for Plain<'_> {
                 }
                 write!(
                     f,
-                    ", after {held} bytes of this run; nothing was released. Make room, or choose another --spill-dir"
+                    ", after {held} bytes of this run; nothing was released. Free some space, or choose another folder for temporary files"
                 )
             }
             Error::SpillDamaged { file, problem } => {
@@ -619,9 +646,16 @@ impl fmt::Display for Plain<'_> {
             Error::Defect => {
                 write!(f, "an internal error; nothing was released. Please report what you did")
             }
-            Error::CannotBeMet { reason } => write!(f, "the requirements cannot be met: {reason}"),
-            Error::CheckFailed { file, reason } => {
-                write!(f, "{}: not released: {reason}", file.display())
+            Error::CannotBeMet { shortfall, .. } => {
+                write!(f, "the requirements cannot be met: {shortfall}")
+            }
+            Error::CheckFailed { file, classes, failing, problems } => {
+                let of = |judged: &Judged| match judged.failing_classes {
+                    0 => judged.to_string(),
+                    failing => format!("{judged}, {failing} of {classes} classes fail"),
+                };
+                let all: Vec<String> = problems.iter().cloned().chain(failing.iter().map(of)).collect();
+                write!(f, "{}: not released: {}", file.display(), all.join("; "))
             }
         }
     }

@@ -46,7 +46,7 @@ pub mod error;
 mod lock;
 pub mod random;
 pub mod ratio;
-pub mod tidy;
+pub mod refusal;
 pub mod watch;
 
 pub mod recoding;

@@ -3,6 +3,7 @@
 use super::suppress::Within;
 use super::values::{self, Lost, Values};
 use crate::error::{Error, Result};
+use crate::refusal::Shortfall;
 use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
@@ -66,11 +67,6 @@ impl Recoded {
     /// else.
     pub fn new(task: &Task, mapping: &Mapping) -> Result<Recoded> {
         let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping);
-        let at = match mapping {
-            Mapping::Levels(levels) => format!("at the levels {levels:?}"),
-            Mapping::Cuts(_) => "with these cuts".into(),
-            Mapping::Regions(_) => "in these regions".into(),
-        };
         let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
             let rows = u64::from(classes.counts()[index]);
             all_hold(requirements, &Group { rows, columns: &tallies, index })
@@ -82,11 +78,12 @@ impl Recoded {
         let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count).max(1)).sum();
         let rows = task.rows();
         if suppressed > task.suppressible || suppressed == rows {
-            let reason = format!(
-                "{at} {suppressed} of {rows} rows are in classes that fail, and {} may be suppressed",
-                task.suppressible
-            );
-            return Err(Error::CannotBeMet { reason });
+            let levels = match mapping {
+                Mapping::Levels(levels) => Some(levels.clone()),
+                Mapping::Cuts(_) | Mapping::Regions(_) => None,
+            };
+            let (failing, suppressible) = (suppressed, task.suppressible);
+            return Err(Shortfall::ClassesFail { levels, failing, rows, suppressible }.into());
         }
         if suppressed > 0 {
             let mut released: Vec<Vec<u64>> =
@@ -106,10 +103,7 @@ impl Recoded {
             let failing =
                 (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
             if failing > 0 {
-                let reason = format!(
-                    "{at} {failing} classes are close to the whole table, but not to its released part"
-                );
-                return Err(Error::CannotBeMet { reason });
+                return Err(Shortfall::FarFromRelease { classes: failing as u64 }.into());
             }
         }
         Ok(Recoded { values, classes, class_of, kept, suppressed, within: None })

@@ -7,7 +7,6 @@ use crate::source::{Series, Texts, is_same};
 use arrow_array::{Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::SchemaRef;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +14,8 @@ use std::path::{Path, PathBuf};
 const BUFFER: usize = 1 << 16;
 
 /// A file of lines.
-pub(super) struct Lines {
-    file: File,
+pub(super) struct Lines<W> {
+    file: W,
     target: PathBuf,
     delimiter: u8,
     /// For each column that came by number, its fields.
@@ -44,9 +43,9 @@ enum Column<'a> {
     Plain(Box<Texts>),
 }
 
-impl Lines {
+impl<W: Write> Lines<W> {
     /// Begins with the names of the columns.
-    pub(super) fn new(file: File, target: &Path, delimiter: u8, schema: &SchemaRef) -> Lines {
+    pub(super) fn new(file: W, target: &Path, delimiter: u8, schema: &SchemaRef) -> Lines<W> {
         let (mut page, mut line) = (Page::default(), Vec::new());
         for (position, field) in schema.fields().iter().enumerate() {
             push_field(&mut line, field.name(), position, delimiter);
@@ -119,9 +118,11 @@ impl Lines {
         Ok(())
     }
 
-    /// Writes what is left.
-    pub(super) fn finish(mut self) -> Result<()> {
-        self.file.write_all(self.page.bytes()).map_err(Error::io(&self.target, "write"))
+    /// Writes what is left and hands back the file.
+    pub(super) fn finish(mut self) -> Result<W> {
+        let written = self.file.write_all(self.page.bytes());
+        written.map_err(Error::io(&self.target, "write"))?;
+        Ok(self.file)
     }
 }
 
@@ -170,7 +171,7 @@ mod tests {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let series: Vec<Series> = arrays.into_iter().map(Series::Array).collect();
         let path = std::env::temp_dir().join(format!("scumble-lines-{}", std::process::id()));
-        let mut lines = Lines::new(File::create(&path).unwrap(), &path, b';', &schema);
+        let mut lines = Lines::new(std::fs::File::create(&path).unwrap(), &path, b';', &schema);
         lines.write(&series).unwrap();
         lines.write(&series).unwrap();
         lines.finish().unwrap();

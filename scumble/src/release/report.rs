@@ -1,340 +1,447 @@
 //! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people
 //! script against.
 
+use super::verify::Judgement;
 use super::{OfTarget, Verified};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
+use crate::refusal::{Figure, Judged};
 use crate::search::Warrant;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// The whole story of a release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Report {
+    /// The algorithm.
+    pub algorithm: String,
+    /// The search that generalized quasi-identifiers before the sensitive values were distributed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generalized_by: Option<String>,
+    /// Rows of the input.
+    pub rows: u64,
+    /// Rows of the release.
+    pub released: u64,
+    /// Rows that were left out.
+    pub suppressed: u64,
+    /// Sensitive values that were left out of released rows, if the policy allows that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed_values: Option<u64>,
+    /// What was counted in the release.
+    #[serde(flatten)]
+    pub classes: ClassCounts,
+    /// A judgement for each requirement, from the written release.
+    pub privacy: Vec<Judged>,
+    /// Caps that follow from frequencies of the input, by column and value.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub thresholds: Map<String, Value>,
+    /// The kind of release.
+    #[serde(flatten)]
+    pub release: ReleaseKind,
+    /// What was read and written.
+    pub io: Io,
+    /// The stages of the job.
+    pub phases: Vec<Phase>,
+}
+
+/// The kind of a release, with what is told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ReleaseKind {
+    /// Sensitive values that follow a target distribution.
+    Distribution {
+        /// What was released.
+        distribution: Box<DistributionReport>,
+    },
+    /// One table with generalized quasi-identifiers.
+    Table {
+        /// What was lost.
+        loss: Losses,
+        /// What was decided.
+        recoding: RecodingReport,
+        /// How the search went; `None` if nothing was searched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        search: Option<SearchReport>,
+    },
+}
+
+/// Classes of a release, and groups of a distribution release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ClassCounts {
+    /// Classes: sets of rows with equal quasi-identifiers.
+    pub classes: u64,
+    /// Rows of the smallest class.
+    pub smallest_class: u64,
+    /// Rows over classes.
+    pub average_class: f64,
+    /// Groups of a distribution release.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<u64>,
+    /// Records of the smallest group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_group: Option<u64>,
+}
 
 /// What a release lost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Losses {
-    /// Loss metric.
+    /// Loss metric: the share of detail lost, averaged over cells.
     pub lm: f64,
-    /// Discernibility.
+    /// Discernibility: squared class sizes.
+    #[serde(serialize_with = "whole", deserialize_with = "read_whole")]
     pub dm: u128,
-    /// How well the target is known, where there is one.
-    pub target: Option<OfTarget>,
-    /// Non-uniform entropy, in bits per cell; not counted where rows are on disk.
+    /// Classification metric of the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cm: Option<f64>,
+    /// Non-uniform entropy, in bits per cell; not counted for tables on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
+    /// Bits about the target that are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditional_entropy: Option<f64>,
+    /// Error of guessing a numeric target as the mean of its class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rmse: Option<f64>,
+}
+
+impl Losses {
+    pub(crate) fn new(
+        lm: f64,
+        dm: u128,
+        target: Option<OfTarget>,
+        entropy: Option<f64>,
+    ) -> Losses {
+        Losses {
+            lm,
+            dm,
+            cm: target.map(|target| target.cm),
+            entropy,
+            conditional_entropy: target.map(|target| target.conditional_entropy),
+            rmse: target.and_then(|target| target.rmse),
+        }
+    }
+}
+
+/// What was decided, as far as a report tells it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "model", rename_all = "kebab-case")]
+pub enum RecodingReport {
+    /// The level of each quasi-identifier.
+    FullDomain {
+        /// Levels by column.
+        #[serde(with = "pairs")]
+        levels: Vec<(String, usize)>,
+        /// The number of levels of each column, for people.
+        #[serde(skip)]
+        heights: Vec<usize>,
+    },
+    /// A cut through the tree of each quasi-identifier.
+    Cuts {
+        /// Labels by column.
+        #[serde(with = "pairs")]
+        cuts: Vec<(String, Vec<String>)>,
+    },
+    /// Boxes in the space of quasi-identifiers.
+    Regions {
+        /// The number of regions.
+        regions: u64,
+        /// How they are labelled: "tight" or "cover".
+        labels: String,
+    },
+}
+
+impl RecodingReport {
+    pub(crate) fn regions(regions: u64, style: Style) -> RecodingReport {
+        let labels = Style::NAMES.iter().find(|(_, known)| *known == style).map(|(name, _)| *name);
+        RecodingReport::Regions { regions, labels: labels.unwrap_or_default().into() }
+    }
 }
 
 /// How a search went.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Searched {
-    /// What it can swear to.
-    pub warrant: Warrant,
-    /// What it minimised, in its own unit; partitioning minimises nothing.
-    pub cost: Option<f64>,
-    /// How many recodings there are, where they can be counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SearchReport {
+    /// Recodings in the space, if they can be counted.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "some_whole",
+        deserialize_with = "read_some_whole"
+    )]
     pub space: Option<u128>,
-    /// How many recodings (or nodes of a partition tree) were evaluated.
+    /// Recodings, or nodes of a partition tree, that were evaluated.
     pub visited: u64,
-    /// How often rows were read for it.
-    pub data_scans: u64,
-    /// How long it took.
-    pub seconds: f64,
-    /// What it went by, where that was belief.
+    /// What the search minimised, in its own unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    /// Whether nothing cheaper exists: proven, not hoped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimal: Option<bool>,
+    /// Nothing costs less: proven when the search ended early.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<f64>,
+    /// Whether no allowable split is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minimal: Option<bool>,
+    /// What a search by a summary went by.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub believed: Option<Believed>,
+    /// Scans of the input that happened.
+    pub data_scans: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
 }
 
-/// What a search by belief went by, and how often it was checked.
-#[derive(Clone, Debug, PartialEq)]
+impl SearchReport {
+    /// The same with what the search proved.
+    pub(crate) fn warranted(self, warrant: Warrant) -> SearchReport {
+        match warrant {
+            Warrant::Optimal => SearchReport { optimal: Some(true), ..self },
+            Warrant::AtLeast(bound) => {
+                SearchReport { optimal: Some(false), lower_bound: Some(bound), ..self }
+            }
+            Warrant::Minimal(minimal) => SearchReport { minimal: Some(minimal), ..self },
+            Warrant::Likely => SearchReport { optimal: Some(false), ..self },
+        }
+    }
+}
+
+/// What a search by a summary went by, and how often it was checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Believed {
     /// The kind of summary.
-    pub summary: &'static str,
-    /// How many recodings were believed in.
+    pub summary: String,
+    /// Recodings that the summary suggests.
     pub candidates: u64,
-    /// How many of them were checked against the rows.
+    /// Recodings that were checked against the rows.
     pub checks: u64,
-    /// The probability that the one that was taken holds, as it was believed before the rows were
-    /// looked at.
+    /// The probability that the chosen one holds, before the rows were looked at.
     pub probability: f64,
     /// The rows that were expected to fail.
+    #[serde(rename = "expected-outliers")]
     pub outliers: f64,
 }
 
-/// A stage of the work and how long it took.
-#[derive(Clone, Debug, PartialEq)]
+/// A stage of a job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// "read", "bind", "search", "write", "verify".
-    pub name: &'static str,
-    /// How long it took.
+    /// "read", "bind", "search", "recode", "write", "verify".
+    pub name: String,
+    /// Wall-clock time.
     pub seconds: f64,
 }
 
-/// Bytes that were moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What was read and written, as meters counted it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Io {
-    /// Read, of input and release.
-    pub read: u64,
-    /// Written, of the release.
-    pub written: u64,
+    /// Bytes that were read: of the input, of spilled rows and of the release.
+    pub bytes_read: u64,
+    /// Bytes that were written: of spilled rows and of the release.
+    pub bytes_written: u64,
     /// How often rows were written to new partitions on disk.
-    pub repartitions: u64,
-    /// Splits' nodes that were undone.
-    pub pruned: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repartitions: Option<u64>,
+    /// Nodes of splits that were undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pruned_nodes: Option<u64>,
     /// Partitions larger than memory that no sample could split.
-    pub unsplit: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unsplit_partitions: Option<u64>,
+    /// How often all rows were read, as a share of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables_read: Option<f64>,
+    /// How often all rows were written, as a share of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables_written: Option<f64>,
     /// What was to be expected, for partitions on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Predicted>,
 }
 
-/// What section 4 of LeFevre and DeWitt predicts for partitions on disk, in tables, beside what
-/// happened.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What section 4 of LeFevre and DeWitt predicts for partitions on disk, in tables.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Predicted {
     /// How often all rows are written to new partitions.
     pub repartitions: u64,
     /// How often all rows are read.
-    pub scans: u64,
+    pub tables_read: u64,
     /// How often all rows are written.
-    pub writes: u64,
-    /// How often all rows were read.
-    pub scanned: f64,
-    /// How often all rows were written.
-    pub written: f64,
+    pub tables_written: u64,
 }
 
-/// What was decided, as far as a report tells it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Decided {
-    /// The level of each quasi-identifier, and the height of its tree.
-    Levels(Vec<(String, usize, usize)>),
-    /// The labels of each quasi-identifier's cut.
-    Cuts(Vec<(String, Vec<String>)>),
-    /// How many regions, and what they are called.
-    Regions(u64, Style),
+/// What is told of a distribution release.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DistributionReport {
+    /// The sensitive attribute.
+    pub attribute: String,
+    /// "numbers" or "categories".
+    pub values: String,
+    /// The target of groups without their own.
+    pub target: String,
+    /// Targets, those of groups among them.
+    pub targets: u64,
+    /// Values of the domain.
+    pub domain: u64,
+    /// Groups.
+    pub groups: u64,
+    /// Subdomains that no record needs.
+    pub fakes: u64,
+    /// The ranges of all subdomains, summed.
+    pub sum_of_ranges: f64,
+    /// How far the weights of targets are from what was asked.
+    pub rounding: RoundingReport,
+    /// The columns of the records with their types.
+    #[serde(with = "pairs")]
+    pub columns: Vec<(String, String)>,
+    /// Decimals of the numbers.
+    #[serde(skip)]
+    pub(crate) scale: Option<u32>,
 }
 
-impl Decided {
-    fn to_json(&self) -> Value {
-        match self {
-            Decided::Levels(levels) => {
-                let levels: Map<String, Value> =
-                    levels.iter().map(|(name, level, _)| (name.clone(), json!(level))).collect();
-                json!({"model": "full-domain", "levels": levels})
-            }
-            Decided::Cuts(cuts) => {
-                let cuts: Map<String, Value> =
-                    cuts.iter().map(|(name, labels)| (name.clone(), json!(labels))).collect();
-                json!({"model": "cuts", "cuts": cuts})
-            }
-            Decided::Regions(regions, style) => {
-                let style =
-                    Style::NAMES.iter().find(|(_, known)| known == style).map(|(name, _)| *name);
-                json!({"model": "regions", "regions": regions, "labels": style})
-            }
-        }
-    }
-}
-
-impl Searched {
-    fn to_json(&self) -> Value {
-        let Searched { warrant, cost, space, visited, data_scans, seconds, believed } = self;
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
-        if let Some(space) = space {
-            put("space", whole(*space));
-        }
-        put("visited", json!(visited));
-        if let Some(cost) = cost {
-            put("cost", json!(cost));
-        }
-        match *warrant {
-            Warrant::Optimal => put("optimal", json!(true)),
-            Warrant::AtLeast(bound) => {
-                put("optimal", json!(false));
-                put("lower-bound", json!(bound))
-            }
-            Warrant::Minimal(minimal) => put("minimal", json!(minimal)),
-            Warrant::Likely => put("optimal", json!(false)),
-        };
-        if let Some(Believed { summary, candidates, checks, probability, outliers }) = believed {
-            put("summary", json!(summary));
-            put("candidates", json!(candidates));
-            put("checks", json!(checks));
-            put("probability", json!(probability));
-            put("expected-outliers", json!(outliers));
-        }
-        put("data-scans", json!(data_scans));
-        put("seconds", json!(seconds));
-        Value::Object(object)
-    }
-}
-
-/// The whole story of a release.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// The algorithm's name.
-    pub algorithm: &'static str,
-    /// Rows of the input.
-    pub rows: u64,
-    /// Rows that were left out.
-    pub suppressed: u64,
-    /// Sensitive values that were left out of rows that were not, where that is a way.
-    pub suppressed_values: Option<u64>,
-    /// What was counted in the written release.
-    pub verified: Verified,
-    /// The names of the counted columns, as judgements number them.
-    pub counted: Vec<String>,
-    /// Caps that followed from the input's frequencies, by column and value: a release alone does
-    /// not tell them.
-    pub caps: Vec<(String, String, Ratio)>,
-    /// What was lost.
-    pub losses: Losses,
-    /// What was decided.
-    pub decided: Decided,
-    /// How the search went; `None` where levels were fixed by hand.
-    pub searched: Option<Searched>,
-    /// Bytes that were moved.
-    pub io: Io,
-    /// How long each stage took.
-    pub phases: Vec<Phase>,
-}
-
-/// A number that scripts can read exactly: as a string past 2^53.
-fn whole(number: u128) -> Value {
-    match u64::try_from(number) {
-        Ok(number) if number <= 1 << 53 => json!(number),
-        _ => json!(number.to_string()),
-    }
-}
-
-fn caps_json(caps: &[(String, String, Ratio)]) -> Value {
-    let mut columns = Map::new();
-    for (column, value, cap) in caps {
-        let of_column = columns.entry(column.clone()).or_insert_with(|| json!({}));
-        of_column[value] = json!(cap.to_string());
-    }
-    Value::Object(columns)
-}
-
-/// The caps that a report has, or `None` where it has none that can be read.
-pub fn caps_of_report(report: &Value) -> Option<Vec<(String, String, Ratio)>> {
-    let mut caps = Vec::new();
-    for (column, values) in report.get("thresholds")?.as_object()? {
-        for (value, cap) in values.as_object()? {
-            let cap: Ratio = cap.as_str()?.parse().ok()?;
-            caps.push((column.clone(), value.clone(), cap));
-        }
-    }
-    caps.iter().all(|(.., cap)| *cap <= Ratio::ONE).then_some(caps)
-}
-
-/// A figure; whole numbers without a fraction, and null for what is no number (a ratio to nothing).
-fn figure(number: f64) -> Value {
-    match number {
-        _ if !number.is_finite() => Value::Null,
-        _ if number.fract() == 0.0 && number.abs() < 9e15 => json!(number as i64),
-        _ => json!(number),
-    }
-}
-
-impl Verified {
-    /// The judgements as JSON; `counted` names the counted columns.
-    pub fn privacy_json(&self, counted: &[String]) -> Value {
-        let judgement = |judgement: &super::Judgement| {
-            let statement = &judgement.statement;
-            let mut object = Map::new();
-            object.insert("requirement".into(), json!(statement.requirement));
-            if let Some(kind) = statement.kind {
-                object.insert("kind".into(), json!(kind));
-            }
-            if let Some(name) = statement.column.and_then(|column| counted.get(column)) {
-                object.insert("sensitive".into(), json!(name));
-            }
-            object.insert("required".into(), figure(statement.required));
-            if let Some((name, value)) = statement.also {
-                object.insert(name.into(), figure(value));
-            }
-            object.insert("achieved".into(), judgement.achieved.map_or(Value::Null, figure));
-            object.insert("satisfied".into(), json!(judgement.satisfied()));
-            if judgement.failing > 0 {
-                object.insert("failing-classes".into(), json!(judgement.failing));
-            }
-            Value::Object(object)
-        };
-        self.privacy.iter().map(judgement).collect()
-    }
-
-    /// Rows over classes.
-    pub fn average(&self) -> f64 {
-        if self.classes == 0 { 0.0 } else { self.rows as f64 / self.classes as f64 }
-    }
-}
-
-impl Losses {
-    fn to_json(self) -> Value {
-        let mut object = Map::new();
-        object.insert("lm".into(), json!(self.lm));
-        object.insert("dm".into(), whole(self.dm));
-        if let Some(target) = self.target {
-            object.insert("cm".into(), json!(target.cm));
-        }
-        if let Some(entropy) = self.entropy {
-            object.insert("entropy".into(), json!(entropy));
-        }
-        if let Some(target) = self.target {
-            object.insert("conditional-entropy".into(), json!(target.conditional_entropy));
-            if let Some(rmse) = target.rmse {
-                object.insert("rmse".into(), json!(rmse));
-            }
-        }
-        Value::Object(object)
-    }
-}
-
-impl Io {
-    fn to_json(self) -> Value {
-        let mut io = json!({
-            "bytes-read": self.read,
-            "bytes-written": self.written,
-            "repartitions": self.repartitions,
-            "pruned-nodes": self.pruned,
-        });
-        if let Some(predicted) = self.predicted {
-            io["unsplit-partitions"] = json!(self.unsplit);
-            io["tables-read"] = json!(predicted.scanned);
-            io["tables-written"] = json!(predicted.written);
-            io["predicted"] = json!({
-                "repartitions": predicted.repartitions,
-                "tables-read": predicted.scans,
-                "tables-written": predicted.writes,
-            });
-        }
-        io
-    }
+/// How far whole weights are from the shares that were asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RoundingReport {
+    /// The largest difference of any share.
+    pub largest: f64,
+    /// Half the sum of all differences.
+    pub total_variation: f64,
 }
 
 impl Report {
     /// The report as one JSON object.
     pub fn to_json(&self) -> Value {
-        let mut object = Map::new();
-        let mut put = |key: &str, value: Value| object.insert(key.to_string(), value);
-        put("algorithm", json!(self.algorithm));
-        put("rows", json!(self.rows));
-        put("released", json!(self.verified.rows));
-        put("suppressed", json!(self.suppressed));
-        if let Some(values) = self.suppressed_values {
-            put("suppressed-values", json!(values));
+        // Keys are strings and all numbers finite, so this cannot fail.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// The report as the text of a file.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// Reads a report.
+    pub fn from_json(text: &[u8]) -> Result<Report, serde_json::Error> {
+        serde_json::from_slice(text)
+    }
+
+    /// The caps that the report has, by column and value; `None` if it has none that can be read.
+    pub(crate) fn caps(&self) -> Option<Vec<(String, String, Ratio)>> {
+        caps_of(&self.thresholds)
+    }
+}
+
+/// Caps as a report tells them.
+pub(crate) fn caps_json(caps: &[(String, String, Ratio)]) -> Map<String, Value> {
+    let mut columns = Map::new();
+    for (column, value, cap) in caps {
+        let of_column = columns.entry(column.clone()).or_insert_with(|| Map::new().into());
+        of_column[value] = Value::String(cap.to_string());
+    }
+    columns
+}
+
+/// The caps among the keys of a report.
+pub(crate) fn caps_of(thresholds: &Map<String, Value>) -> Option<Vec<(String, String, Ratio)>> {
+    let mut caps = Vec::new();
+    for (column, values) in thresholds {
+        for (value, cap) in values.as_object()? {
+            let cap: Ratio = cap.as_str()?.parse().ok()?;
+            caps.push((column.clone(), value.clone(), cap));
         }
-        put("classes", json!(self.verified.classes));
-        put("smallest-class", json!(self.verified.smallest));
-        put("average-class", json!(self.verified.average()));
-        put("privacy", self.verified.privacy_json(&self.counted));
-        if !self.caps.is_empty() {
-            put("thresholds", caps_json(&self.caps));
+    }
+    (!caps.is_empty() && caps.iter().all(|(.., cap)| *cap <= Ratio::ONE)).then_some(caps)
+}
+
+impl Verified {
+    /// The judgements as a report tells them; `counted` names the counted columns.
+    pub(crate) fn judged(&self, counted: &[String]) -> Vec<Judged> {
+        self.privacy.iter().map(|judgement| judgement.judged(counted)).collect()
+    }
+
+    /// Rows over classes.
+    pub(crate) fn average(&self) -> f64 {
+        if self.classes == 0 { 0.0 } else { self.rows as f64 / self.classes as f64 }
+    }
+}
+
+impl Judgement {
+    fn judged(&self, counted: &[String]) -> Judged {
+        let statement = &self.statement;
+        let column = statement.column.and_then(|column| counted.get(column));
+        let parameter = |(name, value): (&str, f64)| (name.to_string(), Figure(value));
+        Judged {
+            requirement: statement.requirement.into(),
+            kind: statement.kind.map(str::to_string),
+            sensitive: column.cloned(),
+            target: None,
+            required: Figure(statement.required),
+            parameters: statement.also.map(parameter).into_iter().collect(),
+            achieved: self.achieved.and_then(Figure::finite),
+            satisfied: self.satisfied(),
+            failing_classes: self.failing,
         }
-        put("loss", self.losses.to_json());
-        put("recoding", self.decided.to_json());
-        if let Some(searched) = &self.searched {
-            put("search", searched.to_json());
-        }
-        put("io", self.io.to_json());
-        let phase = |phase: &Phase| json!({"name": phase.name, "seconds": phase.seconds});
-        put("phases", self.phases.iter().map(phase).collect());
-        Value::Object(object)
+    }
+}
+
+/// A number that scripts can read exactly: as a string past 2^53.
+fn whole<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+    match u64::try_from(*number) {
+        Ok(number) if number <= 1 << 53 => serializer.serialize_u64(number),
+        _ => serializer.serialize_str(&number.to_string()),
+    }
+}
+
+fn some_whole<S: Serializer>(number: &Option<u128>, serializer: S) -> Result<S::Ok, S::Error> {
+    match number {
+        Some(number) => whole(number, serializer),
+        None => serializer.serialize_none(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Whole {
+    Number(u64),
+    Text(String),
+}
+
+fn read_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u128, D::Error> {
+    match Whole::deserialize(deserializer)? {
+        Whole::Number(number) => Ok(number.into()),
+        Whole::Text(text) => text.parse().map_err(serde::de::Error::custom),
+    }
+}
+
+fn read_some_whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u128>, D::Error> {
+    read_whole(deserializer).map(Some)
+}
+
+/// Pairs as an object, in their order.
+mod pairs {
+    use serde::de::{DeserializeOwned, Error};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde_json::{Map, Value};
+
+    pub(super) fn serialize<S: Serializer, T: Serialize>(
+        pairs: &[(String, T)],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(pairs.iter().map(|(name, value)| (name, value)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+        deserializer: D,
+    ) -> Result<Vec<(String, T)>, D::Error> {
+        let object = Map::<String, Value>::deserialize(deserializer)?;
+        let pair = |(name, value)| Ok((name, serde_json::from_value(value).map_err(Error::custom)?));
+        object.into_iter().map(pair).collect()
     }
 }

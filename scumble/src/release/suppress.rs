@@ -5,6 +5,7 @@
 
 use super::apply::{Classes, Recoded};
 use crate::error::{Error, Result};
+use crate::refusal::Shortfall;
 use crate::privacy::Caps;
 use crate::random::Random;
 use crate::recoding::Mapping;
@@ -76,8 +77,7 @@ impl Recoded {
         }
         let suppressed = within.of_class.iter().map(|lost| u64::from(*lost)).sum();
         if suppressed == task.rows() {
-            let reason = format!("with these cuts all {suppressed} rows would be suppressed");
-            return Err(Error::CannotBeMet { reason });
+            return Err(Error::from(Shortfall::AllSuppressed { rows: suppressed }));
         }
         let kept =
             classes.counts().iter().zip(&within.of_class).map(|(rows, lost)| lost < rows).collect();
@@ -127,16 +127,10 @@ impl Class<'_> {
         }
         match scheme {
             Suppression::None => {
-                let reason = format!(
-                    "with these cuts a class of {rows} rows fails, and nothing may be suppressed"
-                );
-                return Err(Error::CannotBeMet { reason });
+                return Err(Error::from(Shortfall::NothingSuppressible { rows }));
             }
             Suppression::AllValues | Suppression::ViolatingValues if small => {
-                let reason = format!(
-                    "with these cuts a class has {rows} rows, and only values may be suppressed"
-                );
-                return Err(Error::CannotBeMet { reason });
+                return Err(Error::from(Shortfall::OnlyValues { rows }));
             }
             Suppression::AllRecords => {
                 self.members.iter().for_each(|row| within.rows[*row as usize] = true)

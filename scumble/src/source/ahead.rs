@@ -1,32 +1,57 @@
 //! Batches in order, while other threads prepare the next ones.
 
-use super::Batch;
 use super::csv::{Parsed, Parser, Part, Parts};
+use super::{Batch, Lines, Meter, RecordBatches, Series};
 use crate::error::{Error, Result};
+use crate::watch::Watch;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
-/// Batches as they are read.
-pub struct Batches(Kind);
+/// The batches of one scan.
+pub struct Batches {
+    reading: Reading,
+    meter: Meter,
+}
 
-enum Kind {
-    /// Each can be read when the one before it was.
+enum Reading {
+    /// Each batch can be read when the one before it was.
     InTurn(Box<dyn Iterator<Item = Result<Batch>> + Send>),
     /// Only the file must be read in order; its parts can be parsed by several threads.
     Parted(Box<Parts>, Option<Box<Parser>>),
     Ended,
 }
 
+/// Rows of a record batch that are handed over at once, which is what most writers of Arrow files
+/// put into one. Counting rows takes more memory than the rows themselves.
+const LONG: usize = 1 << 16;
+
 impl Batches {
-    pub(super) fn in_turn(
-        batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
-    ) -> Batches {
-        Batches(Kind::InTurn(Box::new(batches)))
+    pub(super) fn parted(parts: Parts, meter: &Meter) -> Batches {
+        Batches { reading: Reading::Parted(Box::new(parts), None), meter: meter.clone() }
     }
 
-    pub(super) fn parted(parts: Parts) -> Batches {
-        Batches(Kind::Parted(Box::new(parts), None))
+    /// Record batches, large ones in pieces. `total` is the number of all rows, if known.
+    pub(super) fn of_record_batches(
+        batches: RecordBatches,
+        total: Option<u64>,
+        meter: &Meter,
+    ) -> Batches {
+        let mut row = 1;
+        let pieces = batches.flat_map(move |batch| match batch {
+            Ok(batch) => {
+                let starts = (0..batch.num_rows()).step_by(LONG);
+                let piece = |start: usize| {
+                    let piece = batch.slice(start, LONG.min(batch.num_rows() - start));
+                    let (lines, rows) = (Lines::From(row), piece.num_rows());
+                    row += rows as u64;
+                    Ok(Batch { columns: Series::all(&piece), rows, lines, total })
+                };
+                starts.map(piece).collect::<Vec<Result<Batch>>>()
+            }
+            Err(error) => vec![Err(error)],
+        });
+        Batches { reading: Reading::InTurn(Box::new(pieces)), meter: meter.clone() }
     }
 }
 
@@ -34,10 +59,10 @@ impl Iterator for Batches {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Result<Batch>> {
-        let next = match &mut self.0 {
-            Kind::Ended => None,
-            Kind::InTurn(batches) => batches.next(),
-            Kind::Parted(parts, parser) => {
+        let next = match &mut self.reading {
+            Reading::Ended => None,
+            Reading::InTurn(batches) => batches.next(),
+            Reading::Parted(parts, parser) => {
                 let parser = parser.get_or_insert_with(|| Box::new(parts.parser()));
                 let parsed =
                     parts.next().and_then(|part| part.map(|part| parser.parse(part)).transpose());
@@ -45,31 +70,59 @@ impl Iterator for Batches {
             }
         };
         // After an error there is nothing.
-        if !matches!(next, Some(Ok(_))) {
-            self.0 = Kind::Ended;
+        match &next {
+            Some(Ok(batch)) => self.meter.add_rows(batch.rows as u64),
+            _ => self.reading = Reading::Ended,
         }
         next
     }
 }
 
-/// Hands over batches in order, the next ones being read meanwhile where there is a thread for it.
+/// Batches that end with an error once the watch is aborted.
+struct Watched<'a> {
+    batches: &'a mut dyn Iterator<Item = Result<Batch>>,
+    watch: &'a Watch,
+    ended: bool,
+}
+
+impl Iterator for Watched<'_> {
+    type Item = Result<Batch>;
+
+    fn next(&mut self) -> Option<Result<Batch>> {
+        if self.ended {
+            return None;
+        }
+        let next = match self.watch.check() {
+            Ok(()) => self.batches.next(),
+            Err(aborted) => Some(Err(aborted)),
+        };
+        self.ended = !matches!(next, Some(Ok(_)));
+        next
+    }
+}
+
+/// Hands over batches in order while other threads read the next ones. They end with an error once
+/// the watch is aborted.
 pub fn ahead<T>(
     mut batches: Batches,
+    watch: &Watch,
     handle: impl FnOnce(&mut dyn Iterator<Item = Result<Batch>>) -> Result<T>,
 ) -> Result<T> {
+    let handle = |batches: &mut dyn Iterator<Item = Result<Batch>>| {
+        handle(&mut Watched { batches, watch, ended: false })
+    };
     let threads = rayon::current_num_threads();
-    match batches.0 {
+    match batches.reading {
         _ if threads < 2 => handle(&mut batches),
-        Kind::Parted(parts, None) if parts.estimate() > 1 => {
+        Reading::Parted(parts, None) if parts.estimate() > 1 => {
             let helpers = (parts.estimate() - 1).min(threads as u64 - 1);
-            Queue::new(*parts, helpers).hand_over(helpers, handle)
+            Queue::new(*parts, helpers, batches.meter).hand_over(helpers, handle)
         }
         _ => std::thread::scope(|scope| {
             let (sender, receiver) = mpsc::sync_channel(2);
             scope.spawn(move || {
                 for batch in batches {
-                    // The other side hangs up when it has seen enough, or found an error of its
-                    // own.
+                    // The other side hangs up when it has seen enough, or found an error.
                     if sender.send(batch).is_err() {
                         break;
                     }
@@ -82,6 +135,7 @@ pub fn ahead<T>(
 
 /// Parts that several threads parse, and that one of them takes in their order.
 struct Queue {
+    meter: Meter,
     state: Mutex<State>,
     /// Something has changed that somebody may wait for.
     moved: Condvar,
@@ -108,9 +162,10 @@ struct State {
 
 impl Queue {
     /// For so many threads beside the one that asks.
-    fn new(parts: Parts, helpers: u64) -> Queue {
+    fn new(parts: Parts, helpers: u64, meter: Meter) -> Queue {
         let (parsed, most, ended, broken) = (BTreeMap::new(), 2 * (helpers + 1), false, false);
         Queue {
+            meter,
             state: Mutex::new(State {
                 parts,
                 taken: 0,
@@ -199,7 +254,11 @@ impl Queue {
                 self.tell(&state);
                 // After an error there is nothing.
                 state.ended |= parsed.is_err();
-                return Some(parsed.map(|parsed| state.parts.count(parsed)));
+                let batch = parsed.map(|parsed| state.parts.count(parsed));
+                if let Ok(batch) = &batch {
+                    self.meter.add_rows(batch.rows as u64);
+                }
+                return Some(batch);
             }
             if state.broken {
                 return Some(Err(Error::Defect));

@@ -9,6 +9,7 @@ use super::{Batch, Series, Source, Wanted};
 use crate::error::{Error, Result};
 use crate::table::Dictionary;
 use crate::taxonomy::{Axis, Numbers, Ordered, bits_of};
+use crate::watch::Watch;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
 use arrow_row::{RowConverter, SortField};
@@ -231,8 +232,10 @@ fn encode_key(
 
 /// A file whose rows are read as records.
 pub struct Input<'a> {
-    /// Opens the file.
-    pub open: Box<dyn Fn() -> Result<Source> + Sync + 'a>,
+    /// The table.
+    pub source: &'a dyn Source,
+    /// Ends a scan when it is aborted.
+    pub watch: &'a Watch,
     /// What becomes of its columns.
     pub coder: &'a Coder,
     /// What is wanted of each column.
@@ -246,8 +249,8 @@ pub struct Input<'a> {
 impl Input<'_> {
     /// Hands over all rows, the next ones being read and coded meanwhile.
     pub fn scan(&self, each: &mut dyn FnMut(&Records) -> Result<()>) -> Result<()> {
-        let source = (self.open)()?;
-        let file = source.file().to_path_buf();
+        let (source, watch) = (self.source, self.watch);
+        let file = source.file();
         let read: Vec<bool> =
             self.wanted.iter().map(|wanted| !matches!(wanted, Wanted::Nothing)).collect();
         let mut at = vec![0; read.len()];
@@ -273,7 +276,9 @@ impl Input<'_> {
             });
             receiver.into_iter().try_for_each(|records| {
                 let records = records?;
+                watch.check()?;
                 rows += records.len() as u64;
+                watch.progress("partition", rows, Some(self.rows));
                 each(&records)
             })
         })?;

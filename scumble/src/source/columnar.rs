@@ -3,7 +3,7 @@
 use super::meter::{Meter, Metered};
 use super::slices::Slices;
 use super::texts::coded_type;
-use super::{BATCH_BYTES, BATCH_ROWS, Batch, Batches, Form, Format, Lines, Series};
+use super::{BATCH_BYTES, BATCH_ROWS, Form, Format, RecordBatches};
 use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 /// An opened file whose schema is known.
 pub(super) struct Reader {
+    /// What errors call the file.
     path: PathBuf,
     kind: Kind,
 }
@@ -29,20 +30,17 @@ enum Kind {
     Stream(Box<StreamReader<BufReader<Metered>>>),
 }
 
-/// Rows of a batch that are handed over at once: as many as writers of Arrow files mostly put into
-/// one.
-const LONG: usize = 1 << 16;
-
 /// What Arrow's file format begins with; its stream format does not.
 const MAGIC: &[u8] = b"ARROW1";
 
 impl Reader {
-    pub(super) fn open(path: &Path, format: Format, meter: &Meter) -> Result<Reader> {
-        guarded(path, || Reader::open_unguarded(path, format, meter))
+    /// Opens a file that errors call `name`.
+    pub(super) fn open(path: &Path, name: &Path, format: Format, meter: &Meter) -> Result<Reader> {
+        let file = Metered::open(path, meter)?;
+        guarded(name, || Reader::open_unguarded(file, name, format))
     }
 
-    fn open_unguarded(path: &Path, format: Format, meter: &Meter) -> Result<Reader> {
-        let mut file = Metered::open(path, meter)?;
+    fn open_unguarded(mut file: Metered, path: &Path, format: Format) -> Result<Reader> {
         let broken = |source: ArrowError| Error::Columnar { file: path.to_path_buf(), source };
         let kind = match format {
             Format::Parquet => {
@@ -104,7 +102,13 @@ impl Reader {
         Some(columns.map(unpacked).sum::<f64>() as u64)
     }
 
-    pub(super) fn batches(self, forms: &[Form]) -> Result<Batches> {
+    /// The number of rows, if the file tells.
+    pub(super) fn rows(&self) -> Option<u64> {
+        let Kind::Parquet(_, metadata) = &self.kind else { return None };
+        u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
+    }
+
+    pub(super) fn batches(self, forms: &[Form]) -> Result<RecordBatches> {
         let wanted: Vec<usize> =
             (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
         let Reader { path, kind } =
@@ -112,12 +116,6 @@ impl Reader {
         let broken = {
             let path = path.clone();
             move |source: ArrowError| Error::Columnar { file: path.clone(), source }
-        };
-        let total = match &kind {
-            Kind::Parquet(_, metadata) => {
-                u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
-            }
-            _ => None,
         };
         let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> =
             match kind {
@@ -133,29 +131,13 @@ impl Reader {
                 Kind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
                 Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
             };
-        let mut row = 1;
         let mut failed = false;
-        let guarded_batches = std::iter::from_fn(move || {
+        Ok(Box::new(std::iter::from_fn(move || {
             // After an error the reader is in no state to go on.
             let next = if failed { Ok(None) } else { guarded(&path, || Ok(batches.next())) };
             failed = !matches!(next, Ok(Some(Ok(_))));
-            next.transpose()
-        });
-        Ok(Batches::in_turn(guarded_batches.flat_map(move |batch| match batch {
-            Ok(Ok(batch)) => {
-                // Whoever counts rows needs more memory for them than they take here.
-                let starts = (0..batch.num_rows()).step_by(LONG);
-                let parts = starts
-                    .map(|start| batch.slice(start, LONG.min(batch.num_rows() - start)))
-                    .map(|part| {
-                        let (lines, rows) = (Lines::From(row), part.num_rows());
-                        row += rows as u64;
-                        Ok(Batch { columns: Series::all(&part), rows, lines, total })
-                    });
-                parts.collect::<Vec<Result<Batch>>>()
-            }
-            Ok(Err(source)) => vec![Err(broken(source))],
-            Err(error) => vec![Err(error)],
+            let next = next.transpose()?;
+            Some(next.and_then(|batch| batch.map_err(&broken)))
         })))
     }
 }

@@ -5,23 +5,27 @@
 //! depend on each other, so the table is the same for any number of threads.
 
 use super::ahead::spread;
-use super::texts::check_texts;
-use super::{BATCH_ROWS, Batch, Codes, Form, Format, Lines, Series, Source, ahead};
+use super::{BATCH_ROWS, Batch, Codes, Form, Lines, Series, Source, ahead};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
+use crate::watch::Watch;
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
 
-/// Reads a source once. `roles` holds a role for each of its columns; identifiers are passed over
-/// unread.
-pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
-    let file = source.file().to_path_buf();
-    check_texts(
-        &source,
+/// Reads a source once. `roles` holds a role for each column; identifiers are not read. `phase` is
+/// what the watch calls the scan.
+pub fn encode(
+    source: &dyn Source,
+    roles: &[Role],
+    watch: &Watch,
+    phase: &'static str,
+) -> Result<Table> {
+    let file = source.file();
+    source.check_texts(
         roles.iter().map(|role| !matches!(role, Role::Identifier | Role::Insensitive)),
     )?;
-    let is_csv = matches!(source.format(), Format::Csv(_));
+    let is_all_text = source.is_all_text();
     let (mut columns, mut forms) = (Vec::new(), Vec::new());
     for (field, role) in source.schema().fields().iter().zip(roles) {
         let text = field.data_type() == &DataType::Utf8;
@@ -33,7 +37,7 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
             Role::QuasiIdentifier => (Data::Key(Dictionary::default()), Form::Coded),
             // Texts of CSV are told by number as long as they recur. Other formats tell nulls and
             // empty texts apart.
-            Role::Insensitive if !is_csv => (Data::Plain(Vec::new()), Form::Plain),
+            Role::Insensitive if !is_all_text => (Data::Plain(Vec::new()), Form::Plain),
             Role::Insensitive | Role::Sensitive | Role::Target => {
                 let plain = (!text).then(Vec::new);
                 (
@@ -48,8 +52,7 @@ pub fn encode(source: Source, roles: &[Role]) -> Result<Table> {
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
     let mut codes: Vec<Codes> = columns.iter().map(|_| Codes::default()).collect();
     let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
-    let (watch, phase) = source.watch.clone();
-    ahead(source.read(&forms)?, |batches| {
+    ahead(source.read(&forms)?, watch, |batches| {
         for batch in batches {
             let batch = batch?;
             let total = batch.total;

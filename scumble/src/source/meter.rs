@@ -1,48 +1,103 @@
-//! How much of a file was read.
+//! What was really read and written.
 
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use parquet::errors::Result as ParquetResult;
 use parquet::file::reader::{ChunkReader, Length};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts the bytes that are read of a file, by whatever thread.
+/// Counts scans, rows and bytes as they happen, on any thread. Clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub struct Meter(Arc<AtomicU64>);
+pub struct Meter(Arc<Counters>);
+
+#[derive(Debug, Default)]
+struct Counters {
+    scans: AtomicU64,
+    rows: AtomicU64,
+    read: AtomicU64,
+    written: AtomicU64,
+}
 
 impl Meter {
-    /// Bytes that were read until now.
-    pub fn bytes(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    /// Scans that were begun.
+    pub fn scans(&self) -> u64 {
+        self.0.scans.load(Relaxed)
     }
 
-    fn add(&self, bytes: usize) {
-        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// Rows that were handed over, in all scans.
+    pub fn rows(&self) -> u64 {
+        self.0.rows.load(Relaxed)
+    }
+
+    /// Bytes that were read.
+    pub fn bytes_read(&self) -> u64 {
+        self.0.read.load(Relaxed)
+    }
+
+    /// Bytes that were written.
+    pub fn bytes_written(&self) -> u64 {
+        self.0.written.load(Relaxed)
+    }
+
+    /// Counts a scan that begins.
+    pub fn add_scan(&self) {
+        self.0.scans.fetch_add(1, Relaxed);
+    }
+
+    /// Counts rows that were handed over.
+    pub fn add_rows(&self, rows: u64) {
+        self.0.rows.fetch_add(rows, Relaxed);
+    }
+
+    /// Counts bytes that were read.
+    pub fn add_read(&self, bytes: u64) {
+        self.0.read.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes that were written.
+    pub fn add_written(&self, bytes: u64) {
+        self.0.written.fetch_add(bytes, Relaxed);
     }
 }
 
-/// A file whose bytes are counted as they are read.
-pub(super) struct Metered {
+/// A file whose bytes are counted as they are read and written.
+pub(crate) struct Metered {
     file: File,
     meter: Meter,
 }
 
 impl Metered {
-    pub(super) fn open(path: &Path, meter: &Meter) -> Result<Metered> {
+    pub(crate) fn new(file: File, meter: &Meter) -> Metered {
+        Metered { file, meter: meter.clone() }
+    }
+
+    pub(crate) fn open(path: &Path, meter: &Meter) -> Result<Metered> {
         let file = File::open(path).map_err(Error::io(path, "read"))?;
-        Ok(Metered { file, meter: meter.clone() })
+        Ok(Metered::new(file, meter))
     }
 }
 
 impl Read for Metered {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
-        self.meter.add(read);
+        self.meter.add_read(read as u64);
         Ok(read)
+    }
+}
+
+impl Write for Metered {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(buffer)?;
+        self.meter.add_written(written as u64);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -58,7 +113,7 @@ impl Length for Metered {
     }
 }
 
-/// A page of a Parquet file is found by a header of some dozen bytes, which is read through a
+/// A page of a Parquet file begins with a header of a few dozen bytes, which is read through a
 /// buffer of this size. Pages of a release are often hardly longer.
 const HEADER: usize = 512;
 
@@ -73,7 +128,7 @@ impl ChunkReader for Metered {
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let bytes = self.file.get_bytes(start, length)?;
-        self.meter.add(bytes.len());
+        self.meter.add_read(bytes.len() as u64);
         Ok(bytes)
     }
 }

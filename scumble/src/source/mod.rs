@@ -1,87 +1,257 @@
-//! Where do rows live and get counted?
+//! Where do rows come from?
 //!
-//! A [`Source`] is a file that is read once, front to back, in batches of Arrow arrays; [`encode`]
-//! turns the batches into a [`Table`](crate::table::Table) as they arrive. The source counts how
-//! often and how much it was read. Rows that do not fit into memory wait in files of a [`spill`]
-//! folder.
+//! A [`Source`] is a table that can be scanned as often as needed, in batches of Arrow arrays, and
+//! that answers a GROUP BY with [`Counts`]: a [file](TableFile), [record batches](TableBatches) in
+//! memory, or an [Arrow stream](TableStream). Its [`Meter`] counts the scans, rows and bytes that really
+//! happened. [`encode`] turns the batches of one scan into a [`Table`](crate::table::Table). Rows
+//! that do not fit in memory wait in files of a [`spill`] folder.
 
 mod ahead;
 mod coder;
 mod columnar;
+mod count;
 mod csv;
 mod encode;
+mod file;
+mod memory;
 mod meter;
 mod slices;
 pub mod spill;
+mod stream;
 mod survey;
 mod texts;
 
 pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};
+pub use count::Counts;
 pub use encode::encode;
+pub use file::{Compression, FileFormat, Format, TableFile};
+pub use memory::TableBatches;
 pub use meter::Meter;
+pub(crate) use meter::Metered;
+pub use stream::TableStream;
 pub use survey::{Seen, Survey, Wanted};
 pub(crate) use texts::is_same;
 pub use texts::{Codes, Series, Texts};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::watch::Watch;
-use arrow_schema::SchemaRef;
+use arrow_array::RecordBatch;
+use arrow_cast::can_cast_types;
+use arrow_schema::{DataType, SchemaRef};
 use std::path::{Path, PathBuf};
 
-/// Rows per batch: large enough that per-batch work vanishes, small enough to stay in cache, and
-/// that whoever reads a table of some ten thousand rows and whoever counts it work at the same
-/// time.
+/// Rows per batch: enough that the work per batch does not matter, few enough to stay in cache and
+/// to let the reader and the consumer of a table of some ten thousand rows work at the same time.
 pub const BATCH_ROWS: usize = 4096;
 
 /// Bytes after which a batch ends before it has all its rows.
 pub const BATCH_BYTES: usize = 1 << 21;
 
-/// How a table lies in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text with a delimiter (`None`: sniffed when read, a comma when written).
-    Csv(Option<u8>),
-    /// Parquet.
-    Parquet,
-    /// Arrow's interprocess format, as a file or a stream.
-    Arrow,
-}
+/// Record batches as a [`Source`] yields them. After an error there are none.
+pub type RecordBatches = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-impl Format {
-    /// The format that a file's name tells.
-    pub fn of(file: &Path) -> Result<Format> {
-        let ending = file
-            .extension()
-            .and_then(|ending| ending.to_str())
-            .unwrap_or_default()
-            .to_ascii_lowercase();
-        match ending.as_str() {
-            "csv" | "tsv" | "txt" => Ok(Format::Csv(None)),
-            "parquet" | "pq" => Ok(Format::Parquet),
-            "arrow" | "feather" | "ipc" => Ok(Format::Arrow),
-            _ => Err(Error::UnknownFormat { file: file.to_path_buf() }),
-        }
+/// A table that can be scanned, more than once.
+///
+/// A source needs a name, a schema, a meter and `scan`. The other methods have defaults; override
+/// [`count`](Source::count) where something closer to the data answers it faster, as a database
+/// does with one GROUP BY.
+///
+/// Two scans must yield the same rows in the same order. A job that notices a difference fails with
+/// [`Error::ChangedMeanwhile`].
+pub trait Source: Send + Sync {
+    /// What messages call it: a path, or the name of a table.
+    fn name(&self) -> String;
+
+    /// The columns, with unique names.
+    fn schema(&self) -> SchemaRef;
+
+    /// Counts what happens. An implementation calls [`Meter::add_scan`] in `scan` and
+    /// [`Meter::add_read`] as it reads; rows are counted by whoever takes them.
+    fn meter(&self) -> &Meter;
+
+    /// Begins a scan of these columns, by position and in this order.
+    fn scan(&self, columns: &[usize]) -> Result<RecordBatches>;
+
+    /// The distinct tuples of these columns, with the number of rows that have each. Nulls and
+    /// empty texts are the same.
+    fn count(&self, keys: &[usize], watch: &Watch) -> Result<Counts> {
+        count::by_scan(self.read(&forms_of(self.schema().fields().len(), keys))?, self, keys, watch)
+    }
+
+    /// The number of rows, if it is known without a scan.
+    fn rows(&self) -> Option<u64> {
+        None
+    }
+
+    /// About how many bytes all values take when nothing is packed, if known.
+    fn unpacked_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// About how much memory all rows take once they are read, if known.
+    fn memory_needed(&self) -> Option<u64> {
+        self.unpacked_bytes().map(|bytes| bytes.saturating_mul(2))
+    }
+
+    /// The files behind it, which no output may overwrite.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Whether every value is text, and a missing one the empty text, as in CSV.
+    #[doc(hidden)]
+    fn is_all_text(&self) -> bool {
+        false
+    }
+
+    /// Begins a scan in which each column comes in the form that suits its use. Readers of files
+    /// override it: they hand over repeated texts by number.
+    #[doc(hidden)]
+    fn read(&self, forms: &[Form]) -> Result<Batches> {
+        let columns: Vec<usize> =
+            (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
+        Ok(Batches::of_record_batches(self.scan(&columns)?, self.rows(), self.meter()))
     }
 }
 
-/// Some rows, column by column, with the lines they stood on.
+/// A reference to a source, and a boxed one, are sources too.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<S: Source + ?Sized> Source for $pointer {
+            fn name(&self) -> String {
+                (**self).name()
+            }
+
+            fn schema(&self) -> SchemaRef {
+                (**self).schema()
+            }
+
+            fn meter(&self) -> &Meter {
+                (**self).meter()
+            }
+
+            fn scan(&self, columns: &[usize]) -> Result<RecordBatches> {
+                (**self).scan(columns)
+            }
+
+            fn count(&self, keys: &[usize], watch: &Watch) -> Result<Counts> {
+                (**self).count(keys, watch)
+            }
+
+            fn rows(&self) -> Option<u64> {
+                (**self).rows()
+            }
+
+            fn unpacked_bytes(&self) -> Option<u64> {
+                (**self).unpacked_bytes()
+            }
+
+            fn memory_needed(&self) -> Option<u64> {
+                (**self).memory_needed()
+            }
+
+            fn files(&self) -> Vec<PathBuf> {
+                (**self).files()
+            }
+
+            fn is_all_text(&self) -> bool {
+                (**self).is_all_text()
+            }
+
+            fn read(&self, forms: &[Form]) -> Result<Batches> {
+                (**self).read(forms)
+            }
+        }
+    )*};
+}
+
+forward!(&S, Box<S>, std::sync::Arc<S>);
+
+/// What rooms inside the crate ask of any source.
+impl dyn Source + '_ {
+    /// The name as errors carry it.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.name().into()
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.schema().fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Begins a scan of the wanted columns, as they are.
+    pub(crate) fn batches(&self, wanted: &[bool]) -> Result<Batches> {
+        self.read(&Form::Plain.of(wanted))
+    }
+
+    /// Begins a scan of the wanted columns, to be counted by their [`Texts`]. Columns without a
+    /// text form are refused.
+    pub(crate) fn texts(&self, wanted: &[bool]) -> Result<Batches> {
+        self.check_texts(wanted.iter().copied())?;
+        self.read(&Form::Coded.of(wanted))
+    }
+
+    /// Refuses columns that are to be counted and have no text form.
+    pub(crate) fn check_texts(&self, counted: impl Iterator<Item = bool>) -> Result<()> {
+        for (field, counted) in self.schema().fields().iter().zip(counted) {
+            if counted && !can_cast_types(field.data_type(), &DataType::Utf8) {
+                let place = Place::file(self.file()).column(field.name().clone());
+                let data_type = field.data_type().to_string();
+                return Err(Error::UnsupportedColumn { place, data_type });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a table without columns, and names that are empty or repeated.
+pub(crate) fn check_names(schema: &SchemaRef, source: &Path) -> Result<()> {
+    let file = || source.to_path_buf();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    if names.is_empty() {
+        return Err(Error::NoHeader { file: file() });
+    }
+    for (position, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(Error::NamelessColumn { file: file(), position: position + 1 });
+        }
+        if let Some(first) = names[..position].iter().position(|earlier| earlier == name) {
+            let (column, positions) = (name.to_string(), (first + 1, position + 1));
+            return Err(Error::RepeatedColumn { file: file(), column, positions });
+        }
+    }
+    Ok(())
+}
+
+/// The forms of a scan that counts some of `columns` columns.
+fn forms_of(columns: usize, keys: &[usize]) -> Vec<Form> {
+    let mut forms = vec![Form::Skipped; columns];
+    for key in keys {
+        if let Some(form) = forms.get_mut(*key) {
+            *form = Form::Coded;
+        }
+    }
+    forms
+}
+
+/// Some rows, column by column, with their lines.
 #[derive(Debug)]
 pub struct Batch {
-    /// The wanted columns, in the file's order.
+    /// The wanted columns, in the order of the table.
     pub columns: Vec<Series>,
-    /// How many rows they have.
+    /// The number of rows.
     pub rows: usize,
     /// The line (or row, in columnar formats) of each row, counted from 1.
     pub lines: Lines,
-    /// How many rows the file has, as far as can be told by now.
+    /// The number of rows of the table, as far as it can be told by now.
     pub total: Option<u64>,
 }
 
 /// The line of each row of a batch.
 #[derive(Debug)]
 pub enum Lines {
-    /// One by one, as quoted line breaks demand.
+    /// One by one, because of quoted line breaks.
     Each(Vec<u64>),
     /// Consecutive, from this one.
     From(u64),
@@ -102,147 +272,16 @@ impl Lines {
 pub enum Form {
     /// Not at all.
     Skipped,
-    /// As it lies in the file.
+    /// As it is in the table.
     Plain,
     /// To be counted by its [`Texts`]: by number where that is quicker.
     Coded,
 }
 
 impl Form {
-    /// A form for the columns that are wanted.
+    /// This form for the wanted columns.
     fn of(self, wanted: &[bool]) -> Vec<Form> {
         wanted.iter().map(|wanted| if *wanted { self } else { Form::Skipped }).collect()
-    }
-}
-
-/// A file, opened: its columns are known, its rows are not yet read.
-pub struct Source {
-    file: PathBuf,
-    format: Format,
-    schema: SchemaRef,
-    bytes: u64,
-    opened: Opened,
-    watch: (Watch, &'static str),
-    meter: Meter,
-}
-
-enum Opened {
-    Csv(Box<csv::Rows>),
-    Columnar(columnar::Reader),
-}
-
-impl Source {
-    /// Opens a file and reads its header or schema. Column names are checked to be unique and not
-    /// empty.
-    pub fn open(file: &Path, format: Format) -> Result<Source> {
-        let bytes = std::fs::metadata(file).map_err(Error::io(file, "read"))?.len();
-        let meter = Meter::default();
-        let (format, schema, opened) = match format {
-            Format::Csv(delimiter) => {
-                let (rows, delimiter, schema) = csv::open(file, delimiter, &meter)?;
-                (Format::Csv(Some(delimiter)), schema, Opened::Csv(Box::new(rows)))
-            }
-            _ => {
-                let reader = columnar::Reader::open(file, format, &meter)?;
-                (format, reader.schema(), Opened::Columnar(reader))
-            }
-        };
-        let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-        if names.is_empty() {
-            return Err(Error::NoHeader { file: file.to_path_buf() });
-        }
-        for (position, name) in names.iter().enumerate() {
-            if name.is_empty() {
-                return Err(Error::NamelessColumn {
-                    file: file.to_path_buf(),
-                    position: position + 1,
-                });
-            }
-            if let Some(first) = names[..position].iter().position(|earlier| earlier == name) {
-                let positions = (first + 1, position + 1);
-                return Err(Error::RepeatedColumn {
-                    file: file.to_path_buf(),
-                    column: name.to_string(),
-                    positions,
-                });
-            }
-        }
-        let watch = (Watch::default(), "read");
-        Ok(Source { file: file.to_path_buf(), format, schema, bytes, opened, watch, meter })
-    }
-
-    /// The same source, which tells a watch how far it was read; `phase` is what the reading is
-    /// for.
-    pub fn watched(self, watch: &Watch, phase: &'static str) -> Source {
-        Source { watch: (watch.clone(), phase), ..self }
-    }
-
-    /// The file.
-    pub fn file(&self) -> &Path {
-        &self.file
-    }
-
-    /// The format; the delimiter of a CSV file is known now.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// The columns; those of a CSV file are all text.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    /// The columns' names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.schema.fields().iter().map(|field| field.name().as_str())
-    }
-
-    /// The size of the file.
-    pub fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// What counts the bytes that are read of it, now and later.
-    pub fn meter(&self) -> Meter {
-        self.meter.clone()
-    }
-
-    /// The memory that the rows would take at once, by a rough guess from the size of the file:
-    /// columnar files are compressed, and reading adds dictionaries and numbers of cells.
-    pub fn memory_needed(&self) -> u64 {
-        match self.format {
-            Format::Parquet => self.bytes.saturating_mul(6),
-            Format::Csv(_) | Format::Arrow => self.bytes.saturating_mul(2),
-        }
-    }
-
-    /// The rows, in batches, with the columns that are wanted only, to be counted by their
-    /// [`Texts`]. Columns without a text form are refused.
-    pub fn texts(self, wanted: &[bool]) -> Result<Batches> {
-        texts::check_texts(&self, wanted.iter().copied())?;
-        self.read(&Form::Coded.of(wanted))
-    }
-
-    /// About how many bytes its values take when nothing is packed.
-    pub fn unpacked_bytes(&self) -> u64 {
-        match &self.opened {
-            Opened::Csv(_) => self.bytes,
-            // Arrow's own format may be compressed, and does not say how well.
-            Opened::Columnar(reader) => reader.unpacked_bytes().unwrap_or(2 * self.bytes),
-        }
-    }
-
-    /// The rows, in batches, with the columns that are wanted only.
-    pub fn batches(self, wanted: &[bool]) -> Result<Batches> {
-        self.read(&Form::Plain.of(wanted))
-    }
-
-    /// The rows, in batches, each column in its form.
-    pub fn read(self, forms: &[Form]) -> Result<Batches> {
-        match self.opened {
-            Opened::Csv(rows) => Ok(Batches::parted(csv::Parts::new(*rows, forms, self.bytes))),
-            Opened::Columnar(reader) => reader.batches(forms),
-        }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Place, Result};
 use crate::random::Reservoir;
 use crate::table::{Day, Dictionary, Type};
 use crate::taxonomy::Hierarchy;
+use crate::watch::Watch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, StringArray};
@@ -86,16 +87,17 @@ struct Column<'a> {
 }
 
 impl Survey {
-    /// Scans a file; `open` opens it, `sampled` is the most rows that the sample has.
+    /// Scans a source. The sample has at most `sampled` rows.
     pub fn of(
-        open: impl Fn() -> Result<Source>,
+        source: &dyn Source,
         wanted: &[Wanted],
         sampled: u64,
         seed: u64,
+        watch: &Watch,
     ) -> Result<Survey> {
         let mut as_values = vec![false; wanted.len()];
         loop {
-            match scan(open()?, wanted, &as_values, sampled, seed)? {
+            match scan(source, wanted, &as_values, (sampled, seed), watch)? {
                 Ok(survey) => return Ok(survey),
                 Err(NotNumbers(column)) => as_values[column] = true,
             }
@@ -104,14 +106,13 @@ impl Survey {
 }
 
 fn scan(
-    source: Source,
+    source: &dyn Source,
     wanted: &[Wanted],
     as_values: &[bool],
-    sampled: u64,
-    seed: u64,
+    (sampled, seed): (u64, u64),
+    watch: &Watch,
 ) -> Result<Result<Survey, NotNumbers>> {
-    let names: Vec<String> = source.names().map(str::to_string).collect();
-    let file = source.file().to_path_buf();
+    let (names, file) = (source.names(), source.file());
     let seen = |(wanted, as_values): (&Wanted, &bool)| match wanted {
         Wanted::Nothing | Wanted::Travels(_) => Seen::Nothing,
         Wanted::Key { hierarchy: Hierarchy::None, kind, .. }
@@ -143,11 +144,12 @@ fn scan(
     let mut rows = 0u64;
     let mut reservoir = Reservoir::new(sampled, seed);
     let batches = source.batches(&read)?;
-    let wrong = ahead(batches, |batches| {
+    let wrong = ahead(batches, watch, |batches| {
         for batch in batches {
-            let Batch { columns: series, rows: more, lines, .. } = batch?;
+            let Batch { columns: series, rows: more, lines, total } = batch?;
             let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
             rows += more as u64;
+            watch.progress("survey", rows, total);
             let read = columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing));
             let outcomes = spread(read.zip(&series).collect(), |(column, series)| {
                 column.see(series, &lines, &places, &file)

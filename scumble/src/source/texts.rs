@@ -1,29 +1,15 @@
 //! Columns of a batch as texts, whatever they were in the file.
 
-use super::{Lines, Source};
-use crate::error::{Error, Place, Result};
+use super::Lines;
+use crate::error::Result;
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
-use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
 use std::sync::Arc;
-
-/// Refuses columns that are to be counted and have no text form.
-pub(super) fn check_texts(source: &Source, counted: impl Iterator<Item = bool>) -> Result<()> {
-    for (field, counted) in source.schema().fields().iter().zip(counted) {
-        if counted && !can_cast_types(field.data_type(), &DataType::Utf8) {
-            let place = Place::file(source.file()).column(field.name().clone());
-            return Err(Error::UnsupportedColumn {
-                place,
-                data_type: field.data_type().to_string(),
-            });
-        }
-    }
-    Ok(())
-}
 
 /// The texts of an array. A value without one is an error, not an empty text.
 pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {

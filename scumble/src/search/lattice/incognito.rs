@@ -21,6 +21,7 @@
 
 use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
 use crate::error::{Error, Result};
+use crate::refusal::Shortfall;
 use crate::recoding::Mapping;
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;
@@ -131,20 +132,9 @@ impl<'a, K: Key> Search<'a, K> {
                 // table.
                 let is_presence = task.confident.is_some()
                     || task.requirements.iter().any(|requirement| requirement.is_about_absent());
+                let suppressible = (!is_presence).then_some(task.suppressible);
                 let rows = search.engine.rows;
-                let reason = match is_presence {
-                    true => {
-                        format!(
-                            "none of {space} recodings holds for all {rows} rows; widen the range of the presence"
-                        )
-                    }
-                    false => format!(
-                        "none of {space} recodings holds with at most {} of {rows} rows suppressed; lower the requirement or \
-                         raise the suppression limit",
-                        task.suppressible
-                    ),
-                };
-                Err(Error::CannotBeMet { reason })
+                Err(Error::from(Shortfall::NoRecoding { space, rows, suppressible }))
             }
         }
     }

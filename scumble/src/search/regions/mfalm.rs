@@ -25,6 +25,7 @@ use super::choose::{Splits, apart, child_ranges, splits, threshold};
 use super::mpalm::{extents, part};
 use super::{Choice, FrequencySet, Judge};
 use crate::error::{Error, Result};
+use crate::refusal::Shortfall;
 use crate::privacy::{ConfidentPresence, Overlaps, Tuple};
 use crate::recoding::{Mapping, Place, RegionNode, Regions, Style};
 use crate::search::lattice::incognito::Strategy;
@@ -194,12 +195,9 @@ impl Growth<'_> {
             return Ok(());
         }
         let confidence = |region: &Region| self.confident.confidence(&self.tuple(region));
-        let reason = format!(
-            "the whole table of {} rows as one class is present within the range with a confidence of {:.6}",
-            self.task.rows(),
-            whole.iter().map(confidence).fold(1.0, f64::min)
-        );
-        Err(Error::CannotBeMet { reason })
+        let confidence = whole.iter().map(confidence).fold(1.0, f64::min);
+        let rows = self.task.rows();
+        Err(Error::from(Shortfall::WholeTablePresence { rows, confidence }))
     }
 
     /// What is known of a region's others, beside all other regions.

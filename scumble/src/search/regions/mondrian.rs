@@ -16,6 +16,7 @@
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::{Error, Result};
+use crate::refusal::Shortfall;
 use crate::privacy::{Group, Requirement, asks_nothing};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
@@ -89,16 +90,14 @@ pub(super) fn found(grown: &Grown, task: &Task, style: Style) -> Found {
 
 /// The aim of a criterion, for the target that the task counts.
 pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
-    let missing = |what: &str| Error::CannotBeMet { reason: what.to_string() };
     match (criterion, task.target, &task.target_numbers) {
         (Criterion::Median, ..) => Ok(Aim::Median),
         (Criterion::InfoGain, Some(column), _) => Ok(Aim::InfoGain { column }),
         (Criterion::Regression, Some(column), Some(numbers)) => {
             Ok(Aim::regression(column, numbers))
         }
-        (Criterion::InfoGain | Criterion::Regression, ..) => {
-            Err(missing("the criterion needs a target"))
-        }
+        // Whoever binds a policy sees to it that there is one.
+        (Criterion::InfoGain | Criterion::Regression, ..) => Err(Error::Defect),
     }
 }
 
@@ -119,14 +118,12 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
         None => Ok(()),
         Some(failing) => {
             let statement = failing.statement();
-            let reason = format!(
-                "the whole table of {} rows as one class fails {}: {} asked, {} reached",
-                group.rows,
-                statement.requirement,
-                statement.required,
-                failing.figure(group)
-            );
-            Err(Error::CannotBeMet { reason })
+            Err(Error::from(Shortfall::WholeTable {
+                rows: group.rows,
+                requirement: statement.requirement,
+                required: statement.required,
+                reached: failing.figure(group),
+            }))
         }
     }
 }

@@ -4,7 +4,6 @@
 //! A block without quotes ends with its last line break. In one with quotes a line break may be
 //! data, so its records are cut here, in order, and what was found goes along.
 
-use super::super::meter::{Meter, Metered};
 use super::cut::{Cuts, Piece, look};
 use crate::error::{Error, Place, Result};
 use std::io::{ErrorKind, Read};
@@ -64,7 +63,7 @@ impl Block {
 /// A file that is read block by block.
 pub(super) struct Blocks {
     path: PathBuf,
-    file: Metered,
+    file: Box<dyn Read + Send>,
     delimiter: u8,
     /// Bytes that were read and belong to no block yet, in the first bytes of a room.
     room: Vec<u8>,
@@ -82,15 +81,14 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Opens a file and reads its start, without the mark that some programs begin a text with.
+    /// Reads the start of a file, without a byte-order mark. `path` is what errors call it,
     /// `choose` finds the delimiter.
     pub(super) fn open(
+        file: Box<dyn Read + Send>,
         path: &Path,
-        meter: &Meter,
         step: usize,
         choose: impl FnOnce(&[u8]) -> u8,
     ) -> Result<Blocks> {
-        let file = Metered::open(path, meter)?;
         let (path, room, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
         let (line, before, filled, ended) = (1, 0, 0, false);
         let mut blocks =

@@ -9,12 +9,12 @@ mod blocks;
 mod cut;
 mod parse;
 
-use super::meter::Meter;
 use super::{Batch, Form};
 use crate::error::{Error, Place, Result};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use blocks::{BLOCK, Block, Blocks, Raw};
 use cut::{Cuts, Piece, said};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -71,14 +71,14 @@ pub(super) struct Rows {
     names: Arc<[String]>,
 }
 
-/// Opens a file and reads its header.
+/// Reads the header of a file; `path` is what errors call it.
 pub(super) fn open(
+    file: Box<dyn Read + Send>,
     path: &Path,
     delimiter: Option<u8>,
-    meter: &Meter,
 ) -> Result<(Rows, u8, SchemaRef)> {
     let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
-    let mut blocks = Blocks::open(path, meter, BLOCK, choose)?;
+    let mut blocks = Blocks::open(file, path, BLOCK, choose)?;
     let Some(header) = blocks.first()? else {
         return Err(Error::NoHeader { file: path.to_path_buf() });
     };
@@ -97,8 +97,9 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
     let size = std::fs::metadata(path)
         .map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
     let step = size.saturating_add(1).clamp(1 << 10, SNIFFED as u64) as usize;
+    let file = std::fs::File::open(path).map_err(Error::io(path, "read"))?;
     let mut blocks =
-        Blocks::open(path, &Meter::default(), step, |start| sniff(start, OF_HIERARCHIES))?;
+        Blocks::open(Box::new(file), path, step, |start| sniff(start, OF_HIERARCHIES))?;
     let mut all = Vec::new();
     while let Some(block) = blocks.next()? {
         all.extend(texts(&block.cut(Cuts::default()), path)?);
@@ -110,7 +111,7 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
 pub(super) struct Parts {
     rows: Rows,
     forms: Vec<Form>,
-    /// The size of the file.
+    /// Bytes of the whole text, more or less.
     size: u64,
     /// Rows of the parts that were counted.
     counted: u64,
@@ -225,8 +226,8 @@ mod tests {
     /// All records in blocks of so many bytes, the first `alone` of them by themselves.
     fn by_blocks(text: &[u8], step: usize, alone: usize) -> Result<Vec<Found>> {
         let file = written(text);
-        let meter = Meter::default();
-        let opened = Blocks::open(&file, &meter, step, |_| b';');
+        let opened = std::fs::File::open(&file).unwrap();
+        let opened = Blocks::open(Box::new(opened), &file, step, |_| b';');
         // What is open can be read to its end.
         std::fs::remove_file(&file).unwrap();
         let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
@@ -302,7 +303,7 @@ mod tests {
 
     fn read(text: &[u8], forms: [Form; 4], threads: usize) -> Result<(Vec<[String; 3]>, Vec<u64>)> {
         let file = written(text);
-        let opened = open(&file, None, &Meter::default());
+        let opened = open(Box::new(std::fs::File::open(&file).unwrap()), &file, None);
         std::fs::remove_file(&file).unwrap();
         let parts = Parts::new(opened?.0, &forms, text.len() as u64);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

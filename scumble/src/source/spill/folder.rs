@@ -4,7 +4,6 @@ use super::block::Scratch;
 use super::file::SpillWriter;
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held};
-use crate::tidy::Temporary;
 use std::fs::{DirBuilder, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -72,7 +71,7 @@ impl SpillFolder {
             let mut builder = DirBuilder::new();
             #[cfg(unix)]
             std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            let ((), temporary) = match Temporary::make(&path, || builder.create(&path)) {
+            match builder.create(&path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 made => made.map_err(failed)?,
             };
@@ -82,7 +81,7 @@ impl SpillFolder {
                     #[cfg(unix)]
                     super::leftovers::remove(parent, &path);
                     return Ok(SpillFolder {
-                        folder: Arc::new(Folder::new(path, lock, temporary)),
+                        folder: Arc::new(Folder::new(path, lock)),
                     });
                 }
                 // Between its making and its lock another run took it for abandoned.
@@ -134,7 +133,6 @@ pub(super) struct Folder {
     path: PathBuf,
     /// Locked until the folder is gone.
     _lock: File,
-    _temporary: Temporary,
     files: AtomicU64,
     pub(super) read: AtomicU64,
     written: AtomicU64,
@@ -144,14 +142,13 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    fn new(path: PathBuf, lock: File, temporary: Temporary) -> Folder {
+    fn new(path: PathBuf, lock: File) -> Folder {
         let zero = || AtomicU64::new(0);
         let most = AtomicU64::new(u64::MAX);
         let scratch = Mutex::default();
         Folder {
             path,
             _lock: lock,
-            _temporary: temporary,
             files: zero(),
             read: zero(),
             written: zero(),

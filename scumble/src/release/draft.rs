@@ -7,7 +7,6 @@
 
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held, is_same};
-use crate::tidy::{self, Temporary};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -25,7 +24,6 @@ pub struct Draft {
     /// Whether what was written is on the disk: to ask for that a second time is to wait a second
     /// time.
     is_durable: AtomicBool,
-    _temporary: Temporary,
 }
 
 impl Draft {
@@ -34,9 +32,9 @@ impl Draft {
         if target.is_dir() {
             return Err(Error::io(target, "write")(std::io::ErrorKind::IsADirectory.into()));
         }
-        let Held { path, file, temporary } = claim(target, create_private)?;
+        let Held { path, file } = claim(target, create_private)?;
         let (target, is_durable) = (target.to_path_buf(), AtomicBool::new(false));
-        Ok(Draft { target, path, file: Some(file), is_durable, _temporary: temporary })
+        Ok(Draft { target, path, file: Some(file), is_durable })
     }
 
     /// A draft with this content.
@@ -77,24 +75,25 @@ impl Draft {
         Ok(())
     }
 
+    /// Notes that somebody else has made the content durable.
+    pub(super) fn mark_durable(&self) {
+        self.is_durable.store(true, Ordering::Relaxed);
+    }
+
     /// Makes the content durable and gives the file its name.
     pub fn publish(self) -> Result<()> {
         publish(vec![self])
     }
 }
 
-/// Makes all drafts durable, then gives them their names in this order: nothing that takes room on
-/// the disk happens in between, nor does an interrupt.
+/// Makes all drafts durable, then gives them their names in this order. Nothing in between needs
+/// space on the disk.
 pub fn publish(mut drafts: Vec<Draft>) -> Result<()> {
     drafts.iter().try_for_each(Draft::sync)?;
-    tidy::undisturbed(|| {
-        drafts.iter_mut().try_for_each(|draft| {
-            std::fs::rename(&draft.path, &draft.target)
-                .map_err(Error::io(&draft.target, "write"))?;
-            draft.file = None;
-            Ok(())
-        })
-    })?;
+    for draft in &mut drafts {
+        std::fs::rename(&draft.path, &draft.target).map_err(Error::io(&draft.target, "write"))?;
+        draft.file = None;
+    }
     // A rename itself is durable once the folder is; not every system can sync a folder.
     let mut folders: Vec<&Path> = drafts.iter().map(|draft| folder_of(&draft.target)).collect();
     folders.dedup();
@@ -117,13 +116,11 @@ pub fn replace(target: &Path, content: &str) -> Result<()> {
     Draft::with(target, content)?.publish()
 }
 
-/// A draft's path, the handle that holds its lock, and its place on the list of what must not
-/// outlive the process.
+/// A draft's path, and the handle that holds its lock.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) path: PathBuf,
     pub(super) file: File,
-    pub(super) temporary: Temporary,
 }
 
 /// Makes a draft of `target` under a free name beside it, and locks it. `make` creates a file or a
@@ -133,12 +130,10 @@ pub(super) fn claim(target: &Path, make: impl Fn(&Path) -> std::io::Result<File>
     let mut number = 0u32;
     loop {
         let path = beside(target, &format!(".{}-{number}{ENDING}", std::process::id()));
-        match Temporary::make(&path, || make(&path)) {
+        match make(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && number < 1000 => {}
             Err(error) => return Err(Error::io(target, "write")(error)),
-            Ok((file, temporary)) if is_held(&file, &path) => {
-                return Ok(Held { path, file, temporary });
-            }
+            Ok(file) if is_held(&file, &path) => return Ok(Held { path, file }),
             // Between its making and its lock another run took it for abandoned.
             Ok(_) if number >= 1000 => {
                 return Err(Error::io(target, "write")(std::io::ErrorKind::ResourceBusy.into()));

@@ -1,0 +1,260 @@
+//! Why was nothing released?
+//!
+//! A [`Refusal`] says which requirements were asked, what would have been reached, and how many
+//! classes fail. It is data: the sentence that a person reads is made from it.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How a requirement came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Judged {
+    /// The requirement: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity",
+    /// "l+-diversity", "delta-presence" or "distribution".
+    pub requirement: String,
+    /// The kind, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The sensitive attribute it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sensitive: Option<String>,
+    /// The target of a distribution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
+    /// The figure that was asked for.
+    pub required: Figure,
+    /// Further parameters by name, such as `l` of recursive (c, l)-diversity.
+    #[serde(flatten)]
+    pub parameters: BTreeMap<String, Figure>,
+    /// The figure of the worst class; `None` if there is no class, or no number for it.
+    pub achieved: Option<Figure>,
+    /// Whether every class meets it.
+    pub satisfied: bool,
+    /// The number of classes that fail.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failing_classes: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl fmt::Display for Judged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.requirement)?;
+        if let Some(name) = &self.sensitive {
+            write!(f, " of {}", crate::error::quoted(name))?;
+        }
+        write!(f, ": {} required, ", self.required)?;
+        match self.achieved {
+            Some(figure) => write!(f, "{figure} reached"),
+            None => write!(f, "nothing reached"),
+        }
+    }
+}
+
+/// A figure of a report. Whole numbers are written without a fraction; what is not a number (a
+/// ratio to nothing) is written as null.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Figure(pub f64);
+
+impl Figure {
+    /// The figure, unless it is not a finite number.
+    pub fn finite(number: f64) -> Option<Figure> {
+        number.is_finite().then_some(Figure(number))
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            number if !number.is_finite() => serializer.serialize_none(),
+            number if number.fract() == 0.0 && number.abs() < 9e15 => {
+                serializer.serialize_i64(number as i64)
+            }
+            number => serializer.serialize_f64(number),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Figure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Figure, D::Error> {
+        Ok(Figure(Option::<f64>::deserialize(deserializer)?.unwrap_or(f64::INFINITY)))
+    }
+}
+
+/// Why no recoding can be released.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Shortfall {
+    /// No recoding of the space holds.
+    NoRecoding {
+        /// Recodings in the space.
+        space: u64,
+        /// Rows of the table.
+        rows: u64,
+        /// Rows that may be suppressed; `None` under a presence, where none may be.
+        suppressible: Option<u64>,
+    },
+    /// None of the recodings that a summary suggested holds.
+    NoCandidate {
+        /// Recodings that were checked.
+        candidates: u64,
+        /// Rows of the table.
+        rows: u64,
+        /// Rows that may be suppressed.
+        suppressible: u64,
+    },
+    /// No cut can be released.
+    NoCut {
+        /// Whether all cuts were decided; otherwise the search ended early.
+        proven: bool,
+    },
+    /// The whole table as one class fails a requirement.
+    WholeTable {
+        /// Rows of the table.
+        rows: u64,
+        /// The requirement.
+        requirement: &'static str,
+        /// The figure that was asked for.
+        required: f64,
+        /// The figure of the whole table.
+        reached: f64,
+    },
+    /// The whole table as one class fails a presence with marginals.
+    WholeTablePresence {
+        /// Rows of the table.
+        rows: u64,
+        /// The confidence that was reached.
+        confidence: f64,
+    },
+    /// The classes of a recoding fail.
+    ClassesFail {
+        /// The levels of the recoding, if it has levels.
+        levels: Option<Vec<usize>>,
+        /// Rows in classes that fail.
+        failing: u64,
+        /// Rows of the table.
+        rows: u64,
+        /// Rows that may be suppressed.
+        suppressible: u64,
+    },
+    /// Classes are close to the whole table, but not to what is released of it.
+    FarFromRelease {
+        /// Classes that fail.
+        classes: u64,
+    },
+    /// A class fails, and nothing may be suppressed.
+    NothingSuppressible {
+        /// Rows of the class.
+        rows: u64,
+    },
+    /// A class is too small, and only values may be suppressed.
+    OnlyValues {
+        /// Rows of the class.
+        rows: u64,
+    },
+    /// Everything would be suppressed.
+    AllSuppressed {
+        /// Rows of the table.
+        rows: u64,
+    },
+    /// A recoding has too many classes to be estimated from a summary.
+    TooManyClasses,
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shortfall::NoRecoding { space, rows, suppressible: None } => write!(
+                f,
+                "none of {space} recodings holds for all {rows} rows; widen the range of the \
+                 presence"
+            ),
+            Shortfall::NoRecoding { space, rows, suppressible: Some(most) } => write!(
+                f,
+                "none of {space} recodings holds with at most {most} of {rows} rows suppressed; \
+                 lower the requirement or raise the suppression limit"
+            ),
+            Shortfall::NoCandidate { candidates, rows, suppressible } => write!(
+                f,
+                "none of {candidates} recodings that the summary suggests holds, nor does the \
+                 most general one, with at most {suppressible} of {rows} rows suppressed; lower \
+                 the requirement or raise the suppression limit"
+            ),
+            Shortfall::NoCut { proven: true } => write!(
+                f,
+                "not even the most general cut can be released; lower the requirement or allow \
+                 suppression"
+            ),
+            Shortfall::NoCut { proven: false } => write!(
+                f,
+                "the search ended before it found a cut that can be released; give it more time"
+            ),
+            Shortfall::WholeTable { rows, requirement, required, reached } => write!(
+                f,
+                "the whole table of {rows} rows as one class fails {requirement}: {required} \
+                 required, {reached} reached"
+            ),
+            Shortfall::WholeTablePresence { rows, confidence } => write!(
+                f,
+                "the whole table of {rows} rows as one class keeps the range of the presence \
+                 with a confidence of only {confidence:.6}"
+            ),
+            Shortfall::ClassesFail { levels, failing, rows, suppressible } => {
+                if let Some(levels) = levels {
+                    write!(f, "at the levels {levels:?} ")?;
+                }
+                write!(
+                    f,
+                    "{failing} of {rows} rows are in classes that fail, and {suppressible} may be \
+                     suppressed"
+                )
+            }
+            Shortfall::FarFromRelease { classes } => write!(
+                f,
+                "{classes} classes are close to the whole table, but not to its released part"
+            ),
+            Shortfall::NothingSuppressible { rows } => {
+                write!(f, "a class of {rows} rows fails, and nothing may be suppressed")
+            }
+            Shortfall::OnlyValues { rows } => {
+                write!(f, "a class has only {rows} rows, and only values may be suppressed")
+            }
+            Shortfall::AllSuppressed { rows } => {
+                write!(f, "all {rows} rows would be suppressed")
+            }
+            Shortfall::TooManyClasses => write!(
+                f,
+                "these levels have too many classes to be estimated from this summary; raise some"
+            ),
+        }
+    }
+}
+
+/// What was asked, and what would have been reached without suppression.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Refusal {
+    /// Rows of the input.
+    pub rows: u64,
+    /// Rows that may be suppressed.
+    pub suppressible: u64,
+    /// Classes of the recoding that comes closest, or of the one that was asked for.
+    pub classes: u64,
+    /// Rows of the smallest class.
+    pub smallest_class: u64,
+    /// A judgement for each requirement.
+    pub privacy: Vec<Judged>,
+    /// The levels of that recoding, if it has levels.
+    #[serde(skip)]
+    pub levels: Option<Vec<(String, usize)>>,
+}

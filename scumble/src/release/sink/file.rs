@@ -1,0 +1,190 @@
+//! A release in one file.
+
+use super::super::draft::{Draft, publish};
+use super::{Sink, TableSink, TableWriter, Tables};
+use crate::error::{Error, Result};
+use crate::release::Report;
+use crate::source::{FileFormat, Format, Meter, Metered, Source, TableFile};
+use arrow_schema::SchemaRef;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+
+/// A release in a file, with its report beside it (`OUT.report.json`). Both appear complete, and
+/// readable by their owner only, or not at all.
+pub struct ReleaseFile {
+    target: PathBuf,
+    format: FileFormat,
+    recoding: Option<PathBuf>,
+    most_bytes: usize,
+    meter: Meter,
+    draft: Option<Draft>,
+    saved: Option<Draft>,
+    /// Makes the draft durable while it is verified.
+    syncing: Option<JoinHandle<Result<()>>>,
+}
+
+impl ReleaseFile {
+    /// A release whose format the name of the file tells.
+    pub fn new(target: &Path) -> Result<ReleaseFile> {
+        Ok(ReleaseFile::with_format(target, FileFormat::of(target)?))
+    }
+
+    /// A release of this format.
+    pub fn with_format(target: &Path, format: FileFormat) -> ReleaseFile {
+        ReleaseFile {
+            target: target.to_path_buf(),
+            format,
+            recoding: None,
+            most_bytes: usize::MAX,
+            meter: Meter::default(),
+            draft: None,
+            saved: None,
+            syncing: None,
+        }
+    }
+
+    /// The same, with the delimiter of a CSV input if both are CSV.
+    pub fn like(mut self, input: &TableFile) -> ReleaseFile {
+        if input.format().format == Format::Csv && self.format.delimiter.is_none() {
+            self.format.delimiter = input.format().delimiter;
+        }
+        self
+    }
+
+    /// The same, with the recoding saved to a file of its own.
+    pub fn save_recoding(self, file: &Path) -> ReleaseFile {
+        ReleaseFile { recoding: Some(file.to_path_buf()), ..self }
+    }
+
+    /// The delimiter of a CSV release.
+    fn delimiter(&self) -> u8 {
+        let is_tsv = self.target.extension().is_some_and(|end| end.eq_ignore_ascii_case("tsv"));
+        self.format.delimiter.unwrap_or(if is_tsv { b'\t' } else { b',' })
+    }
+}
+
+/// The place of the report beside a release.
+pub(crate) fn report_of(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_os_string();
+    name.push(".report.json");
+    name.into()
+}
+
+impl Sink for ReleaseFile {
+    fn name(&self) -> String {
+        self.target.display().to_string()
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    fn table(&mut self, _: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+        if self.draft.is_some() {
+            return Err(Error::Defect);
+        }
+        let draft = Draft::new(&self.target)?;
+        self.format.delimiter = Some(self.delimiter());
+        let file = Metered::new(draft.writer()?, &self.meter);
+        let writer = TableWriter::new(file, &self.target, self.format, schema)?;
+        self.draft = Some(draft);
+        Ok(Box::new(writer.within(self.most_bytes)))
+    }
+
+    fn seal(&mut self) -> Result<Tables> {
+        let draft = self.draft.as_ref().ok_or(Error::Defect)?;
+        let file = draft.writer()?;
+        let target = self.target.clone();
+        // The bytes go to the disk while they are verified.
+        self.syncing = Some(std::thread::spawn(move || {
+            file.sync_all().map_err(Error::io(&target, "write"))
+        }));
+        Ok(Tables::one(TableFile::open_named(draft.path(), &self.target, self.format)?))
+    }
+
+    fn publish(&mut self, report: &Report) -> Result<()> {
+        let synced = self.syncing.take().map(JoinHandle::join).ok_or(Error::Defect)?;
+        synced.unwrap_or(Err(Error::Defect))?;
+        let draft = self.draft.take().ok_or(Error::Defect)?;
+        draft.mark_durable();
+        let beside = Draft::with(&report_of(&self.target), &report.to_text())?;
+        // The release gets its name last: there is none without its report.
+        publish(self.saved.take().into_iter().chain([beside, draft]).collect())
+    }
+
+    fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
+        let Some(file) = &self.recoding else { return Ok(None) };
+        let saved = Draft::new(file)?;
+        let writer = Metered::new(saved.writer()?, &self.meter);
+        self.saved = Some(saved);
+        Ok(Some(Box::new(writer)))
+    }
+
+    fn wants_recoding(&self) -> bool {
+        self.recoding.is_some()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let report = report_of(&self.target);
+        [self.target.clone(), report].into_iter().chain(self.recoding.clone()).collect()
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        self.most_bytes = bytes;
+    }
+}
+
+impl Drop for ReleaseFile {
+    /// A draft is removed when nobody holds it any more.
+    fn drop(&mut self) {
+        if let Some(thread) = self.syncing.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A release that is copied to a writer, such as standard output, once it is verified. Until then
+/// it is a private file in a folder.
+pub struct ReleaseStream<W> {
+    file: ReleaseFile,
+    writer: W,
+}
+
+impl<W: Write + Send> ReleaseStream<W> {
+    /// A release of this format that waits in `folder`, which must exist.
+    pub fn new(writer: W, format: FileFormat, folder: &Path) -> ReleaseStream<W> {
+        let file = folder.join(format!("scumble-release-{}", std::process::id()));
+        ReleaseStream { file: ReleaseFile::with_format(&file, format), writer }
+    }
+}
+
+impl<W: Write + Send> Sink for ReleaseStream<W> {
+    fn name(&self) -> String {
+        "standard output".into()
+    }
+
+    fn meter(&self) -> &Meter {
+        self.file.meter()
+    }
+
+    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+        self.file.table(name, schema)
+    }
+
+    fn seal(&mut self) -> Result<Tables> {
+        self.file.seal()
+    }
+
+    fn publish(&mut self, _: &Report) -> Result<()> {
+        let name = PathBuf::from(self.name());
+        let draft = self.file.draft.take().ok_or(Error::Defect)?;
+        let mut file = std::fs::File::open(draft.path()).map_err(Error::io(&name, "read"))?;
+        let copied = std::io::copy(&mut file, &mut self.writer);
+        copied.and_then(|_| self.writer.flush()).map_err(Error::io(&name, "write"))
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        self.file.limit(bytes);
+    }
+}

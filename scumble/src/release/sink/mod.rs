@@ -1,0 +1,210 @@
+//! Where does a release go?
+//!
+//! A [`Sink`] takes the tables of a release, hands them back as sources to be verified, and
+//! publishes them, or forgets them: a [file](ReleaseFile), a [folder](ReleaseFolder) of several
+//! tables, or [batches in memory](ReleaseBatches).
+
+mod file;
+mod folder;
+mod memory;
+mod writer;
+
+pub(crate) use file::report_of;
+pub use file::{ReleaseFile, ReleaseStream};
+pub use folder::ReleaseFolder;
+pub use memory::ReleaseBatches;
+pub(crate) use writer::{Background, TableWriter, failure};
+
+use super::Report;
+use crate::error::{Error, Result};
+use crate::source::{Meter, Series, Source, TableFile};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, SchemaRef};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Where a release goes.
+///
+/// A job calls [`table`](Sink::table) and writes, then [`seal`](Sink::seal), verifies what that
+/// returns, and calls [`publish`](Sink::publish). Nothing may be visible to others before
+/// `publish`, and nothing may be left behind by a sink that is dropped without it.
+pub trait Sink: Send {
+    /// What messages call it.
+    fn name(&self) -> String;
+
+    /// Counts the bytes that are written.
+    fn meter(&self) -> &Meter;
+
+    /// Begins a table. Most releases have one; a distribution has several, told by name.
+    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>>;
+
+    /// All tables are written: hands them back as verification will read them.
+    fn seal(&mut self) -> Result<Tables>;
+
+    /// Makes the release and its report visible, all or nothing.
+    fn publish(&mut self, report: &Report) -> Result<()>;
+
+    /// Whether it takes a release of several tables.
+    fn takes_several(&self) -> bool {
+        false
+    }
+
+    /// Adds a small text, such as a script, to a release of several tables.
+    fn text(&mut self, _name: &str, _text: &str) -> Result<()> {
+        Ok(())
+    }
+
+    /// Where the recoding is written, if it is wanted.
+    fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
+        Ok(None)
+    }
+
+    /// Whether the recoding is wanted, so that a job that cannot save one is refused at once.
+    fn wants_recoding(&self) -> bool {
+        false
+    }
+
+    /// The files that will be written, which must not be files that the job reads.
+    fn files(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Limits the bytes that a format may gather before it writes them.
+    fn limit(&mut self, _bytes: usize) {}
+}
+
+/// A table of a release on its way into a sink.
+pub trait TableSink: Send {
+    /// Writes more rows.
+    fn write(&mut self, batch: RecordBatch) -> Result<()>;
+
+    /// No more rows come.
+    fn finish(self: Box<Self>) -> Result<()>;
+
+    /// Writes more rows, column by column. Writers of text override it: texts come by number.
+    #[doc(hidden)]
+    fn write_series(&mut self, columns: &[Series], schema: &SchemaRef) -> Result<()> {
+        let batch = spelled(columns, schema);
+        self.write(batch.map_err(|source| Error::Columnar { file: "the release".into(), source })?)
+    }
+}
+
+impl<S: Sink + ?Sized> Sink for &mut S {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn meter(&self) -> &Meter {
+        (**self).meter()
+    }
+
+    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+        (**self).table(name, schema)
+    }
+
+    fn seal(&mut self) -> Result<Tables> {
+        (**self).seal()
+    }
+
+    fn publish(&mut self, report: &Report) -> Result<()> {
+        (**self).publish(report)
+    }
+
+    fn takes_several(&self) -> bool {
+        (**self).takes_several()
+    }
+
+    fn text(&mut self, name: &str, text: &str) -> Result<()> {
+        (**self).text(name, text)
+    }
+
+    fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
+        (**self).recoding()
+    }
+
+    fn wants_recoding(&self) -> bool {
+        (**self).wants_recoding()
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        (**self).files()
+    }
+
+    fn limit(&mut self, bytes: usize) {
+        (**self).limit(bytes)
+    }
+}
+
+/// The same rows as columns of these types. What came by number is spelled out: a file that keeps
+/// numbers keeps all texts too, those of rows that are not released among them.
+pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let columns = columns.iter().zip(schema.fields());
+    let columns: Result<Vec<ArrayRef>, ArrowError> =
+        columns.map(|(series, field)| cast(&series.to_array()?, field.data_type())).collect();
+    RecordBatch::try_new(schema.clone(), columns?)
+}
+
+/// The tables of a release, as they are verified and queried.
+pub struct Tables {
+    name: PathBuf,
+    tables: Vec<(String, Box<dyn Source>)>,
+}
+
+/// The name of the table of a release that has only one.
+pub const RELEASE: &str = "release";
+
+/// The tables of a distribution release.
+pub const DISTRIBUTION: [&str; 5] = ["records", "sensitive", "bounds", "groups", "hierarchy"];
+
+impl Tables {
+    /// Tables by name; messages call the release `name`.
+    pub fn new(name: impl Into<PathBuf>, tables: Vec<(String, Box<dyn Source>)>) -> Tables {
+        Tables { name: name.into(), tables }
+    }
+
+    /// A release of one table.
+    pub fn one(table: impl Source + 'static) -> Tables {
+        Tables::new(table.name(), vec![(RELEASE.into(), Box::new(table))])
+    }
+
+    /// A release in a file, or a distribution release in a folder.
+    pub fn open(path: &Path) -> Result<Tables> {
+        if !path.is_dir() {
+            return Ok(Tables::one(TableFile::open(path)?));
+        }
+        let mut tables: Vec<(String, Box<dyn Source>)> = Vec::new();
+        for name in DISTRIBUTION {
+            tables.push((name.into(), Box::new(folder::open_table(path, path, name)?)));
+        }
+        Ok(Tables::new(path, tables))
+    }
+
+    /// What messages call the release.
+    pub fn name(&self) -> &Path {
+        &self.name
+    }
+
+    /// A table by its name.
+    pub(crate) fn get(&self, name: &str) -> Result<&dyn Source> {
+        let found = self.tables.iter().find(|(known, _)| known == name);
+        let missing = || Error::Mismatch {
+            file: self.name.clone(),
+            problem: format!("the release has no table `{name}`"),
+        };
+        found.map(|(_, table)| table.as_ref()).ok_or_else(missing)
+    }
+
+    /// The only table, if there is one only.
+    pub(crate) fn only(&self) -> Option<&dyn Source> {
+        match &self.tables[..] {
+            [(_, table)] => Some(table.as_ref()),
+            _ => None,
+        }
+    }
+
+    /// Bytes that were read of all tables.
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.tables.iter().map(|(_, table)| table.meter().bytes_read()).sum()
+    }
+}

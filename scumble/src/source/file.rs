@@ -1,0 +1,267 @@
+//! Tables in files: CSV, Parquet, Arrow.
+
+use super::meter::Metered;
+use super::{Batches, Form, Meter, RecordBatches, Source, check_names, columnar, csv};
+use crate::error::{Error, Result};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{ArrowError, SchemaRef};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A format of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Text with a delimiter.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+    /// Arrow's interprocess format, as a file or a stream.
+    Arrow,
+}
+
+impl Format {
+    /// Every format with its name.
+    pub const NAMES: [(&'static str, Format); 3] =
+        [("csv", Format::Csv), ("parquet", Format::Parquet), ("arrow", Format::Arrow)];
+}
+
+/// How a CSV file is compressed as a whole. Parquet and Arrow compress inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// gzip, `.csv.gz`.
+    Gzip,
+    /// Zstandard, `.csv.zst`.
+    Zstd,
+}
+
+/// How a table is stored in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileFormat {
+    /// The format.
+    pub format: Format,
+    /// The delimiter of CSV (default: detected when read; a comma when written, or a tab for
+    /// `.tsv`).
+    pub delimiter: Option<u8>,
+    /// The compression of CSV.
+    pub compression: Compression,
+}
+
+impl FileFormat {
+    /// A format without a delimiter of its own and without compression.
+    pub fn new(format: Format) -> FileFormat {
+        FileFormat { format, delimiter: None, compression: Compression::None }
+    }
+
+    /// The format that the name of a file tells.
+    pub fn of(file: &Path) -> Result<FileFormat> {
+        let unknown = || Error::UnknownFormat { file: file.to_path_buf() };
+        let name = file.file_name().and_then(|name| name.to_str()).ok_or_else(unknown)?;
+        let name = name.to_ascii_lowercase();
+        let (name, compression) = match name.rsplit_once('.') {
+            Some((name, "gz")) => (name, Compression::Gzip),
+            Some((name, "zst")) => (name, Compression::Zstd),
+            _ => (name.as_str(), Compression::None),
+        };
+        let format = match name.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("csv" | "tsv" | "txt") => Format::Csv,
+            Some("parquet" | "pq") if compression == Compression::None => Format::Parquet,
+            Some("arrow" | "feather" | "ipc") if compression == Compression::None => Format::Arrow,
+            _ => return Err(unknown()),
+        };
+        Ok(FileFormat { compression, ..FileFormat::new(format) })
+    }
+
+    /// The same format with this delimiter, if there is one.
+    pub fn with_delimiter(self, delimiter: Option<u8>) -> FileFormat {
+        FileFormat { delimiter: delimiter.or(self.delimiter), ..self }
+    }
+}
+
+/// A table in a file. Its header or schema is read when it is opened.
+pub struct TableFile {
+    path: PathBuf,
+    /// What messages call it.
+    name: PathBuf,
+    format: FileFormat,
+    schema: SchemaRef,
+    bytes: u64,
+    rows: Option<u64>,
+    unpacked: u64,
+    meter: Meter,
+    /// The file as it was opened, until the first scan takes it.
+    opened: Mutex<Option<Opened>>,
+}
+
+enum Opened {
+    Csv(Box<csv::Rows>),
+    Columnar(columnar::Reader),
+}
+
+/// By how much a compressed CSV file grows, by a rough guess.
+const UNPACKED: u64 = 5;
+
+impl TableFile {
+    /// Opens a file whose name tells its format.
+    pub fn open(path: &Path) -> Result<TableFile> {
+        TableFile::open_as(path, FileFormat::of(path)?)
+    }
+
+    /// Opens a file of this format.
+    pub fn open_as(path: &Path, format: FileFormat) -> Result<TableFile> {
+        TableFile::open_named(path, path, format)
+    }
+
+    /// Opens a file that messages call by another name.
+    pub(crate) fn open_named(path: &Path, name: &Path, format: FileFormat) -> Result<TableFile> {
+        let bytes = std::fs::metadata(path).map_err(Error::io(name, "read"))?.len();
+        let meter = Meter::default();
+        let (opened, format, schema) = begin(path, name, format, &meter)?;
+        check_names(&schema, name)?;
+        let unpacked = match (&opened, format.compression) {
+            (Opened::Csv(_), Compression::None) => bytes,
+            (Opened::Csv(_), _) => bytes.saturating_mul(UNPACKED),
+            // Arrow's own format may be compressed, and does not say how well.
+            (Opened::Columnar(reader), _) => reader.unpacked_bytes().unwrap_or(2 * bytes),
+        };
+        let rows = match &opened {
+            Opened::Csv(_) => None,
+            Opened::Columnar(reader) => reader.rows(),
+        };
+        let (path, name, opened) = (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
+        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened })
+    }
+
+    /// How the table is stored; the delimiter of a CSV file is known by now.
+    pub fn format(&self) -> FileFormat {
+        self.format
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file as it was opened, or opened again.
+    fn take(&self) -> Result<Opened> {
+        let first = self.opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(opened) = first {
+            return Ok(opened);
+        }
+        let (opened, _, schema) = begin(&self.path, &self.name, self.format, &self.meter)?;
+        if schema != self.schema {
+            return Err(Error::ChangedMeanwhile { file: self.name.clone() });
+        }
+        Ok(opened)
+    }
+}
+
+/// Opens a file and reads its header or schema.
+fn begin(
+    path: &Path,
+    name: &Path,
+    format: FileFormat,
+    meter: &Meter,
+) -> Result<(Opened, FileFormat, SchemaRef)> {
+    if format.format != Format::Csv {
+        let reader = columnar::Reader::open(path, name, format.format, meter)?;
+        let schema = reader.schema();
+        return Ok((Opened::Columnar(reader), format, schema));
+    }
+    let file = unpacked(Metered::open(path, meter)?, name, format.compression)?;
+    let (rows, delimiter, schema) = csv::open(file, name, format.delimiter)?;
+    Ok((Opened::Csv(Box::new(rows)), format.with_delimiter(Some(delimiter)), schema))
+}
+
+/// The bytes of a file without its compression.
+fn unpacked(
+    file: Metered,
+    name: &Path,
+    compression: Compression,
+) -> Result<Box<dyn Read + Send>> {
+    Ok(match compression {
+        Compression::None => Box::new(file),
+        Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),
+        Compression::Zstd => {
+            Box::new(zstd::stream::read::Decoder::new(file).map_err(Error::io(name, "read"))?)
+        }
+    })
+}
+
+impl Source for TableFile {
+    fn name(&self) -> String {
+        self.name.display().to_string()
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    fn scan(&self, columns: &[usize]) -> Result<RecordBatches> {
+        let forms = super::forms_of(self.schema.fields().len(), columns);
+        let plain = |form: &Form| if *form == Form::Skipped { Form::Skipped } else { Form::Plain };
+        let batches = self.read(&forms.iter().map(plain).collect::<Vec<_>>())?;
+        let name = self.name.clone();
+        let failed = move |source: ArrowError| Error::Columnar { file: name.clone(), source };
+        let schema = Arc::new(self.schema.project(columns).map_err(&failed)?);
+        let mut read = columns.to_vec();
+        read.sort_unstable();
+        read.dedup();
+        let at: Vec<usize> =
+            columns.iter().map(|column| read.partition_point(|other| other < column)).collect();
+        Ok(Box::new(batches.map(move |batch| {
+            let batch = batch?;
+            let array = |at: &usize| batch.columns[*at].to_array();
+            let arrays: Result<Vec<ArrayRef>, ArrowError> = at.iter().map(array).collect();
+            arrays.and_then(|arrays| RecordBatch::try_new(schema.clone(), arrays)).map_err(&failed)
+        })))
+    }
+
+    fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    fn unpacked_bytes(&self) -> Option<u64> {
+        Some(self.unpacked)
+    }
+
+    /// By a rough guess from the size of the file: columnar files are compressed, and reading adds
+    /// dictionaries and numbers of cells.
+    fn memory_needed(&self) -> Option<u64> {
+        let factor = match (self.format.format, self.format.compression) {
+            (Format::Parquet, _) => 6,
+            (Format::Csv | Format::Arrow, Compression::None) => 2,
+            (Format::Csv | Format::Arrow, _) => 2 * UNPACKED,
+        };
+        Some(self.bytes.saturating_mul(factor))
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn is_all_text(&self) -> bool {
+        self.format.format == Format::Csv
+    }
+
+    fn read(&self, forms: &[Form]) -> Result<Batches> {
+        let opened = self.take()?;
+        self.meter.add_scan();
+        match opened {
+            Opened::Csv(rows) => {
+                Ok(Batches::parted(csv::Parts::new(*rows, forms, self.unpacked), &self.meter))
+            }
+            Opened::Columnar(reader) => {
+                let batches = reader.batches(forms)?;
+                Ok(Batches::of_record_batches(batches, self.rows, &self.meter))
+            }
+        }
+    }
+}
