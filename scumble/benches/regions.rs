@@ -1,9 +1,10 @@
 //! Partitioning: Mondrian over 100,000 encoded rows of the synthetic table of LeFevre and DeWitt,
 //! by criterion.
 
+use scumble::bind::Prepared;
 use scumble::generate::Kind;
 use scumble::jobs;
-use scumble::policy::{Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::search::regions::Partitioning;
 use scumble::search::regions::mondrian::search;
 use scumble::source::{Format, Source, encode};
@@ -26,7 +27,9 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
         + &format!("\n[privacy]\n{privacy}\n[search]\nalgorithm = \"mondrian\"\n{split}\n");
     let policy = Policy::parse(&text, &files[1]).expect("a policy");
     let source = Source::open(&data, Format::Parquet).expect("a readable file");
-    let roles = policy.roles(&source, false).expect("a role for every column");
+    let roles = policy
+        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
+        .expect("a role for every column");
     let table = encode(source, &roles).expect("a table");
     (policy.prepare(&table).expect("a bound policy"), policy.search().partitioning)
 }

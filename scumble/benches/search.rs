@@ -1,8 +1,9 @@
 //! Counting, roll-up and search, over the cells of a census table of 100,000 rows.
 
+use scumble::bind::Prepared;
 use scumble::generate::Kind;
 use scumble::jobs;
-use scumble::policy::{Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
@@ -23,7 +24,9 @@ fn census(privacy: &str) -> (Table, Prepared) {
     let asked = text.replace("l-diversity = { kind = \"distinct\", l = 3 }", privacy);
     let policy = Policy::parse(&asked, &files[1]).expect("a policy");
     let source = Source::open(&data, Format::Csv(None)).expect("a readable file");
-    let roles = policy.roles(&source, false).expect("a role for every column");
+    let roles = policy
+        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
+        .expect("a role for every column");
     let table = encode(source, &roles).expect("a table");
     let prepared = policy.prepare(&table).expect("a bound policy");
     (table, prepared)

@@ -25,7 +25,9 @@ fn census(ending: &str) -> (PathBuf, Policy) {
 fn read(data: &Path, policy: &Policy) -> Table {
     let source =
         Source::open(data, Format::of(data).expect("a known ending")).expect("a readable file");
-    let roles = policy.roles(&source, false).expect("a role for every column");
+    let roles = policy
+        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
+        .expect("a role for every column");
     encode(source, &roles).expect("a table")
 }
 

@@ -46,7 +46,6 @@ pub mod error;
 mod lock;
 pub mod random;
 pub mod ratio;
-pub mod refusal;
 pub mod watch;
 
 pub mod recoding;
@@ -63,11 +62,13 @@ pub mod summary;
 
 pub mod search;
 
+pub mod policy;
+
+pub mod bind;
+
 pub mod generate;
 pub mod release;
 
 pub mod query;
-
-pub mod policy;
 
 pub mod jobs;

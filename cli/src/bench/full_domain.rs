@@ -82,7 +82,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut measure = |name: &str, policy: &Policy, data: &Path, arx: Option<f64>| -> Result<()> {
         let source = Source::open(data, Format::Csv(None))?;
-        let roles = policy.roles(&source, false)?;
+        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
         let table = encode(source, &roles)?;
         let prepared = policy.prepare(&table)?;
         let search = |strategy| incognito::search(&prepared.task, strategy, &Watch::default());

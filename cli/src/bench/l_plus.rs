@@ -1,9 +1,10 @@
 //! The experiments of l+-Optimize (Liu and Wang 2010, section VIII), re-run on the Adult table.
 
 use super::{Measured, SEVEN, Scratch};
+use scumble::bind::{OnCuts, Prepared};
 use scumble::error::{Error, Result};
 use scumble::loss::Loss;
-use scumble::policy::{OnCuts, Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::search::cuts::l_plus_optimize::{Outcome, Techniques, search};
 use scumble::search::cuts::{Machine, Suppression, annealing};
@@ -57,7 +58,7 @@ impl Setting<'_> {
     fn prepare(&self, algorithm: &str) -> Result<Prepared> {
         let policy = self.policy(algorithm)?;
         let source = Source::open(&self.data, Format::Csv(None))?;
-        let roles = policy.roles(&source, false)?;
+        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
         policy.prepare(&encode(source, &roles)?)
     }
 

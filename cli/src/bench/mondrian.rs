@@ -129,7 +129,7 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let text = plain.join("\n") + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\n";
     let policy = Policy::parse(&text, &files[1])?;
     let source = Source::open(&data, Format::Parquet)?;
-    let roles = policy.roles(&source, false)?;
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
     let table = encode(source, &roles)?;
     let prepared = policy.prepare(&table)?;
     let all = std::thread::available_parallelism().map_or(1, usize::from);

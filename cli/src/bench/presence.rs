@@ -7,11 +7,12 @@
 //! `~` leaves one out. `scumble` is what the command does by itself.
 
 use super::{Measured, Scratch, fastest};
+use scumble::bind::{Outside, Prepared};
 use scumble::error::{Error, Result};
 use scumble::generate::Kind;
 use scumble::generate::subset::{Selection, chance, is_in};
 use scumble::jobs;
-use scumble::policy::{Outside, Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::privacy::{Shortcuts, Work};
 use scumble::random::Random;
 use scumble::recoding::Mapping;
@@ -179,7 +180,8 @@ impl Case<'_> {
             Policy::parse(&format!("{attributes}\n{asked}\n"), &self.world.scratch.path("p"))?;
         let read = |file: &Path| -> Result<Table> {
             let source = Source::open(file, Format::Csv(Some(b',')))?;
-            let roles: Vec<Role> = policy.roles(&source, false)?;
+            let roles: Vec<Role> =
+                policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
             encode(source, &roles)
         };
         let table = read(table)?;

@@ -2,8 +2,9 @@
 
 use super::rothko::rothko;
 use super::{CutOptions, DiskOptions, Failure, InstantOptions, Work, cuts, instant, presence};
+use crate::bind::Prepared;
 use crate::error::{Error, Result};
-use crate::policy::{Algorithm, Policy, Prepared, nearest};
+use crate::policy::{Algorithm, Policy, nearest};
 use crate::privacy::Shortcuts;
 use crate::recoding::Mapping;
 use crate::release::{Classes, Report, Searched, Verified, verify};

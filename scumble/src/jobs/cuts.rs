@@ -2,8 +2,9 @@
 
 use super::Failure;
 use super::anonymize::{Options, with_report};
+use crate::bind::Prepared;
 use crate::error::Error;
-use crate::policy::{Algorithm, Prepared};
+use crate::policy::Algorithm;
 use crate::random::Random;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};

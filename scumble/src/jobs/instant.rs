@@ -2,9 +2,10 @@
 
 use super::anonymize::{Options, levels_by_hand, with_report};
 use super::{Failure, summarize};
+use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::estimate::multinomial::Shortcuts;
-use crate::policy::{Algorithm, ByAsked, Policy, Prepared, Space};
+use crate::policy::{Algorithm, ByAsked, Policy, Space};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::Believed;
 use crate::search::instant::{By, Candidate, Candidates, holds};

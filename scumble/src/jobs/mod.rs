@@ -34,8 +34,9 @@ pub use rothko::DiskOptions;
 pub use summarize::{summarize, summary_of};
 pub use verify::{Verification, caps_of, verify};
 
+use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Place, Result};
-use crate::policy::{Outside, Policy, Prepared};
+use crate::policy::Policy;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
     Background, Decided, Draft, Io, Judgement, Losses, Phase, Recoded, Records, Report, Rows,
@@ -125,7 +126,7 @@ fn begin(input: &Path, policy: &Policy, output: &Path, options: &Options) -> Res
         }
         (format, _) => format,
     };
-    let roles = policy.roles(&source, false)?;
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
     for (field, role) in source.schema().fields().iter().zip(&roles) {
         if *role != Role::Identifier && !is_releasable(field.data_type()) {
             let place = Place::file(input).column(field.name().clone());

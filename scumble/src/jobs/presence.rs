@@ -4,15 +4,16 @@
 //! Nothing is needed but the file and the world: a class is what its labels stand for, which is all
 //! that anybody knows who reads it.
 
+use crate::bind::{BoundKey, World, listed_by_column, others};
 use crate::error::{Error, Place, Result};
-use crate::policy::{BoundKey, Policy, PresenceAsked, World, listed_by_column, nearest, others};
+use crate::policy::{Policy, PresenceAsked, nearest};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
 use crate::ratio::Ratio;
 use crate::release::{Judgement, Known, Matched, Values, matched, verify_sizes};
 use crate::search::Task;
 use crate::source::{Source, Texts, encode};
 use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
-use crate::taxonomy::{Binding, Taxonomy};
+use crate::taxonomy::Taxonomy;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
@@ -75,11 +76,9 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>) -> Result<Presented>
         .ok_or(Error::Defect)?;
     let (mut known, mut leaves) = (Vec::new(), Vec::new());
     for (key, name) in written.keys.iter().enumerate() {
-        let BoundKey { binding, world } =
-            world.bind(policy, key, name, &Dictionary::default(), asked.file())?;
-        let taxonomy = Arc::new(binding.taxonomy);
-        let axis = Binding::axis(policy.hierarchy(name), binding.kind, &binding.numbers, &taxonomy);
-        known.push(Known { taxonomy, axis, kind: binding.kind, numbers: binding.numbers });
+        let bound = world.bind(policy, key, name, &Dictionary::default(), asked.file())?;
+        let BoundKey { taxonomy, axis, kind, numbers, world, .. } = bound;
+        known.push(Known { taxonomy, axis, kind, numbers });
         leaves.push(world);
     }
     match &world {
@@ -97,7 +96,7 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>) -> Result<Presented>
                 taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
             let listed =
                 listed_by_column(marginals, written.keys, lines, &leaves, &none, &taxonomies)?;
-            let confident = policy.confident(&listed, &none).ok_or(Error::Defect)?;
+            let confident = policy.confident(&listed, &none)?;
             let all: u64 = listed.first().map_or(0, |counts| counts.iter().sum());
             presented.against_marginals(confident, all, &known, written);
         }

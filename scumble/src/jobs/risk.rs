@@ -29,7 +29,7 @@ pub fn risk(
 /// not.
 fn read(file: &Path, policy: &Policy, delimiter: Option<u8>) -> Result<Table> {
     let source = super::open(file, delimiter)?;
-    let mut roles = policy.roles(&source, true)?;
+    let mut roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), true)?;
     for role in &mut roles {
         if *role != Role::QuasiIdentifier {
             *role = Role::Identifier;

@@ -3,8 +3,9 @@
 
 use super::anonymize::shortfall;
 use super::{Failure, Options, Verification, begin, conclude};
+use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Result};
-use crate::policy::{Algorithm, Policy, Required, Surveyed, numbers};
+use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
@@ -19,7 +20,7 @@ use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
 use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
 use crate::table::{Cells, Role, Tallies};
-use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
+use crate::taxonomy::{Axis, Taxonomy};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::path::Path;
 use std::sync::Arc;
@@ -133,12 +134,11 @@ fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
         match role {
             Role::Identifier => Wanted::Nothing,
             Role::QuasiIdentifier => {
-                let attribute = policy.attribute(field.name());
+                let declared = policy.declared(field.name());
                 Wanted::Key {
-                    hierarchy: attribute
-                        .map_or(Hierarchy::None, |attribute| attribute.hierarchy.clone()),
-                    kind: attribute.and_then(|attribute| attribute.kind),
-                    missing: policy.missing_of(field.name()).to_vec(),
+                    hierarchy: declared.hierarchy.clone(),
+                    kind: declared.kind,
+                    missing: declared.missing.to_vec(),
                 }
             }
             Role::Sensitive if policy.counts(field.name()) => Wanted::CountedAndTravels(kind),
@@ -166,7 +166,7 @@ impl Known {
         let mut keys = Vec::new();
         let (mut required, surveyed) = required(policy, fields, roles, survey, file)?;
         for (column, wanted) in wanted.iter().enumerate() {
-            let Wanted::Key { hierarchy, kind, missing } = wanted else { continue };
+            let Wanted::Key { missing, .. } = wanted else { continue };
             let name = fields[column].name();
             names.push(name.clone());
             let seen = std::mem::replace(&mut survey.columns[column], Seen::Nothing);
@@ -194,10 +194,8 @@ impl Known {
                             dictionary
                         }
                     };
-                    let binding = bind(hierarchy, *kind, missing, &dictionary, name, file)?;
-                    let taxonomy = Arc::new(binding.taxonomy);
-                    let axis = Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy);
-                    (KeyCoder::Leaf(dictionary, binding.leaf_of), axis, taxonomy)
+                    let bound = policy.declared(name).bind_key(name, &dictionary, file)?;
+                    (KeyCoder::Leaf(dictionary, bound.leaf_of), bound.axis, bound.taxonomy)
                 }
             };
             keys.push((column, key, missing.clone()));

@@ -36,7 +36,7 @@ pub fn summarize(
     let mut clock = Clock::start();
     check_apart(&[output], policy.files().chain([input]))?;
     let source = open(input, options.delimiter)?.watched(&options.watch, "summarize");
-    let roles = policy.roles(&source, false)?;
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
     let names: Vec<String> = source.names().map(str::to_string).collect();
     let wanted: Vec<bool> =
         roles.iter().map(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive)).collect();

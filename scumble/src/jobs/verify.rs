@@ -1,8 +1,9 @@
 //! A release re-checked from its file alone.
 
 use super::presence::{self, Presented, Written};
+use crate::bind::Surveyed;
 use crate::error::{Error, Place, Result, quoted};
-use crate::policy::{Attribute, Policy, Surveyed};
+use crate::policy::{Attribute, Policy};
 use crate::ratio::Ratio;
 use crate::release::{Draft, Part, Recount, Unknown, Verified, caps_of_report, verify as judge};
 use crate::source::{Format, Source, ahead, encode};
@@ -94,7 +95,7 @@ pub fn caps_of(
     delimiter: Option<u8>,
 ) -> Result<Vec<(String, String, Ratio)>> {
     let source = super::open(original, delimiter)?;
-    let roles = policy.roles(&source, false)?;
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
     policy.caps_of(&encode(source, &roles)?)
 }
 
@@ -135,7 +136,10 @@ fn recount(
 ) -> Result<Verification> {
     super::refuse_distribution(policy)?;
     let source = open()?;
-    let (file, roles) = (source.file().to_path_buf(), policy.roles(&source, true)?);
+    let (file, roles) = (
+        source.file().to_path_buf(),
+        policy.roles(&source.names().collect::<Vec<_>>(), source.file(), true)?,
+    );
     let columns: Vec<(String, Role)> = source.names().map(str::to_string).zip(roles).collect();
     let mut unopened = Some(source);
     let mut waiting = vec![Part::WHOLE];

@@ -96,7 +96,7 @@ pub struct DistributionAsked {
 
 impl DistributionAsked {
     /// The files that it names.
-    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
         let all =
             std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target));
         all.filter_map(|target| match &target.form {

@@ -4,27 +4,14 @@
 //! requirements, and how to search. [`Policy::prepare`] binds it to a table; what is typed and what
 //! it means are two types.
 
-mod believe;
-mod caps;
 mod distribution;
 mod file;
 mod keys;
-mod on_cuts;
-mod prepare;
 mod presence;
-mod require;
-mod targets;
-mod world;
 
 pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use keys::{KEYS, Key, nearest};
-pub use on_cuts::OnCuts;
-pub(crate) use prepare::numbers;
-pub use prepare::{Outside, Prepared};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
-pub(crate) use require::{Required, Surveyed};
-pub use targets::{Domain, ROUNDING, Weights, weights};
-pub(crate) use world::{BoundKey, World, listed_by_column, others};
 
 use crate::error::{Error, Place, Result};
 use crate::loss::Loss;
@@ -32,7 +19,6 @@ use crate::privacy::Diversity;
 use crate::ratio::Ratio;
 use crate::search::cuts::Suppression;
 use crate::search::regions::Partitioning;
-use crate::source::Source;
 use crate::table::{Role, Type};
 use crate::taxonomy::Hierarchy;
 use std::path::{Path, PathBuf};
@@ -436,37 +422,8 @@ impl Policy {
             .unwrap_or(&self.missing)
     }
 
-    /// The role of each column of a source. A column without a role is an error, and so is an
-    /// attribute without a column; `is_release` allows identifiers to be absent, as they are in a
-    /// release.
-    pub fn roles(&self, source: &Source, is_release: bool) -> Result<Vec<Role>> {
-        let names: Vec<&str> = source.names().collect();
-        for attribute in &self.attributes {
-            let dropped =
-                is_release && attribute.role.or(self.default_role) == Some(Role::Identifier);
-            if !dropped && !names.contains(&attribute.name.as_str()) {
-                return Err(Error::NoSuchColumn {
-                    file: source.file().to_path_buf(),
-                    column: attribute.name.clone(),
-                    nearest: nearest(&attribute.name, names.iter().copied()),
-                });
-            }
-        }
-        let role = |name: &&str| {
-            let said =
-                self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role);
-            said.ok_or_else(|| Error::NoRole {
-                place: Place::file(source.file()).column(*name),
-                policy: self.file.clone(),
-            })
-        };
-        let roles: Vec<Role> = names.iter().map(role).collect::<Result<_>>()?;
-        if !roles.contains(&Role::QuasiIdentifier) {
-            let missing =
-                "no column is a quasi-identifier; give the role to those that an outsider may know"
-                    .into();
-            return Err(Error::Incomplete { file: self.file.clone(), missing });
-        }
-        Ok(roles)
+    /// An error about something that the policy must say and does not.
+    pub(crate) fn incomplete(&self, missing: String) -> Error {
+        Error::Incomplete { file: self.file.clone(), missing }
     }
 }

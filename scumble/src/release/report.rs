@@ -5,7 +5,7 @@ use super::verify::Judgement;
 use super::{OfTarget, Verified};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
-use crate::refusal::{Figure, Judged};
+use crate::error::{Figure, Judged};
 use crate::search::Warrant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};

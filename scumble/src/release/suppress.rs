@@ -5,7 +5,7 @@
 
 use super::apply::{Classes, Recoded};
 use crate::error::{Error, Result};
-use crate::refusal::Shortfall;
+use crate::error::Shortfall;
 use crate::privacy::Caps;
 use crate::random::Random;
 use crate::recoding::Mapping;

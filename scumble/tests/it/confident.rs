@@ -3,8 +3,9 @@
 
 use crate::fixture::{Folder, STRATEGIES, policy, read};
 use proptest::prelude::*;
+use scumble::bind::{Outside, Prepared};
 use scumble::estimate::{Cut, Hypergeometric, Likelihoods, moments, reaches};
-use scumble::policy::{Outside, Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::privacy::{ConfidentPresence, Shortcuts, Tuple};
 use scumble::random::Random;
 use scumble::recoding::Mapping;

@@ -1,7 +1,8 @@
 //! Files in a temporary folder, and the library's way from them to an answer.
 
+use scumble::bind::Prepared;
 use scumble::error::Error;
-use scumble::policy::{Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{self, Strategy};
@@ -51,7 +52,7 @@ pub fn policy(folder: &Path, text: &str) -> Policy {
 /// Reads a table with the roles of a policy.
 pub fn read(file: &Path, delimiter: u8, policy: &Policy) -> Table {
     let source = Source::open(file, Format::Csv(Some(delimiter))).unwrap();
-    let roles = policy.roles(&source, false).unwrap();
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false).unwrap();
     encode(source, &roles).unwrap()
 }
 

@@ -31,7 +31,8 @@ fn decide(text: &mut String, name: &str, data: &Path, mut policy: Policy, strate
         policy.search.suppression = limit.parse().unwrap();
         policy.search.loss = Loss::NAMES.iter().find(|(known, ..)| *known == loss).unwrap().1;
         let source = Source::open(data, Format::Csv(None)).unwrap();
-        let roles = policy.roles(&source, false).unwrap();
+        let roles =
+            policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false).unwrap();
         let table = encode(source, &roles).unwrap();
         // Not every table has a label for CM.
         let Ok(prepared) = policy.prepare(&table) else { continue };

@@ -2,9 +2,10 @@
 //! cost?
 
 use crate::fixture::{Folder, STRATEGIES, policy, read};
+use scumble::bind::{Outside, Prepared};
 use scumble::error::Error;
 use scumble::jobs::{Options, anonymize, verify};
-use scumble::policy::{Outside, Policy, Prepared};
+use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;

@@ -2,11 +2,12 @@
 //! searches that are compared.
 
 use super::super::{SEVEN, Scratch};
+use scumble::bind::Prepared;
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
 use scumble::generate::Kind as Synthetic;
 use scumble::jobs::{self, InstantOptions};
-use scumble::policy::{Algorithm, Policy, Prepared};
+use scumble::policy::{Algorithm, Policy};
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::cuts::{Machine, l_plus_optimize};
@@ -98,7 +99,7 @@ impl Data {
 
     pub(super) fn read(&self, policy: &Policy) -> Result<Table> {
         let source = Source::open(&self.file, self.format)?;
-        let roles = policy.roles(&source, false)?;
+        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
         encode(source, &roles)
     }
 }

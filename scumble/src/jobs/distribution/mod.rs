@@ -33,8 +33,9 @@ pub use report::DistributionReport;
 pub use verify::{DistributionVerification, verify_distribution};
 
 use super::{Clock, Failure, Options, anonymize, check_apart, open};
+use crate::bind::Prepared;
 use crate::error::{Error, Place, Result, quoted};
-use crate::policy::{Algorithm, DistributionAsked, Policy, Prepared};
+use crate::policy::{Algorithm, DistributionAsked, Policy};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{FolderDraft, Io, Recoded, Released};
 use crate::search::buckets::{Distributed, qi_sa, sa_only, size};
@@ -47,7 +48,7 @@ use std::path::Path;
 /// Reads a table so that every released column is coded, with the roles of the policy; the
 /// sensitive attribute is insensitive to all other requirements.
 fn read(source: Source, policy: &Policy, asked: &DistributionAsked) -> Result<Table> {
-    let roles = policy.roles(&source, false)?;
+    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
     check_roles(&source, policy, asked, &roles)?;
     // Cells of quasi-identifiers are for searches.
     let keyed = policy.privacy().asks_for_classes();

@@ -1,7 +1,8 @@
 //! A table on its way into buckets: groups, values, targets.
 
+use crate::bind::Domain;
 use crate::error::{Error, Place, Result, quoted};
-use crate::policy::{DistributionAsked, Domain, Of, Policy};
+use crate::policy::{DistributionAsked, Of, Policy};
 use crate::release::Released;
 use crate::search::buckets::{Problem, Target, size};
 use crate::table::{Cells, Column, Data, Table, Tallies};

@@ -4,9 +4,10 @@ use super::bounds;
 use super::lines::in_order;
 use super::original::{self, Originals};
 use super::plan::{self, GROUP, Rows};
+use crate::bind::{ROUNDING, Weights, weights};
 use crate::error::{Error, Result, quoted};
 use crate::jobs::{Verification, verify as classes};
-use crate::policy::{DistributionAsked, Policy, ROUNDING, TargetAsked, Weights, weights};
+use crate::policy::{DistributionAsked, Policy, TargetAsked};
 use crate::query::Ends;
 use crate::ratio::Ratio;
 use crate::release::{Distributed, Page, Released, Tree};
@@ -257,7 +258,11 @@ fn read_records(
             quoted(&asked.attribute)
         ));
     }
-    let roles = records_policy(policy, asked).roles(&source, true)?;
+    let roles = records_policy(policy, asked).roles(
+        &source.names().collect::<Vec<_>>(),
+        source.file(),
+        true,
+    )?;
     for (name, _) in source.names().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
         problems.push(format!("the identifier {} is in the release", quoted(name)));
     }

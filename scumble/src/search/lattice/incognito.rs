@@ -21,7 +21,7 @@
 
 use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
 use crate::error::{Error, Result};
-use crate::refusal::Shortfall;
+use crate::error::Shortfall;
 use crate::recoding::Mapping;
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;

@@ -25,7 +25,7 @@ use super::choose::{Splits, apart, child_ranges, splits, threshold};
 use super::mpalm::{extents, part};
 use super::{Choice, FrequencySet, Judge};
 use crate::error::{Error, Result};
-use crate::refusal::Shortfall;
+use crate::error::Shortfall;
 use crate::privacy::{ConfidentPresence, Overlaps, Tuple};
 use crate::recoding::{Mapping, Place, RegionNode, Regions, Style};
 use crate::search::lattice::incognito::Strategy;

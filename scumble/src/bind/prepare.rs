@@ -1,16 +1,17 @@
 //! A policy meets a table: trees are bound, cells are coded by their leaves, and so are the values
 //! that are counted.
 
-use super::world::{BoundKey, World, dictionaries, listed_by_column, others, own_by_column};
-use super::{OnCuts, Policy, Required, Surveyed};
-use crate::error::{Error, Place, Result};
+use super::world::{World, dictionaries, listed_by_column, others, own_by_column};
+use super::{OnCuts, Required, Surveyed};
+use crate::error::{Error, Place, Result, quoted};
 use crate::loss::Loss;
+use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
 use crate::ratio::Ratio;
 use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
-use crate::taxonomy::{Binding, Hierarchy, Taxonomy, bind};
+use crate::taxonomy::Taxonomy;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,17 +61,6 @@ impl Counted {
 type Target = (usize, Option<Arc<[f64]>>);
 
 impl Policy {
-    /// Lays the tree of a column over the values that occur in it.
-    pub(super) fn bind(&self, name: &str, dictionary: &Dictionary, file: &Path) -> Result<Binding> {
-        let kind = self.attribute(name).and_then(|attribute| attribute.kind);
-        bind(self.hierarchy(name), kind, self.missing_of(name), dictionary, name, file)
-    }
-
-    /// How the values of a column are generalized.
-    pub(crate) fn hierarchy(&self, name: &str) -> &Hierarchy {
-        self.attribute(name).map_or(&Hierarchy::None, |attribute| &attribute.hierarchy)
-    }
-
     /// The tree of one column of a table, whatever its role.
     pub fn taxonomy(&self, table: &Table, name: &str) -> Result<Taxonomy> {
         let column = table.columns.iter().find(|column| column.name == name);
@@ -80,7 +70,8 @@ impl Policy {
             column: name.to_string(),
             nearest: None,
         };
-        Ok(self.bind(name, dictionary.ok_or_else(unknown)?, &table.file)?.taxonomy)
+        let dictionary = dictionary.ok_or_else(unknown)?;
+        Ok(self.declared(name).bind(name, dictionary, &table.file)?.taxonomy)
     }
 
     /// Binds the policy to a table.
@@ -97,23 +88,14 @@ impl Policy {
         let (mut taxonomies, mut axes, mut maps, mut leaves) =
             (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (key, (name, dictionary)) in keys.iter().enumerate() {
-            let BoundKey { binding, world } = match &world {
-                None => BoundKey {
-                    binding: self.bind(name, dictionary, &table.file)?,
-                    world: Vec::new(),
-                },
+            let bound = match &world {
+                None => self.declared(name).bind_key(name, dictionary, &table.file)?,
                 Some(world) => world.bind(self, key, name, dictionary, &table.file)?,
             };
-            let taxonomy = Arc::new(binding.taxonomy);
-            axes.push(Binding::axis(
-                self.hierarchy(name),
-                binding.kind,
-                &binding.numbers,
-                &taxonomy,
-            ));
-            taxonomies.push(taxonomy);
-            maps.push(binding.leaf_of);
-            leaves.push(world);
+            axes.push(bound.axis);
+            taxonomies.push(bound.taxonomy);
+            maps.push(bound.leaf_of);
+            leaves.push(bound.world);
         }
         let (mut cells, leaf_cell) = table.cells.recode(&maps);
         let others = match &world {
@@ -140,9 +122,11 @@ impl Policy {
         let cuts = self.on_cuts(&taxonomies, &cells, &cell_of_row, &counted, target)?;
         let mut tallies = counted.tallies(cells.len(), &cell_of_row);
         let required = &mut counted.required;
-        if let (Some(others), Some(asked)) = (others, &self.privacy.presence) {
+        let mut judged = 0;
+        if let (Some(others), Some(asked)) = (others, &self.privacy().presence) {
             for one in Presence::within(tallies.len(), asked.min, asked.max) {
                 required.requirements.push(Box::new(one));
+                judged += 1;
             }
             tallies.push(others);
             required.names.push("others".into());
@@ -152,10 +136,15 @@ impl Policy {
             Some(World::Marginals(asked, lines)) => {
                 let own = own_by_column(&cells, &taxonomies);
                 let listed = listed_by_column(asked, &names, lines, &leaves, &own, &taxonomies)?;
-                self.confident(&listed, &own)
+                judged += 1;
+                Some(self.confident(&listed, &own)?)
             }
             _ => None,
         };
+        if self.privacy().presence.is_some() && judged == 0 {
+            return Err(Error::Defect);
+        }
+        self.check_confidences(table, outside.confidences)?;
         if let Some(of_rows) = outside.confidences {
             let mut list = of_rows.to_vec();
             list.sort_unstable();
@@ -177,14 +166,46 @@ impl Policy {
             values: counted.required.values,
             requirements: counted.required.requirements,
             confident,
-            loss: self.search.loss,
+            loss: self.search().loss,
             target,
             target_numbers,
-            suppressible: self.search.suppression.floor_of(table.rows()),
+            suppressible: self.search().suppression.floor_of(table.rows()),
         };
         let names = names.into_iter().map(str::to_string).collect();
         let Required { names: counted, caps, .. } = counted.required;
         Ok(Prepared { task, leaf_cell, names, counted, caps, cuts })
+    }
+
+    /// Whether every row has the confidence that it needs, if the policy names a column for it.
+    fn check_confidences(&self, table: &Table, given: Option<&[Ratio]>) -> Result<()> {
+        let marginals = self.privacy().presence.as_ref().and_then(PresenceAsked::marginals);
+        let column = marginals.and_then(|marginals| marginals.confidence_column.as_deref());
+        match (column, given) {
+            (None, None) => Ok(()),
+            (Some(column), None) => Err(self.incomplete(format!(
+                "`confidence-column` is {}, whose values were not handed over with the table",
+                quoted(column)
+            ))),
+            (None, Some(_)) => Err(self.incomplete(
+                "confidences of rows were given, and `presence` has no `confidence-column`".into(),
+            )),
+            (Some(column), Some(given)) => {
+                let wrong = |value: String, expected: String| Error::BadParameter {
+                    place: Some(Place::file(&table.file).column(column)),
+                    key: "confidence".into(),
+                    value,
+                    expected,
+                };
+                if given.len() as u64 != table.rows() {
+                    let expected = format!("one for each of {} rows", table.rows());
+                    return Err(wrong(given.len().to_string(), expected));
+                }
+                let high = given.iter().find(|share| **share > Ratio::ONE);
+                high.map_or(Ok(()), |share| {
+                    Err(wrong(share.to_string(), "a share from 0 to 1".into()))
+                })
+            }
+        }
     }
 
     /// The only target, for whatever wants one.
@@ -204,14 +225,14 @@ impl Policy {
     /// Counts the target too where the search looks at it: its position among the counted columns,
     /// and its numbers where they are wanted.
     fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<Target>> {
-        let wanted_by = match (self.search.loss, self.search.partitioning.criterion) {
-            _ if !self.search.algorithm.is_partitioning() && self.search.loss == Loss::Cm => {
+        let wanted_by = match (self.search().loss, self.search().partitioning.criterion) {
+            _ if !self.search().algorithm.is_partitioning() && self.search().loss == Loss::Cm => {
                 "the loss `cm`"
             }
-            (_, Criterion::InfoGain) if self.search.algorithm.is_partitioning() => {
+            (_, Criterion::InfoGain) if self.search().algorithm.is_partitioning() => {
                 "the split `info-gain`"
             }
-            (_, Criterion::Regression) if self.search.algorithm.is_partitioning() => {
+            (_, Criterion::Regression) if self.search().algorithm.is_partitioning() => {
                 "the split `regression`"
             }
             _ => return Ok(None),
@@ -219,8 +240,8 @@ impl Policy {
         let mut targets = table.with_role(Role::Target);
         let target = self.one_target(wanted_by, targets.next(), targets.next().is_some())?;
         let Data::Coded { dictionary, codes, .. } = &target.data else { return Ok(None) };
-        let numbers = match self.search.partitioning.criterion {
-            Criterion::Regression if self.search.algorithm.is_partitioning() => {
+        let numbers = match self.search().partitioning.criterion {
+            Criterion::Regression if self.search().algorithm.is_partitioning() => {
                 Some(numbers(dictionary, &target.name, &table.file)?.into())
             }
             _ => None,

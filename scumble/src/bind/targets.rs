@@ -4,12 +4,13 @@
 //! whole numbers of `domain`; else the values that occur. A target is built over the values that it
 //! gives a weight above 0, so a group's own range has a tree of its own.
 
-use super::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
+use super::keys::Declared;
 use crate::error::{Error, Place, Result, quoted};
+use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
 use crate::ratio::{Ratio, greatest_common_divisor};
 use crate::search::buckets::{Annotated, Measure, Rounding, Shape, Target, normal, zipf};
 use crate::table::{Column, Decimals, Dictionary, Table, Type};
-use crate::taxonomy::{Hierarchy, Taxonomy, bind};
+use crate::taxonomy::{Hierarchy, Taxonomy};
 
 /// How far the share of a node may be from a real weight's where the policy does not say.
 pub const ROUNDING: f64 = 0.01;
@@ -97,11 +98,9 @@ impl Policy {
                 values.encode(&number.to_string(), 0);
             }
         }
-        let attribute = self.attribute(&column.name);
-        let none = Hierarchy::None;
-        let hierarchy = attribute.map_or(&none, |attribute| &attribute.hierarchy);
-        let kind = attribute.and_then(|attribute| attribute.kind);
-        let bound = bind(hierarchy, kind, &[], &values, &column.name, &table.file);
+        let declared = Declared { missing: &[], ..self.declared(&column.name) };
+        let hierarchy = declared.hierarchy;
+        let bound = declared.bind(&column.name, &values, &table.file);
         let bound = bound.map_err(|error| in_target(error, asked, dictionary))?;
         let leaves: Vec<&str> =
             (0..bound.taxonomy.codes()).map(|leaf| bound.taxonomy.level(0).label(leaf)).collect();
@@ -109,7 +108,7 @@ impl Policy {
         if asked.domain.is_some() && bound.kind != Type::Integer {
             let missing =
                 format!("`domain` is for whole numbers, and {} has others", quoted(&column.name));
-            return Err(Error::Incomplete { file: self.file.clone(), missing });
+            return Err(self.incomplete(missing));
         }
         let mut order: Vec<u32> = (0..leaves.len() as u32).collect();
         let mut numbers = None;
@@ -159,8 +158,8 @@ impl Policy {
             column: column.name.clone(),
             nearest: None,
         };
-        let bound =
-            self.bind(&column.name, column.dictionary().ok_or_else(nowhere)?, &table.file)?;
+        let dictionary = column.dictionary().ok_or_else(nowhere)?;
+        let bound = self.declared(&column.name).bind(&column.name, dictionary, &table.file)?;
         if level > bound.taxonomy.height() {
             return Err(Error::BadParameter {
                 place: None,
@@ -188,7 +187,7 @@ impl Domain {
                     quoted(column),
                     quoted(level.label(*torn))
                 );
-                return Err(Error::Incomplete { file: policy.file.clone(), missing });
+                return Err(policy.incomplete(missing));
             }
         }
         Ok(())

@@ -3,10 +3,15 @@
 //!
 //! Nothing here needs rows. The distinct values of a column and how often each occurs are enough,
 //! so a table in memory, one on disk and a release that is read once are all bound in this way.
+//!
+//! A requirement that cannot be bound is an error, never left out. What the policy asks for is
+//! counted and compared with what was bound.
 
 use super::caps::Values;
-use super::{Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked};
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Place, Result, quoted};
+use crate::policy::{
+    Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked,
+};
 use crate::privacy::{
     Caps, Distance, Diversity, KAnonymity, LDiversity, Requirement, TCloseness, Thresholds,
     VarianceDiversity,
@@ -149,7 +154,7 @@ impl Policy {
     /// Whether some requirement counts the values of a sensitive column.
     pub(crate) fn counts(&self, column: &str) -> bool {
         let about = |asked: &Option<String>| asked.as_ref().is_none_or(|name| name == column);
-        let privacy = &self.privacy;
+        let privacy = self.privacy();
         privacy.diversity.iter().any(|asked| about(&asked.sensitive))
             || privacy.closeness.iter().any(|asked| about(&asked.sensitive))
             || privacy.variance.iter().any(|asked| about(&asked.sensitive))
@@ -162,31 +167,47 @@ impl Policy {
     pub(crate) fn required(&self, columns: &[Surveyed<'_>], file: &Path) -> Result<Required> {
         let mut binder =
             Binder { policy: self, columns, file, bound: Vec::new(), required: Required::none() };
-        let privacy = &self.privacy;
-        if let Some(k) = privacy.k.and_then(KAnonymity::new) {
-            binder.push(Some(k));
+        let privacy = self.privacy();
+        // One for each pair of a requirement and a column; a presence is bound elsewhere.
+        let mut asked_for = 0;
+        if let Some(k) = privacy.k {
+            asked_for += 1;
+            let bound = KAnonymity::new(k);
+            binder.push(bound.ok_or_else(|| binder.refused("k", k, "a whole number from 1"))?);
         }
         for asked in &privacy.diversity {
             for column in binder.columns_of(&asked.sensitive, "l-diversity")? {
-                binder.diverse(column, asked.form);
+                asked_for += 1;
+                binder.diverse(column, asked.form)?;
             }
         }
         for asked in &privacy.closeness {
             for column in binder.columns_of(&asked.sensitive, "t-closeness")? {
                 let distance = binder.distance(asked, column)?;
                 let whole = binder.whole(column);
-                binder.push(TCloseness::new(column, asked.t, distance, whole));
+                asked_for += 1;
+                let bound = TCloseness::new(column, asked.t, distance, whole);
+                let refused = || binder.refused("t-closeness.t", asked.t, "a number from 0 to 1");
+                binder.push(bound.ok_or_else(refused)?);
             }
         }
         for asked in &privacy.variance {
             for (column, numbers) in binder.numeric(asked)? {
-                binder.push(VarianceDiversity::new(column, asked.at_least, numbers));
+                asked_for += 1;
+                let bound = VarianceDiversity::new(column, asked.at_least, numbers);
+                let refused =
+                    || binder.refused("variance.at-least", asked.at_least, "a number above 0");
+                binder.push(bound.ok_or_else(refused)?);
             }
         }
         if let Some(asked) = &privacy.thresholds {
             for column in binder.columns_of(&asked.sensitive, "thresholds")? {
-                binder.capped(column, asked);
+                asked_for += 1;
+                binder.capped(column, asked)?;
             }
+        }
+        if binder.required.requirements.len() != asked_for {
+            return Err(Error::Defect);
         }
         // A presence is bound to what is known of the world, which is not here.
         if binder.required.requirements.is_empty() && privacy.presence.is_none() {
@@ -195,10 +216,6 @@ impl Policy {
             return Err(self.incomplete(missing.into()));
         }
         Ok(binder.required)
-    }
-
-    pub(super) fn incomplete(&self, missing: String) -> Error {
-        Error::Incomplete { file: self.file.clone(), missing }
     }
 }
 
@@ -226,10 +243,27 @@ struct Binder<'a> {
 }
 
 impl Binder<'_> {
-    fn push(&mut self, requirement: Option<impl Requirement + 'static>) {
-        self.required
-            .requirements
-            .extend(requirement.map(|one| Box::new(one) as Box<dyn Requirement>));
+    fn push(&mut self, requirement: impl Requirement + 'static) {
+        self.required.requirements.push(Box::new(requirement));
+    }
+
+    /// The error about a parameter that no requirement can be made of.
+    fn refused(&self, key: &str, value: impl ToString, expected: &str) -> Error {
+        Error::BadParameter {
+            place: Some(Place::file(self.policy.file())),
+            key: format!("privacy.{key}"),
+            value: value.to_string(),
+            expected: expected.into(),
+        }
+    }
+
+    /// Caps on the values of a column.
+    fn push_caps(&mut self, column: usize, caps: Vec<Ratio>) -> Result<()> {
+        let most = caps.iter().copied().max().unwrap_or(Ratio::ONE);
+        let refused = || self.refused("thresholds", most, "caps from 0 to 1");
+        let caps = Caps::new(caps).ok_or_else(refused)?;
+        self.push(Thresholds::new(column, caps));
+        Ok(())
     }
 
     /// The counted columns that a requirement is about: one, or all that are sensitive.
@@ -285,7 +319,7 @@ impl Binder<'_> {
     fn bind(&self, name: &str, dictionary: &Dictionary) -> Result<(Binding, Option<usize>)> {
         let token = self.policy.token().and_then(|token| dictionary.find(token));
         let Some(token) = token else {
-            return Ok((self.policy.bind(name, dictionary, self.file)?, None));
+            return Ok((self.policy.declared(name).bind(name, dictionary, self.file)?, None));
         };
         let mut values = Dictionary::default();
         let codes = (0..dictionary.len() as u32).map(|code| match code == token {
@@ -293,7 +327,7 @@ impl Binder<'_> {
             false => Some(values.encode(dictionary.value(code), dictionary.line(code))),
         });
         let codes: Vec<Option<u32>> = codes.collect();
-        let mut binding = self.policy.bind(name, &values, self.file)?;
+        let mut binding = self.policy.declared(name).bind(name, &values, self.file)?;
         let last = binding.taxonomy.codes();
         binding.leaf_of = codes
             .iter()
@@ -304,19 +338,32 @@ impl Binder<'_> {
 
     /// A diversity. Suppressed values are nobody's: they make a class larger and are bounded by
     /// nothing.
-    fn diverse(&mut self, column: usize, form: Diversity) {
-        let Some(diversity) = LDiversity::new(column, form) else { return };
+    fn diverse(&mut self, column: usize, form: Diversity) -> Result<()> {
+        let refused = || {
+            let (value, expected) = match form {
+                Diversity::Frequency(l) | Diversity::Entropy(l) => (l, "l: a number from 1"),
+                Diversity::Distinct(l) | Diversity::Recursive { l: l @ 0, .. } => {
+                    (Ratio::whole(l), "l: a whole number from 1")
+                }
+                Diversity::Recursive { c, .. } => (c, "c: a number above 0"),
+            };
+            self.refused("l-diversity", value, expected)
+        };
+        let diversity = LDiversity::new(column, form).ok_or_else(refused)?;
         match (self.bound[column].token, diversity.caps(self.required.values[column])) {
             (Some(token), Some((_, mut caps))) => {
                 caps[token] = Ratio::ONE;
-                self.push(Caps::new(caps).map(|caps| Thresholds::new(column, caps)));
+                self.push_caps(column, caps)
             }
-            _ => self.push(Some(diversity)),
+            _ => {
+                self.push(diversity);
+                Ok(())
+            }
         }
     }
 
     /// Caps of a column's values. A suppressed value has none.
-    fn capped(&mut self, column: usize, asked: &ThresholdsAsked) {
+    fn capped(&mut self, column: usize, asked: &ThresholdsAsked) -> Result<()> {
         let Surveyed { name, dictionary, .. } = self.columns[self.required.columns[column]];
         let (leaf_of, token) = (&self.required.leaf_of[column], self.bound[column].token);
         let mut counts = self.whole(column);
@@ -333,7 +380,7 @@ impl Binder<'_> {
         if let Some(token) = token {
             caps[token] = Ratio::ONE;
         }
-        self.push(Caps::new(caps).map(|caps| Thresholds::new(column, caps)));
+        self.push_caps(column, caps)
     }
 
     fn distance(&self, asked: &ClosenessAsked, column: usize) -> Result<Distance> {

@@ -5,7 +5,10 @@
 //! cannot be met (exit status 1), the input or the usage is wrong (2), or the environment failed
 //! (3).
 
-use crate::refusal::{Judged, Refusal, Shortfall};
+mod refusal;
+
+pub use refusal::{Figure, Judged, Refusal, Shortfall};
+
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

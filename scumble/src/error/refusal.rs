@@ -45,7 +45,7 @@ impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.requirement)?;
         if let Some(name) = &self.sensitive {
-            write!(f, " of {}", crate::error::quoted(name))?;
+            write!(f, " of {}", super::quoted(name))?;
         }
         write!(f, ": {} required, ", self.required)?;
         match self.achieved {

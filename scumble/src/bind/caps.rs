@@ -1,7 +1,7 @@
 //! Caps on the confidence in sensitive values: from what was typed to a fraction for each value.
 
-use super::{Policy, ThresholdsAsked, nearest};
 use crate::error::{Error, Result};
+use crate::policy::{Policy, ThresholdsAsked, nearest};
 use crate::ratio::Ratio;
 use crate::table::Dictionary;
 
@@ -33,7 +33,8 @@ impl ThresholdsAsked {
             let typed =
                 self.values.iter().filter(|(known, ..)| known == value).map(|(_, cap, _)| *cap);
             let leaf = *leaf as usize;
-            if let Some(cap) = fixed.map(|(.., cap)| *cap).next().or_else(|| typed.min()) {
+            // Caps of another table never loosen what was asked.
+            if let Some(cap) = fixed.map(|(.., cap)| *cap).chain(typed).min() {
                 caps[leaf] = if named[leaf] { caps[leaf].min(cap) } else { cap };
                 named[leaf] = true;
             }
@@ -78,7 +79,7 @@ impl Policy {
         &self,
         columns: impl Iterator<Item = (&'a str, &'a Dictionary)>,
     ) -> Result<()> {
-        let Some(asked) = &self.privacy.thresholds else { return Ok(()) };
+        let Some(asked) = &self.privacy().thresholds else { return Ok(()) };
         let columns =
             columns.filter(|(name, _)| asked.sensitive.as_ref().is_none_or(|about| about == name));
         let dictionaries: Vec<&Dictionary> = columns.map(|(_, dictionary)| dictionary).collect();

@@ -3,12 +3,12 @@
 //! Trees are laid over the values of the table and of the world together, so a person who is not in
 //! the table has a place in every group as well.
 
-use super::presence::{MarginalsAsked, MarginalsOf, WorldAsked};
-use super::{Policy, nearest};
+use super::BoundKey;
 use crate::error::{Error, Place, Result, quoted};
+use crate::policy::{MarginalsAsked, MarginalsOf, Policy, WorldAsked, nearest};
 use crate::privacy::ConfidentPresence;
 use crate::table::{Cells, Column, Dictionary, Table, Tallies};
-use crate::taxonomy::{Binding, Taxonomy};
+use crate::taxonomy::Taxonomy;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,14 +20,6 @@ pub(crate) enum World<'a> {
     Marginals(&'a MarginalsAsked, Vec<Vec<usize>>),
 }
 
-/// A quasi-identifier with its tree over both tables' values.
-pub(crate) struct BoundKey {
-    /// The tree, and the leaves of the table's own values.
-    pub(crate) binding: Binding,
-    /// The leaf of each value of the world.
-    pub(crate) world: Vec<u32>,
-}
-
 impl Policy {
     /// What is known of the world of a table with these quasi-identifiers; `population` is the
     /// policy's public table.
@@ -36,9 +28,12 @@ impl Policy {
         keys: &[&str],
         population: Option<&'a Table>,
     ) -> Result<Option<World<'a>>> {
-        let Some(asked) = &self.privacy.presence else { return Ok(None) };
+        let Some(asked) = &self.privacy().presence else { return Ok(None) };
         match (&asked.world, population) {
-            (WorldAsked::Population(_), None) => Err(Error::Defect),
+            (WorldAsked::Population(file), None) => Err(self.incomplete(format!(
+                "`presence` is about the population in {}, which was not handed over with the table",
+                file.display()
+            ))),
             (WorldAsked::Population(_), Some(population)) => {
                 let names: Vec<&str> =
                     population.columns.iter().map(|column| column.name.as_str()).collect();
@@ -121,19 +116,20 @@ impl World<'_> {
         }
         let codes: Vec<u32> =
             self.values(key).into_iter().map(|(value, line)| both.encode(value, line)).collect();
-        let mut binding = policy.bind(name, &both, file).map_err(|mut error| {
-            // A value that the table does not have is the world's.
-            if let Error::WrongType { place, value, .. }
-            | Error::NotInHierarchy { place, value, .. } = &mut error
-                && own.find(value).is_none()
-            {
-                place.file = self.file().to_path_buf();
-            }
-            error
-        })?;
-        let world = codes.iter().map(|code| binding.leaf_of[*code as usize]).collect();
-        binding.leaf_of.truncate(own.len());
-        Ok(BoundKey { binding, world })
+        let mut bound =
+            policy.declared(name).bind_key(name, &both, file).map_err(|mut error| {
+                // A value that the table does not have is the world's.
+                if let Error::WrongType { place, value, .. }
+                | Error::NotInHierarchy { place, value, .. } = &mut error
+                    && own.find(value).is_none()
+                {
+                    place.file = self.file().to_path_buf();
+                }
+                error
+            })?;
+        bound.world = codes.iter().map(|code| bound.leaf_of[*code as usize]).collect();
+        bound.leaf_of.truncate(own.len());
+        Ok(bound)
     }
 }
 
@@ -251,18 +247,18 @@ fn listed_by_leaf(
 }
 
 impl Policy {
-    /// The presence that is asked for in likely worlds, where so many people are counted with each
-    /// leaf and so many rows of the table have it.
+    /// The presence that is asked for in likely worlds. `listed` is how many people the marginals
+    /// count with each leaf, `own` how many rows of the table have it.
     pub(crate) fn confident(
         &self,
         listed: &[Vec<u64>],
         own: &[Vec<u64>],
-    ) -> Option<ConfidentPresence> {
-        let asked = self.privacy.presence.as_ref()?;
-        let marginals = asked.marginals()?;
+    ) -> Result<ConfidentPresence> {
+        let asked = self.privacy().presence.as_ref().ok_or(Error::Defect)?;
+        let marginals = asked.marginals().ok_or(Error::Defect)?;
         let own = (marginals.of == MarginalsOf::Population).then_some(own);
         let range = (asked.min, asked.max);
-        Some(ConfidentPresence::new(range, marginals.confidence, listed, own, marginals.cover_all))
+        Ok(ConfidentPresence::new(range, marginals.confidence, listed, own, marginals.cover_all))
     }
 }
 

@@ -1,9 +1,10 @@
 //! What a search for cuts asks of a policy: one sensitive attribute with caps, a scheme, a loss
 //! that knows its cost.
 
+use super::Required;
 use super::prepare::Counted;
-use super::{Policy, Required};
 use crate::error::{Error, Place, Result};
+use crate::policy::Policy;
 use crate::privacy::{Caps, Requirement};
 use crate::ratio::Ratio;
 use crate::search::cuts::{Problem, Suppression};
@@ -42,10 +43,10 @@ impl Policy {
         target: Option<usize>,
     ) -> Result<Option<OnCuts>> {
         let scheme = self.scheme()?;
-        if !self.search.algorithm.is_on_cuts() {
+        if !self.search().algorithm.is_on_cuts() {
             return Ok(None);
         }
-        let loss = self.search.loss;
+        let loss = self.search().loss;
         if !scheme.is_defined_for(loss) {
             return Err(
                 self.incomplete("suppressed values have a cost in the loss `lm` only".into())
@@ -79,10 +80,10 @@ impl Policy {
     /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is
     /// refused.
     pub(crate) fn scheme(&self) -> Result<Suppression> {
-        match (self.search.scheme, self.search.algorithm.is_on_cuts()) {
+        match (self.search().scheme, self.search().algorithm.is_on_cuts()) {
             (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
             (Some(scheme), true) => Ok(scheme),
-            (None, true) if self.search.suppression == Ratio::ZERO => Ok(Suppression::None),
+            (None, true) if self.search().suppression == Ratio::ZERO => Ok(Suppression::None),
             (None, true) => Err(self.incomplete(
                 "a search for cuts weighs suppression against generalization and knows no limit; give a suppression \
                  scheme of none, all-records, violating-records, all-values or violating-values"

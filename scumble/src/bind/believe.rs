@@ -1,21 +1,21 @@
 //! A policy meets a summary: its trees are laid over the values that the summary knows, and its
 //! requirements become what belief can tell of them.
 
-use super::{Policy, Required, Surveyed};
+use super::keys::Declared;
+use super::{BoundKey, Required, Surveyed};
 use crate::error::{Error, Result, quoted};
 use crate::estimate::bucket::Condition;
 use crate::loss::Loss;
+use crate::policy::Policy;
 use crate::summary::{Attribute, Beliefs, Sensitive, Summary, fingerprint};
 use crate::table::{Dictionary, Role};
-use crate::taxonomy::{Binding, Hierarchy, bind};
 use std::path::Path;
-use std::sync::Arc;
 
 impl Policy {
     /// Binds a summary, which was read from `file`. One of another table, or of other hierarchies,
     /// is refused.
     pub fn believe(&self, summary: Summary, file: &Path) -> Result<Beliefs> {
-        if self.search.loss == Loss::Cm {
+        if self.search().loss == Loss::Cm {
             let missing =
                 "the loss `cm` looks at class labels, which a summary does not know; use lm or dm"
                     .into();
@@ -26,13 +26,10 @@ impl Policy {
             summary.with_role(Role::QuasiIdentifier).map(|(_, attribute)| attribute).collect();
         let (mut taxonomies, mut axes, mut leaf_of) = (Vec::new(), Vec::new(), Vec::new());
         for attribute in &keys {
-            let binding = self.bind_summarized(attribute, file)?;
-            let taxonomy = Arc::new(binding.taxonomy);
-            let hierarchy =
-                self.attribute(&attribute.name).map_or(&Hierarchy::None, |known| &known.hierarchy);
-            axes.push(Binding::axis(hierarchy, binding.kind, &binding.numbers, &taxonomy));
-            taxonomies.push(taxonomy);
-            leaf_of.push(binding.leaf_of);
+            let bound = self.bind_summarized(attribute, file)?;
+            axes.push(bound.axis);
+            taxonomies.push(bound.taxonomy);
+            leaf_of.push(bound.leaf_of);
         }
         let names = keys.iter().map(|attribute| attribute.name.clone()).collect();
         let sensitive: Vec<(usize, &Attribute)> = summary.with_role(Role::Sensitive).collect();
@@ -62,8 +59,8 @@ impl Policy {
             leaf_of,
             sensitive: sensitive.collect(),
             condition,
-            loss: self.search.loss,
-            suppressible: self.search.suppression.floor_of(summary.rows),
+            loss: self.search().loss,
+            suppressible: self.search().suppression.floor_of(summary.rows),
             summary,
         })
     }
@@ -75,7 +72,7 @@ impl Policy {
             Role::NAMES.iter().find(|(_, known)| *known == role).map_or("", |(name, _)| name)
         };
         let role = |name: &str| {
-            self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role)
+            self.attribute(name).and_then(|attribute| attribute.role).or(self.default_role())
         };
         for attribute in &summary.attributes {
             if role(&attribute.name) != Some(attribute.role) {
@@ -85,7 +82,7 @@ impl Policy {
                 )));
             }
         }
-        for attribute in &self.attributes {
+        for attribute in self.attributes() {
             let asked = role(&attribute.name)
                 .filter(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive));
             if asked.is_some()
@@ -101,15 +98,11 @@ impl Policy {
     }
 
     /// The tree of a summarized quasi-identifier, which must be the one that it had.
-    fn bind_summarized(&self, attribute: &Attribute, file: &Path) -> Result<Binding> {
-        let known = self.attribute(&attribute.name);
-        let hierarchy = known.map_or(&Hierarchy::None, |known| &known.hierarchy);
-        let kind = known.and_then(|known| known.kind).unwrap_or(attribute.kind);
-        let missing = self.missing_of(&attribute.name);
-        let bound =
-            bind(hierarchy, Some(kind), missing, &dictionary(attribute), &attribute.name, file);
-        match bound {
-            Ok(binding) if fingerprint(&binding.taxonomy) == attribute.tree => Ok(binding),
+    fn bind_summarized(&self, attribute: &Attribute, file: &Path) -> Result<BoundKey> {
+        let declared = self.declared(&attribute.name);
+        let declared = Declared { kind: declared.kind.or(Some(attribute.kind)), ..declared };
+        match declared.bind_key(&attribute.name, &dictionary(attribute), file) {
+            Ok(bound) if fingerprint(&bound.taxonomy) == attribute.tree => Ok(bound),
             _ => {
                 let name = quoted(&attribute.name);
                 let problem = format!(
@@ -128,7 +121,7 @@ impl Policy {
         dictionary: &Dictionary,
         file: &Path,
     ) -> Result<Attribute> {
-        let binding = self.bind(name, dictionary, file)?;
+        let binding = self.declared(name).bind(name, dictionary, file)?;
         let tree = if role == Role::QuasiIdentifier { fingerprint(&binding.taxonomy) } else { 0 };
         Ok(Attribute {
             name: name.to_string(),
