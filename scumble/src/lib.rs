@@ -62,13 +62,19 @@ pub mod summary;
 
 pub mod search;
 
-pub mod policy;
-
 pub mod bind;
+pub mod policy;
 
 pub mod generate;
 pub mod release;
 
 pub mod query;
 
-pub mod jobs;
+pub mod job;
+
+pub use error::{Error, Result};
+pub use job::Job;
+pub use policy::Policy;
+pub use release::{ReleaseBatches, ReleaseFile, ReleaseFolder, Report, Sink, Tables};
+pub use source::{Source, TableBatches, TableFile, TableStream};
+pub use watch::Watch;

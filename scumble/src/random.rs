@@ -9,6 +9,8 @@
 //! It is made for synthetic tables, samples and annealing. Nothing secret may rest on it: whoever
 //! sees one output can compute all that follow.
 
+use crate::error::{Error, Result};
+
 /// The step of SplitMix64's counter: the golden ratio times 2^64, made odd.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -99,6 +101,11 @@ impl Random {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
+}
+
+/// 64 random bits from the operating system, for what must not be guessed.
+pub(crate) fn secret() -> Result<u64> {
+    getrandom::u64().map_err(|_| Error::NoRandomness)
 }
 
 /// SplitMix64's two rounds, a bijection of 64-bit numbers.

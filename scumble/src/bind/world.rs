@@ -7,8 +7,10 @@ use super::BoundKey;
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{MarginalsAsked, MarginalsOf, Policy, WorldAsked, nearest};
 use crate::privacy::ConfidentPresence;
-use crate::table::{Cells, Column, Dictionary, Table, Tallies};
+use crate::source::{Source, TableFile, encode};
+use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
+use crate::watch::Watch;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -267,4 +269,30 @@ pub(crate) fn dictionaries<'a>(
     columns: impl Iterator<Item = &'a Column>,
 ) -> Vec<(&'a str, &'a Dictionary)> {
     columns.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))).collect()
+}
+
+impl Policy {
+    /// The policy's public table, if it names one, with only these quasi-identifiers; and the bytes
+    /// that were read.
+    pub(crate) fn population(&self, keys: &[&str], watch: &Watch) -> Result<Option<(Table, u64)>> {
+        let asked = self.privacy().presence.as_ref().and_then(|asked| asked.population());
+        let Some(file) = asked else { return Ok(None) };
+        let source = TableFile::open(file)?;
+        let source: &dyn Source = &source;
+        let names = source.names();
+        if let Some(absent) = keys.iter().find(|key| !names.iter().any(|name| name == *key)) {
+            return Err(Error::NoSuchColumn {
+                file: file.to_path_buf(),
+                column: absent.to_string(),
+                nearest: nearest(absent, names.iter().map(String::as_str)),
+            });
+        }
+        let role = |name: &String| {
+            let is_key = keys.contains(&name.as_str());
+            if is_key { Role::QuasiIdentifier } else { Role::Identifier }
+        };
+        let roles: Vec<Role> = names.iter().map(role).collect();
+        let table = encode(source, &roles, watch, "population")?;
+        Ok(Some((table, source.meter().bytes_read())))
+    }
 }

@@ -305,6 +305,20 @@ pub enum Error {
         /// What to do besides raising the limit.
         instead: Option<&'static str>,
     },
+    /// Something that was asked for does not go with the rest.
+    Unsuitable {
+        /// What was asked for.
+        what: &'static str,
+        /// What it needs.
+        needs: &'static str,
+    },
+    /// The system could not start the threads.
+    TooManyThreads {
+        /// How many were asked for.
+        threads: usize,
+    },
+    /// The operating system has no randomness.
+    NoRandomness,
     /// A recoding that depends on the very rows it was made from.
     NotSaveable {
         /// Where it should have been saved.
@@ -407,6 +421,8 @@ impl Error {
             | Error::ReleaseFull { .. }
             | Error::SpillDamaged { .. }
             | Error::Defect
+            | Error::NoRandomness
+            | Error::TooManyThreads { .. }
             | Error::ChangedMeanwhile { .. }
             | Error::TooLittleMemory { .. } => Kind::Environment,
             _ => Kind::Input,
@@ -595,6 +611,13 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "the memory limit is too small for {what}; raise it")?;
                 instead.map_or(Ok(()), |instead| write!(f, ", or {instead}"))
             }
+            Error::Unsuitable { what, needs } => write!(f, "{what} needs {needs}"),
+            Error::TooManyThreads { threads } => {
+                write!(f, "cannot start {threads} threads; use fewer")
+            }
+            Error::NoRandomness => {
+                write!(f, "the operating system gave no random numbers; nothing was released")
+            }
             Error::NotSaveable { file } => write!(
                 f,
                 "{}: tight regions fit only the rows they were made from; set regions = \"cover\" to save the recoding",
@@ -657,7 +680,8 @@ impl fmt::Display for Plain<'_> {
                     0 => judged.to_string(),
                     failing => format!("{judged}, {failing} of {classes} classes fail"),
                 };
-                let all: Vec<String> = problems.iter().cloned().chain(failing.iter().map(of)).collect();
+                let all: Vec<String> =
+                    problems.iter().cloned().chain(failing.iter().map(of)).collect();
                 write!(f, "{}: not released: {}", file.display(), all.join("; "))
             }
         }

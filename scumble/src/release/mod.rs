@@ -1,14 +1,15 @@
 //! May it leave the house?
 //!
 //! A recoding is [applied](Recoded) to the table's cells, groups that fail are left out, and the
-//! rows are [written](Draft) to a private file in an order that says nothing about the input's.
-//! That file is read back and [judged](verify) afresh, with none of the search's code, before it
-//! takes its name. A bug in a search can cost utility, never privacy.
+//! rows go to a [sink](Sink) in an order that says nothing about the input's. What was written is
+//! read back and [verified](verify) afresh, with none of the search's code, before it is published.
+//! A bug in a search can cost utility, never privacy.
 
 mod apply;
 mod columns;
-mod distributed;
-mod folder;
+mod distribution;
+mod draft;
+mod judge;
 mod lines;
 mod matched;
 mod page;
@@ -22,26 +23,32 @@ mod stream;
 mod suppress;
 mod values;
 mod verify;
-mod write;
 
 pub(crate) use apply::Classes;
 pub use apply::{OfTarget, Recoded};
 pub use columns::Released;
-pub use distributed::{Distributed, ReadGroup, Tree, read_coded};
-pub use folder::FolderDraft;
+pub use distribution::{Distributed, ReadGroup, Tree};
+pub(crate) use distribution::{Originals, check_distribution};
+pub use draft::{Draft, publish, replace};
+pub use judge::{Judgement, Verified, verify as judge_classes, verify_sizes};
 pub use matched::{Known, Matched, matched};
 pub(crate) use page::{Fields, Page, push_field};
 pub use recount::{Part, Recount, Unknown};
+pub(crate) use report::caps_json;
 pub use report::{
-    Believed, Decided, Io, Losses, Phase, Predicted, Report, Searched, caps_of_report,
+    Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted, RecodingReport,
+    ReleaseKind, Report, RoundingReport, SearchReport,
 };
 pub use risk::{Risk, Risks};
 pub use rows::{Rows, Token, schema};
 pub(crate) use rows::{inverse, is_releasable, wide};
 pub use rules::Rules;
-pub use sink::{Background, Sink};
+pub(crate) use sink::{Background, TableWriter, report_of};
+pub use sink::{
+    RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
+};
 pub use stream::{From, Stream, Target, Totals};
 pub use suppress::{Records, Within};
 pub use values::{Lost, Value, Values};
-pub use verify::{Judgement, Verified, verify, verify_sizes};
-pub use write::{Draft, publish, replace};
+pub(crate) use verify::{Checked, check_table};
+pub use verify::{DistributionChecked, Read, Verification};

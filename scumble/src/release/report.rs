@@ -1,11 +1,11 @@
 //! What was asked, what was reached, what it cost: for scripts as JSON, with the keys that people
 //! script against.
 
-use super::verify::Judgement;
+use super::Judgement;
 use super::{OfTarget, Verified};
+use crate::error::{Figure, Judged};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
-use crate::error::{Figure, Judged};
 use crate::search::Warrant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -108,12 +108,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    pub(crate) fn new(
-        lm: f64,
-        dm: u128,
-        target: Option<OfTarget>,
-        entropy: Option<f64>,
-    ) -> Losses {
+    pub(crate) fn new(lm: f64, dm: u128, target: Option<OfTarget>, entropy: Option<f64>) -> Losses {
         Losses {
             lm,
             dm,
@@ -441,7 +436,8 @@ mod pairs {
         deserializer: D,
     ) -> Result<Vec<(String, T)>, D::Error> {
         let object = Map::<String, Value>::deserialize(deserializer)?;
-        let pair = |(name, value)| Ok((name, serde_json::from_value(value).map_err(Error::custom)?));
+        let pair =
+            |(name, value)| Ok((name, serde_json::from_value(value).map_err(Error::custom)?));
         object.into_iter().map(pair).collect()
     }
 }

@@ -5,13 +5,12 @@ use crate::error::{Error, Result};
 use crate::recoding::Columns;
 use crate::search::regions::Choice;
 use serde_json::json;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that a tree is written to, depth first: each node is followed by its parts.
 pub struct Rules<'a> {
-    file: BufWriter<File>,
+    file: BufWriter<Box<dyn Write + Send>>,
     target: PathBuf,
     columns: Columns<'a>,
     /// Whether a node was told.
@@ -20,7 +19,11 @@ pub struct Rules<'a> {
 
 impl<'a> Rules<'a> {
     /// Starts a tree in `file`; `target` is what errors call it.
-    pub fn new(file: File, target: &Path, columns: Columns<'a>) -> Result<Rules<'a>> {
+    pub fn new(
+        file: Box<dyn Write + Send>,
+        target: &Path,
+        columns: Columns<'a>,
+    ) -> Result<Rules<'a>> {
         let mut rules = Rules {
             file: BufWriter::new(file),
             target: target.to_path_buf(),

@@ -4,8 +4,8 @@
 //! This judges afresh what a search has judged: the two share the caps and nothing else.
 
 use super::apply::{Classes, Recoded};
-use crate::error::{Error, Result};
 use crate::error::Shortfall;
+use crate::error::{Error, Result};
 use crate::privacy::Caps;
 use crate::random::Random;
 use crate::recoding::Mapping;

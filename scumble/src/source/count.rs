@@ -11,7 +11,7 @@ use std::path::PathBuf;
 ///
 /// Values are known by their texts, not by the codes of one process, so the counts of several
 /// parts of a table can be [merged](Counts::merge).
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Counts {
     names: Vec<String>,
     values: Vec<Dictionary>,
@@ -112,7 +112,8 @@ pub(super) fn by_scan<S: Source + ?Sized>(
 ) -> Result<Counts> {
     let schema = source.schema();
     let file = || PathBuf::from(source.name());
-    let mut counts = Counts::new(keys.iter().map(|key| schema.field(*key).name().clone()).collect());
+    let mut counts =
+        Counts::new(keys.iter().map(|key| schema.field(*key).name().clone()).collect());
     // Batches have the order of the table, keys may have another.
     let mut read: Vec<usize> = keys.to_vec();
     read.sort_unstable();

@@ -131,7 +131,8 @@ impl TableFile {
             Opened::Csv(_) => None,
             Opened::Columnar(reader) => reader.rows(),
         };
-        let (path, name, opened) = (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
+        let (path, name, opened) =
+            (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
         Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened })
     }
 
@@ -177,11 +178,7 @@ fn begin(
 }
 
 /// The bytes of a file without its compression.
-fn unpacked(
-    file: Metered,
-    name: &Path,
-    compression: Compression,
-) -> Result<Box<dyn Read + Send>> {
+fn unpacked(file: Metered, name: &Path, compression: Compression) -> Result<Box<dyn Read + Send>> {
     Ok(match compression {
         Compression::None => Box::new(file),
         Compression::Gzip => Box::new(flate2::read::MultiGzDecoder::new(file)),

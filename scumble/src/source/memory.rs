@@ -30,12 +30,18 @@ impl TableBatches {
     pub fn with_schema(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<TableBatches> {
         let name = "record batches";
         check_names(&schema, Path::new(name))?;
-        if let Some(at) = batches.iter().position(|batch| batch.schema().fields() != schema.fields())
+        if let Some(at) =
+            batches.iter().position(|batch| batch.schema().fields() != schema.fields())
         {
             let problem = format!("batch {} has another schema than the table", at + 1);
             return Err(Error::Mismatch { file: name.into(), problem });
         }
-        Ok(TableBatches { name: name.into(), schema, batches: batches.into(), meter: Meter::default() })
+        Ok(TableBatches {
+            name: name.into(),
+            schema,
+            batches: batches.into(),
+            meter: Meter::default(),
+        })
     }
 
     /// The same table, which messages call by this name.

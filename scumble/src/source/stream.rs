@@ -146,7 +146,8 @@ struct Scan {
 impl Scan {
     fn read_next(&mut self) -> Result<Option<RecordBatch>> {
         let mut state = lock(&self.state);
-        let failed = |source: ArrowError| Error::Columnar { file: self.name.clone().into(), source };
+        let failed =
+            |source: ArrowError| Error::Columnar { file: self.name.clone().into(), source };
         let known = state.kept.len() + state.spilled.as_ref().map_or(0, |spilled| spilled.batches);
         let batch = if self.next < state.kept.len() {
             let batch = state.kept[self.next].clone();

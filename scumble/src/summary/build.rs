@@ -29,6 +29,9 @@ pub struct Builder {
     memory: u64,
 }
 
+/// What to do if a network does not fit.
+const SIMPLER: Option<&str> = Some("use a histogram or a sample");
+
 impl Builder {
     /// For so many columns. `sampled` rows go into a sample, which `seed` draws.
     pub fn new(
@@ -71,8 +74,9 @@ impl Builder {
         }
         let most = self.counts.iter().map(Vec::len).max().unwrap_or(0);
         if !self.tables.tables.is_empty() && most >> VALUE_BITS > 0 {
-            let reason = "a Bayesian network counts up to two million values of an attribute; use a histogram or a sample";
-            return Err(Error::TooLittleMemory { reason: reason.into() });
+            let what =
+                "an attribute with more than two million values in a Bayesian network".into();
+            return Err(Error::TooLittleMemory { what, instead: SIMPLER });
         }
         self.tables.tables.par_iter_mut().for_each(|(set, counts)| {
             let mut keys = vec![0u64; rows];
@@ -86,16 +90,9 @@ impl Builder {
         let tuples: usize = self.tables.tables.iter().map(|(_, counts)| counts.capacity()).sum();
         let values: usize = self.counts.iter().map(Vec::len).sum();
         if tuples as u64 * TUPLE_BYTES + values as u64 * VALUE_BYTES > self.memory {
-            let simpler = if tuples > 0 {
-                "; allow more, or use a histogram or a sample"
-            } else {
-                "; allow more"
-            };
-            let reason = format!(
-                "the counts of a {} take more memory than --memory allows{simpler}",
-                self.kind.name()
-            );
-            return Err(Error::TooLittleMemory { reason });
+            let what = format!("the counts of a {}", self.kind.name());
+            let instead = if tuples > 0 { SIMPLER } else { None };
+            return Err(Error::TooLittleMemory { what, instead });
         }
         if self.kind == Kind::Sample {
             self.draw(columns, rows);
@@ -158,7 +155,7 @@ impl Builder {
                 Belief::Sample(drawn.sorted())
             }
         };
-        Summary { rows: self.rows, attributes, belief }
+        Summary { file: "summary".into(), rows: self.rows, attributes, belief }
     }
 }
 

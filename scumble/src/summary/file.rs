@@ -128,9 +128,10 @@ impl Summary {
             )));
         }
         let saved: Saved = serde_json::from_slice(text).map_err(broken)?;
-        saved.checked().map_err(|problem| {
+        let summary = saved.checked().map_err(|problem| {
             mismatch(format!("a damaged summary: {problem}; summarize the table again"))
-        })
+        })?;
+        Ok(Summary { file: file.to_path_buf(), ..summary })
     }
 }
 
@@ -168,7 +169,7 @@ impl Saved {
                 ));
             }
         };
-        Ok(Summary { rows, attributes, belief })
+        Ok(Summary { file: "summary".into(), rows, attributes, belief })
     }
 }
 

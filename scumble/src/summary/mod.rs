@@ -28,6 +28,7 @@ pub use sample::Drawn;
 
 use crate::table::{Role, Type};
 use crate::taxonomy::Taxonomy;
+use std::path::{Path, PathBuf};
 
 /// Tuples of groups, or steps on the way to them, that are listed at most; a mapping with more is
 /// beyond belief.
@@ -54,14 +55,31 @@ pub struct Attribute {
 }
 
 /// A summary of a table.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Summary {
+    /// What errors call it.
+    pub(crate) file: PathBuf,
     /// How many rows the table has.
     pub rows: u64,
     /// The quasi-identifiers in the table's order, then the sensitive attributes.
     pub attributes: Vec<Attribute>,
     /// How they go together.
     pub belief: Belief,
+}
+
+impl PartialEq for Summary {
+    /// Where a summary came from does not matter.
+    fn eq(&self, other: &Summary) -> bool {
+        (self.rows, &self.attributes, &self.belief)
+            == (other.rows, &other.attributes, &other.belief)
+    }
+}
+
+impl Summary {
+    /// What errors call it: its file, if it was read from one.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
 }
 
 /// How attributes go together.

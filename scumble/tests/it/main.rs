@@ -22,8 +22,10 @@
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `docs` | do the documents say what the program does? |
+//! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
 
+mod abort;
 mod adult;
 mod brute;
 mod buckets;

@@ -53,8 +53,9 @@ impl ReleaseFile {
     }
 
     /// The same, with the recoding saved to a file of its own.
-    pub fn save_recoding(self, file: &Path) -> ReleaseFile {
-        ReleaseFile { recoding: Some(file.to_path_buf()), ..self }
+    pub fn save_recoding(mut self, file: &Path) -> ReleaseFile {
+        self.recoding = Some(file.to_path_buf());
+        self
     }
 
     /// The delimiter of a CSV release.
@@ -97,9 +98,8 @@ impl Sink for ReleaseFile {
         let file = draft.writer()?;
         let target = self.target.clone();
         // The bytes go to the disk while they are verified.
-        self.syncing = Some(std::thread::spawn(move || {
-            file.sync_all().map_err(Error::io(&target, "write"))
-        }));
+        self.syncing =
+            Some(std::thread::spawn(move || file.sync_all().map_err(Error::io(&target, "write"))));
         Ok(Tables::one(TableFile::open_named(draft.path(), &self.target, self.format)?))
     }
 

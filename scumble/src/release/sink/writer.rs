@@ -48,7 +48,8 @@ impl TableWriter {
         let buffered = |file| BufWriter::with_capacity(BUFFER, file);
         let writer = match format.format {
             Format::Csv => {
-                let file = Packed::new(file, format.compression).map_err(Error::io(target, "write"))?;
+                let file =
+                    Packed::new(file, format.compression).map_err(Error::io(target, "write"))?;
                 let delimiter = format.delimiter.unwrap_or(b',');
                 Writer::Csv(Box::new(Lines::new(file, target, delimiter, schema)))
             }
@@ -60,8 +61,7 @@ impl TableWriter {
                     .set_statistics_enabled(EnabledStatistics::None)
                     .set_max_row_group_row_count(Some(ROW_GROUP))
                     .build();
-                let writer =
-                    ArrowWriter::try_new(buffered(file), schema.clone(), Some(properties));
+                let writer = ArrowWriter::try_new(buffered(file), schema.clone(), Some(properties));
                 Writer::Parquet(Box::new(writer.map_err(|error| failed(error.into()))?))
             }
             Format::Arrow => Writer::Arrow(Box::new(
@@ -230,9 +230,7 @@ pub(crate) fn failure(target: &Path, source: ArrowError) -> Error {
             Error::Io { file: target.to_path_buf(), doing: "write", source }
         }
         ArrowError::ExternalError(inner) => match inner.downcast::<std::io::Error>() {
-            Ok(source) => {
-                Error::Io { file: target.to_path_buf(), doing: "write", source: *source }
-            }
+            Ok(source) => Error::Io { file: target.to_path_buf(), doing: "write", source: *source },
             Err(inner) => Error::Columnar {
                 file: target.to_path_buf(),
                 source: ArrowError::ExternalError(inner),

@@ -20,8 +20,8 @@
 //! attributes first; here the cost steers, and roll-up makes full nodes cheap.
 
 use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
-use crate::error::{Error, Result};
 use crate::error::Shortfall;
+use crate::error::{Error, Result};
 use crate::recoding::Mapping;
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;

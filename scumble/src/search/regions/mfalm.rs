@@ -24,8 +24,8 @@
 use super::choose::{Splits, apart, child_ranges, splits, threshold};
 use super::mpalm::{extents, part};
 use super::{Choice, FrequencySet, Judge};
-use crate::error::{Error, Result};
 use crate::error::Shortfall;
+use crate::error::{Error, Result};
 use crate::privacy::{ConfidentPresence, Overlaps, Tuple};
 use crate::recoding::{Mapping, Place, RegionNode, Regions, Style};
 use crate::search::lattice::incognito::Strategy;

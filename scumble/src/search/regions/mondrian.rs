@@ -15,8 +15,8 @@
 
 use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
-use crate::error::{Error, Result};
 use crate::error::Shortfall;
+use crate::error::{Error, Result};
 use crate::privacy::{Group, Requirement, asks_nothing};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};

@@ -80,9 +80,7 @@ impl SpillFolder {
                 Ok(lock) if is_held(&lock, &lock_path) => {
                     #[cfg(unix)]
                     super::leftovers::remove(parent, &path);
-                    return Ok(SpillFolder {
-                        folder: Arc::new(Folder::new(path, lock)),
-                    });
+                    return Ok(SpillFolder { folder: Arc::new(Folder::new(path, lock)) });
                 }
                 // Between its making and its lock another run took it for abandoned.
                 Ok(_) => _ = std::fs::remove_dir(&path),

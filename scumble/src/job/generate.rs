@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::generate::subset::{Selection, chance, is_in};
 use crate::generate::{CENSUS_KEYS, Generator, Kind, companions, subset_companions};
 use crate::random::Random;
-use crate::release::{Draft, Sink, publish};
-use crate::source::{Format, Series, Texts};
+use crate::release::{Draft, TableSink, TableWriter, publish};
+use crate::source::{FileFormat, Meter, Metered, Texts};
 use crate::watch::Watch;
 use arrow_array::BooleanArray;
+use arrow_schema::SchemaRef;
 use arrow_select::filter::filter_record_batch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,20 +25,21 @@ pub fn generate(
     policy: Option<&Path>,
     watch: &Watch,
 ) -> Result<Vec<PathBuf>> {
-    let format = Format::of(output)?;
+    let format = FileFormat::of(output)?;
     let generator = Generator::new(kind, rows, seed);
     let companions = companions(kind, name_of(output), "hierarchies");
     let files = placed(companions, output, policy)?;
     let draft = Draft::new(output)?;
-    let mut sink = Sink::new(draft.writer()?, output, format, &generator.schema())?;
+    let mut sink = written(&draft, format, &generator.schema())?;
     let mut drafts = drafted(&files)?;
     let mut sent = 0;
     for batch in generator {
-        sink.write(&Series::all(&batch))?;
+        watch.check()?;
         sent += batch.num_rows() as u64;
+        sink.write(batch)?;
         watch.progress("write", sent, Some(rows));
     }
-    sink.finish()?;
+    Box::new(sink).finish()?;
     drafts.push(draft);
     publish(drafts)?;
     Ok(std::iter::once(output.to_path_buf())
@@ -56,7 +58,7 @@ pub fn generate_subset(
     policy: Option<&Path>,
     watch: &Watch,
 ) -> Result<Vec<PathBuf>> {
-    let format = Format::of(output)?;
+    let format = FileFormat::of(output)?;
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or("csv");
     let population = output.with_extension(format!("population.{ending}"));
     let marginals = output.with_extension("marginals.csv");
@@ -71,12 +73,12 @@ pub fn generate_subset(
     let beside = files.first().map_or_else(|| folder(output), |(policy, _)| folder(policy));
     let (population, marginals) =
         (beside.join(name_of(&population)), beside.join(name_of(&marginals)));
-    check_apart(&[output, &population, &marginals], files.iter().map(|(file, _)| file.as_path()))?;
+    let tables = [output.to_path_buf(), population.clone(), marginals.clone()];
+    check_apart(&tables, files.iter().map(|(file, _)| file.as_path()))?;
     let generator = Generator::new(Kind::Census, rows, seed);
     let (part, everybody) = (Draft::new(output)?, Draft::new(&population)?);
-    let mut sink = Sink::new(part.writer()?, output, format, &generator.schema())?;
-    let mut all =
-        Sink::new(everybody.writer()?, &population, Format::of(&population)?, &generator.schema())?;
+    let mut sink = written(&part, format, &generator.schema())?;
+    let mut all = written(&everybody, FileFormat::of(&population)?, &generator.schema())?;
     let mut drafts = drafted(&files)?;
     let mut counts: Vec<BTreeMap<String, u64>> = vec![BTreeMap::new(); CENSUS_KEYS.len()];
     let mut sent = 0;
@@ -103,13 +105,14 @@ pub fn generate_subset(
             is_in(chance(selection, age, sex.get(row), race.get(row)), &mut random)
         });
         let chosen: BooleanArray = chosen.collect::<Vec<bool>>().into();
-        sink.write(&Series::all(&filter_record_batch(&batch, &chosen).map_err(broken)?))?;
-        all.write(&Series::all(&batch))?;
+        sink.write(filter_record_batch(&batch, &chosen).map_err(broken)?)?;
         sent += batch.num_rows() as u64;
+        all.write(batch)?;
+        watch.check()?;
         watch.progress("write", sent, Some(rows));
     }
-    sink.finish()?;
-    all.finish()?;
+    Box::new(sink).finish()?;
+    Box::new(all).finish()?;
     let mut listed = String::from("attribute,value,count\n");
     for (counts, key) in counts.iter().zip(CENSUS_KEYS) {
         counts.iter().for_each(|(value, count)| listed += &format!("{key},{value},{count}\n"));
@@ -149,7 +152,7 @@ fn placed(
         files.extend(companions.map(|(name, content)| (place.join(name), content)));
     }
     check_apart(
-        &files.iter().map(|(file, _)| file.as_path()).collect::<Vec<_>>(),
+        &files.iter().map(|(file, _)| file.clone()).collect::<Vec<_>>(),
         [output].into_iter(),
     )?;
     for (file, content) in &files {
@@ -180,4 +183,10 @@ fn drafted(files: &[(PathBuf, String)]) -> Result<Vec<Draft>> {
         drafts.push(Draft::with(file, content)?);
     }
     Ok(drafts)
+}
+
+/// A table that is written into a draft.
+fn written(draft: &Draft, format: FileFormat, schema: &SchemaRef) -> Result<TableWriter> {
+    let file = Metered::new(draft.writer()?, &Meter::default());
+    TableWriter::new(file, draft.target(), format, schema)
 }

@@ -1,57 +1,55 @@
-//! A summary from one scan of a file, or from a table that is in memory already.
+//! A summary from one scan of a table, or from a table that is in memory already.
 
-use super::{Clock, InstantOptions, Options, check_apart, open};
+use super::{InstantParameters, Job};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
-use crate::release::Draft;
-use crate::source::{Batch, Codes, ahead};
+use crate::source::{Batch, Codes, Source, ahead};
 use crate::summary::{Attribute, Builder, Summary};
 use crate::table::{Data, Dictionary, Role, Table};
+use crate::watch::Watch;
 use arrow_schema::ArrowError;
 use rayon::iter::{
     IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
-use std::path::Path;
 
-/// Rows of a sample where nothing else is said.
+/// Rows of a sample by default.
 const SAMPLED: usize = 20_000;
 
 /// Rows of a table in memory that are counted at a time.
 const ROWS: usize = 1 << 16;
 
-fn builder(columns: usize, options: &InstantOptions, memory: u64) -> Builder {
-    let sampled =
-        options.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
-    Builder::new(columns, options.kind, options.structure, sampled, options.seed, memory)
+impl Job {
+    /// Summarizes a table in one scan.
+    pub fn summarize(&self, source: impl Source, watch: &Watch) -> Result<Summary> {
+        self.on_threads(|| summarize(self, &source, watch))
+    }
 }
 
-/// Reads `input` once and writes its summary to `output`. Returns the summary and the seconds that
-/// it took.
-pub fn summarize(
-    input: &Path,
-    policy: &Policy,
-    output: &Path,
-    options: &Options,
-) -> Result<(Summary, f64)> {
-    let mut clock = Clock::start();
-    check_apart(&[output], policy.files().chain([input]))?;
-    let source = open(input, options.delimiter)?.watched(&options.watch, "summarize");
-    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-    let names: Vec<String> = source.names().map(str::to_string).collect();
+fn builder(columns: usize, instant: &InstantParameters, seed: u64, memory: u64) -> Builder {
+    let sampled =
+        instant.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
+    Builder::new(columns, instant.kind, instant.structure, sampled, seed, memory)
+}
+
+fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
+    let (policy, file) = (&job.policy, source.file());
+    let names = source.names();
+    let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
+    let roles = policy.roles(&borrowed, &file, false)?;
     let wanted: Vec<bool> =
         roles.iter().map(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive)).collect();
     // Quasi-identifiers first, then sensitive attributes; batches have the file's order.
     let read: Vec<usize> = (0..names.len()).filter(|column| wanted[*column]).collect();
     let mut order: Vec<usize> = (0..read.len()).collect();
     order.sort_by_key(|at| roles[read[*at]] == Role::Sensitive);
-    let memory = options.disk.memory();
-    let mut builder = builder(read.len(), &options.instant, memory / 2);
+    let memory = job.limits.memory();
+    let seed = job.seed.unwrap_or(0);
+    let mut builder = builder(read.len(), &job.parameters.instant, seed, memory / 2);
     let mut codes: Vec<Codes> = read.iter().map(|_| Codes::default()).collect();
-    let broken = |source: ArrowError| Error::Columnar { file: input.to_path_buf(), source };
+    let broken = |source: ArrowError| Error::Columnar { file: file.clone(), source };
     let mut rows = 0;
-    ahead(source.texts(&wanted)?, |batches| {
+    ahead(source.texts(&wanted)?, watch, |batches| {
         for batch in batches {
-            let Batch { columns, lines, .. } = batch?;
+            let Batch { columns, lines, total, .. } = batch?;
             let numbered = codes.par_iter_mut().zip(columns.par_iter()).map(|(codes, array)| {
                 let mut numbers = Vec::new();
                 codes.encode(array, &lines, &mut numbers).map_err(broken)?;
@@ -61,34 +59,28 @@ pub fn summarize(
             let ordered: Vec<&[u32]> = order.iter().map(|at| numbered[*at].as_slice()).collect();
             rows += ordered.first().map_or(0, |column| column.len());
             builder.see(&ordered)?;
+            watch.progress("summarize", rows as u64, total);
             if codes.iter().map(|codes| codes.dictionary().bytes() as u64).sum::<u64>() > memory / 2
             {
-                let reason =
-                    "the distinct values of the table take more memory than --memory allows; allow more".into();
-                return Err(Error::TooLittleMemory { reason });
+                let what = "the distinct values of the table".into();
+                return Err(Error::TooLittleMemory { what, instead: None });
             }
         }
         Ok(())
     })?;
     if rows == 0 {
-        return Err(Error::EmptyTable { file: input.to_path_buf() });
+        return Err(Error::EmptyTable { file });
     }
     let attribute = |at: &usize| {
         let (column, dictionary) = (read[*at], codes[*at].dictionary());
-        Ok((dictionary, policy.summarized(&names[column], roles[column], dictionary, input)?))
+        Ok((dictionary, policy.summarized(&names[column], roles[column], dictionary, &file)?))
     };
-    let summary = builder.finish(order.iter().map(attribute).collect::<Result<_>>()?);
-    Draft::with(output, &summary.to_json())?.publish()?;
-    Ok((summary, clock.phase("summarize")))
+    Ok(builder.finish(order.iter().map(attribute).collect::<Result<_>>()?))
 }
 
 /// The summary of a table in memory.
-pub fn summary_of(
-    table: &Table,
-    policy: &Policy,
-    options: &InstantOptions,
-    memory: u64,
-) -> Result<Summary> {
+pub(super) fn of_table(job: &Job, table: &Table, watch: &Watch) -> Result<Summary> {
+    let policy = &job.policy;
     let keys = table.with_role(Role::QuasiIdentifier);
     let mut columns: Vec<(&Dictionary, Attribute)> = Vec::new();
     for column in keys.chain(table.with_role(Role::Sensitive)) {
@@ -104,8 +96,10 @@ pub fn summary_of(
         _ => None,
     });
     let sensitive: Vec<&[u32]> = sensitive.collect();
-    let mut builder = builder(columns.len(), options, memory);
+    let (seed, memory) = (job.seed.unwrap_or(0), job.limits.memory());
+    let mut builder = builder(columns.len(), &job.parameters.instant, seed, memory);
     for (chunk, cells) in table.row_cells.chunks(ROWS).enumerate() {
+        watch.check()?;
         let of_key = |key: usize| cells.iter().map(|cell| table.cells.codes(*cell)[key]).collect();
         let keys: Vec<Vec<u32>> = (0..table.cells.width()).map(of_key).collect();
         let from = chunk * ROWS;

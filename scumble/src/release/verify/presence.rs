@@ -1,54 +1,19 @@
-//! Releases of tables whose membership is sensitive: the world is read, and a written release is
-//! held against it.
+//! Releases of tables whose membership is sensitive, held against the world.
 //!
-//! Nothing is needed but the file and the world: a class is what its labels stand for, which is all
-//! that anybody knows who reads it.
+//! Nothing is needed but the release and the world: a class is what its labels mean, which is all
+//! that a reader of the release knows.
 
 use crate::bind::{BoundKey, World, listed_by_column, others};
-use crate::error::{Error, Place, Result};
-use crate::policy::{Policy, PresenceAsked, nearest};
+use crate::error::{Error, Result};
+use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
-use crate::ratio::Ratio;
-use crate::release::{Judgement, Known, Matched, Values, matched, verify_sizes};
-use crate::search::Task;
-use crate::source::{Source, Texts, encode};
-use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
+use crate::release::{Judgement, Known, Matched, matched, verify_sizes};
+use crate::table::{Cells, Dictionary, Tallies};
 use crate::taxonomy::Taxonomy;
+use crate::watch::Watch;
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The public table of a policy, where it names one, with only these quasi-identifiers; and the
-/// bytes that were read.
-pub(super) fn population<'a>(
-    policy: &Policy,
-    keys: impl Iterator<Item = &'a Column>,
-) -> Result<Option<(Table, u64)>> {
-    let names: Vec<&str> = keys.map(|column| column.name.as_str()).collect();
-    read_population(policy, &names)
-}
-
-fn read_population(policy: &Policy, keys: &[&str]) -> Result<Option<(Table, u64)>> {
-    let Some(file) = policy.privacy().presence.as_ref().and_then(|asked| asked.population()) else {
-        return Ok(None);
-    };
-    let source = super::open(file, None)?;
-    let bytes = source.bytes();
-    let names: Vec<String> = source.names().map(str::to_string).collect();
-    if let Some(absent) = keys.iter().find(|key| !names.iter().any(|name| name == *key)) {
-        let nearest = nearest(absent, names.iter().map(String::as_str));
-        return Err(Error::NoSuchColumn {
-            file: file.to_path_buf(),
-            column: absent.to_string(),
-            nearest,
-        });
-    }
-    let role = |name: &String| match keys.contains(&name.as_str()) {
-        true => Role::QuasiIdentifier,
-        false => Role::Identifier,
-    };
-    Ok(Some((encode(source, &names.iter().map(role).collect::<Vec<_>>())?, bytes)))
-}
 
 /// How a written release keeps a presence.
 pub(super) struct Presented {
@@ -66,10 +31,10 @@ pub(super) struct Written<'a> {
 }
 
 /// Holds a release against the world.
-pub(super) fn judge(policy: &Policy, written: &Written<'_>) -> Result<Presented> {
+pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Result<Presented> {
     let mut presented = Presented { judgements: Vec::new(), problems: Vec::new(), bytes: 0 };
     let Some(asked) = &policy.privacy().presence else { return Ok(presented) };
-    let population = read_population(policy, written.keys)?;
+    let population = policy.population(written.keys, watch)?;
     presented.bytes = population.as_ref().map_or(0, |(_, bytes)| *bytes);
     let world = policy
         .world(written.keys, population.as_ref().map(|(table, _)| table))?
@@ -206,72 +171,4 @@ fn widest_apart(boxes: &[Vec<Range<u32>>]) -> usize {
         boxes.iter().map(|sides| sides[*column].start).collect::<HashSet<u32>>().len()
     };
     (0..columns).max_by_key(starts).unwrap_or(0)
-}
-
-/// The exact judgement of classes whose table is known, where presence is judged in likely worlds.
-pub(super) fn exactly(
-    task: &Task,
-    values: &[Values],
-    classes: &Cells,
-    class_of: &[u32],
-) -> Option<Judgement> {
-    let confident = task.confident.as_ref()?;
-    let merge =
-        |column: usize| task.tallies[column].merge(classes.len(), class_of, task.values[column]);
-    let needed = confident.needed_by().map(merge);
-    let tuple = |class: u32| {
-        let codes = classes.codes(class).iter().enumerate();
-        let marked =
-            codes.map(|(column, value)| confident.marked(column, values[column].codes(*value)));
-        let needed = needed
-            .as_ref()
-            .and_then(|needed| needed.group(class as usize).last())
-            .map_or(0, |last| last.0);
-        confident.tuple(u64::from(classes.counts()[class as usize]), marked.collect(), needed)
-    };
-    let (smallest, failing) =
-        confident.smallest(&(0..classes.len() as u32).map(tuple).collect::<Vec<_>>());
-    Some(Judgement { statement: confident.statement(), achieved: Some(smallest), failing })
-}
-
-/// The confidence that each row of the input needs, where the policy names a column for it. The
-/// column may have any role, and mostly should be no part of the release, so it is read by itself.
-pub(super) fn confidences(
-    policy: &Policy,
-    open: impl Fn() -> Result<Source>,
-) -> Result<Option<Vec<Ratio>>> {
-    let asked = policy.privacy().presence.as_ref().and_then(|asked| asked.marginals());
-    let Some((asked, column)) =
-        asked.and_then(|asked| Some((asked, asked.confidence_column.as_ref()?)))
-    else {
-        return Ok(None);
-    };
-    let source = open()?;
-    let file = source.file().to_path_buf();
-    let wanted: Vec<bool> = source.names().map(|name| name == column).collect();
-    if !wanted.contains(&true) {
-        let nearest = nearest(column, source.names());
-        return Err(Error::NoSuchColumn { file, column: column.clone(), nearest });
-    }
-    let mut confidences = Vec::new();
-    for batch in source.texts(&wanted)? {
-        let batch = batch?;
-        let broken = |source| Error::Columnar { file: file.clone(), source };
-        for series in &batch.columns {
-            let texts = Texts::of(series).map_err(broken)?;
-            for row in 0..series.len() {
-                let text = texts.get(row);
-                let known =
-                    if text.is_empty() { Some(asked.confidence) } else { text.parse().ok() };
-                let wrong = || Error::BadParameter {
-                    place: Some(Place::file(&file).line(batch.lines.of(row)).column(column)),
-                    key: "confidence".into(),
-                    value: text.to_string(),
-                    expected: "a share from 0 to 1, or nothing".into(),
-                };
-                confidences.push(known.filter(|share| *share <= Ratio::ONE).ok_or_else(wrong)?);
-            }
-        }
-    }
-    Ok(Some(confidences))
 }

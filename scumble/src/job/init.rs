@@ -1,10 +1,10 @@
 //! A first policy for a table: types and roles guessed, to be edited by someone who knows the data.
 
 use crate::error::Result;
-use crate::source::encode;
+use crate::source::{Source, encode};
 use crate::table::{Role, Type};
+use crate::watch::Watch;
 use std::fmt::Write;
-use std::path::Path;
 
 /// Names that suggest a direct identifier.
 const IDENTIFIERS: [&str; 10] =
@@ -29,11 +29,10 @@ const SENSITIVE: [&str; 12] = [
 /// The text of a policy for a file. A column is guessed to be an identifier by its name or because
 /// nearly every value is unique text, sensitive by its name, and a quasi-identifier otherwise: the
 /// careful guess.
-pub fn init(input: &Path, delimiter: Option<u8>) -> Result<String> {
-    let source = super::open(input, delimiter)?;
+pub fn init(source: &dyn Source, watch: &Watch) -> Result<String> {
     // Read as sensitive, columns are counted one by one and no cells are formed.
     let roles = vec![Role::Sensitive; source.schema().fields().len()];
-    let table = encode(source, &roles)?;
+    let table = encode(source, &roles, watch, "read")?;
     let mut text = String::from(
         "# A first guess, made from names and values. Check every role: what an outsider may know is a\n\
          # quasi-identifier, what nobody should learn is sensitive, what names a person is an identifier.\n",

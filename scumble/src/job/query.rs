@@ -4,12 +4,11 @@ use crate::error::{Error, Result};
 use crate::query::bounds::{Answer, Ends, bound};
 use crate::query::condition::Cell;
 use crate::query::sql::{Names, parse};
-use crate::release::Distributed;
-use crate::source::{Format, Source, encode};
-use crate::table::{Dictionary, Role, Type};
+use crate::release::{Distributed, ReleaseKind, Report, Tables};
+use crate::table::{Dictionary, Type};
+use crate::watch::Watch;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
 
 /// The answer to a query: one, or one for each tuple of the columns it is grouped by.
 #[derive(Clone, Debug)]
@@ -61,78 +60,59 @@ impl QueryAnswer {
 }
 
 /// What a release says of itself, as far as a query needs it.
-struct Described {
-    attribute: String,
+struct Described<'a> {
+    attribute: &'a str,
     numeric: bool,
     columns: Vec<(String, Type)>,
 }
 
-fn describe(folder: &Path) -> Result<Described> {
-    let file = folder.join("report.json");
-    let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
-    let report: Value = serde_json::from_slice(&text)
-        .map_err(|source| Error::BadJson { file: file.clone(), source })?;
+fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
     let wrong = || Error::Mismatch {
-        file: file.clone(),
-        problem: "not the report of a distribution release".into(),
+        file: release.name().to_path_buf(),
+        problem: "its report is not that of a distribution release".into(),
     };
-    let distribution = report.get("distribution").ok_or_else(wrong)?;
-    let columns = distribution.get("columns").and_then(Value::as_object).ok_or_else(wrong)?;
-    let kind = |(name, kind): (&String, &Value)| {
-        let found = Type::NAMES
-            .iter()
-            .find(|(known, _)| kind.as_str() == Some(known))
-            .map(|(_, kind)| *kind);
+    let ReleaseKind::Distribution { distribution } = &report.release else { return Err(wrong()) };
+    let kind = |(name, kind): &(String, String)| {
+        let found = Type::NAMES.iter().find(|(known, _)| kind == known).map(|(_, kind)| *kind);
         found.map(|kind| (name.clone(), kind)).ok_or_else(wrong)
     };
-    let mut columns: Vec<(String, Type)> = columns.iter().map(kind).collect::<Result<_>>()?;
+    let mut columns: Vec<(String, Type)> =
+        distribution.columns.iter().map(kind).collect::<Result<_>>()?;
     columns.push(("group".into(), Type::Text));
-    Ok(Described {
-        attribute: distribution
-            .get("attribute")
-            .and_then(Value::as_str)
-            .ok_or_else(wrong)?
-            .to_string(),
-        numeric: distribution.get("values").and_then(Value::as_str) == Some("numbers"),
-        columns,
-    })
+    let numeric = distribution.values == "numbers";
+    Ok(Described { attribute: &distribution.attribute, numeric, columns })
 }
 
-/// Answers a query from the folder of a distribution release.
-pub fn query(folder: &Path, sql: &str) -> Result<QueryAnswer> {
-    let described = describe(folder)?;
-    let names = Names {
-        attribute: &described.attribute,
-        numeric: described.numeric,
-        columns: &described.columns,
-    };
-    let query = parse(sql, names)?;
-    let released = Distributed::read(folder)?;
-    // Only the columns that are named are read, and the distinct tuples of them and the group are
-    // counted.
-    let file = folder.join("records.csv");
-    let source = Source::open(&file, Format::Csv(Some(b',')))?;
-    let mismatch = |problem: &str| Error::Mismatch { file: file.clone(), problem: problem.into() };
-    let wanted: Vec<&str> =
-        query.used.iter().map(|column| described.columns[*column].0.as_str()).collect();
-    let header: Vec<String> = source.names().map(str::to_string).collect();
-    let role = |name: &String| match name == "group" || wanted.contains(&name.as_str()) {
-        true => Role::QuasiIdentifier,
-        false => Role::Identifier,
-    };
-    let table = encode(source, &header.iter().map(role).collect::<Vec<_>>())?;
+/// Answers an aggregate query, such as `SELECT AVG(salary) FROM release WHERE gender = 'F'`, from a
+/// distribution release. The bounds hold for every table that fits the release.
+pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Result<QueryAnswer> {
+    let described = describe(release, report)?;
+    let (attribute, numeric) = (described.attribute, described.numeric);
+    let query = parse(sql, Names { attribute, numeric, columns: &described.columns })?;
+    let released = Distributed::read(release, watch)?;
+    // Only the columns that are named are read, and their distinct tuples are counted.
+    let table = release.get("records")?;
+    let mismatch = |problem: &str| Error::Mismatch { file: table.file(), problem: problem.into() };
+    let header = table.names();
     let position = |name: &str| {
-        let found = table.columns.iter().position(|column| column.name == name);
+        let found = header.iter().position(|known| known == name);
         found.ok_or_else(|| mismatch("a column is missing that the report names"))
     };
-    let group_at = position("group")?;
-    let used: Vec<(usize, Type)> = query
-        .used
-        .iter()
-        .map(|column| Ok((position(&described.columns[*column].0)?, described.columns[*column].1)))
-        .collect::<Result<_>>()?;
+    let mut keys = vec![position("group")?];
+    let mut used: Vec<(usize, Type)> = Vec::new();
+    for column in &query.used {
+        let (name, kind) = &described.columns[*column];
+        let key = position(name)?;
+        let at = keys.iter().position(|known| *known == key);
+        used.push((at.unwrap_or(keys.len()), *kind));
+        if at.is_none() {
+            keys.push(key);
+        }
+    }
+    let counts = table.count(&keys, watch)?;
+    let group_at = 0;
     let dictionaries: Vec<&Dictionary> =
-        table.columns.iter().filter_map(|column| column.dictionary()).collect();
+        (0..keys.len()).map(|column| counts.dictionary(column)).collect();
     let index: HashMap<&str, usize> =
         released.groups.iter().enumerate().map(|(at, group)| (group.name.as_str(), at)).collect();
     let groups: Vec<Option<usize>> =
@@ -143,7 +123,7 @@ pub fn query(folder: &Path, sql: &str) -> Result<QueryAnswer> {
     if query.by.is_empty() {
         selected.insert(Vec::new(), BTreeMap::new());
     }
-    for (codes, count) in table.cells.tuples().zip(table.cells.counts()) {
+    for (codes, count) in counts.cells().tuples().zip(counts.cells().counts()) {
         let cell = |column: usize| {
             let (at, kind) = used[column];
             Cell { text: dictionaries[at].value(codes[at]), kind }

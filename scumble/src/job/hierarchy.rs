@@ -2,12 +2,13 @@
 
 use crate::error::{Error, Result};
 use crate::policy::{Policy, nearest};
-use crate::source::{encode, read_records};
+use crate::source::{Source, encode, read_records};
 use crate::table::{Dictionary, Role, Type};
 use crate::taxonomy::{Hierarchy, HierarchyFile, Taxonomy, bind};
+use crate::watch::Watch;
 use std::path::Path;
 
-/// The tree in a hierarchy file; an error where it is none, or where a label means two things.
+/// The tree in a hierarchy file; an error if it is not one, or if a label means two things.
 pub fn read_hierarchy(file: &Path) -> Result<Taxonomy> {
     let rows = HierarchyFile::new(file, read_records(file)?)?;
     // No value needs to lie in it, so nothing depends on the type.
@@ -24,21 +25,18 @@ pub fn read_hierarchy(file: &Path) -> Result<Taxonomy> {
 
 /// The tree that a policy lays over the values of one column of a table. No other column is read.
 pub fn build_hierarchy(
-    input: &Path,
+    source: &dyn Source,
     policy: &Policy,
     attribute: &str,
-    delimiter: Option<u8>,
+    watch: &Watch,
 ) -> Result<Taxonomy> {
-    let source = super::open(input, delimiter)?;
-    if !source.names().any(|name| name == attribute) {
-        let nearest = nearest(attribute, source.names());
-        return Err(Error::NoSuchColumn {
-            file: input.to_path_buf(),
-            column: attribute.to_string(),
-            nearest,
-        });
+    let names = source.names();
+    if !names.iter().any(|name| name == attribute) {
+        let nearest = nearest(attribute, names.iter().map(String::as_str));
+        let (file, column) = (source.file(), attribute.to_string());
+        return Err(Error::NoSuchColumn { file, column, nearest });
     }
-    let role = |name: &str| if name == attribute { Role::Sensitive } else { Role::Identifier };
-    let roles: Vec<Role> = source.names().map(role).collect();
-    policy.taxonomy(&encode(source, &roles)?, attribute)
+    let role = |name: &String| if name == attribute { Role::Sensitive } else { Role::Identifier };
+    let roles: Vec<Role> = names.iter().map(role).collect();
+    policy.taxonomy(&encode(source, &roles, watch, "read")?, attribute)
 }

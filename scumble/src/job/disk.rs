@@ -1,16 +1,15 @@
-//! Tables that do not fit into memory: two scans of the input, partitions on disk, and a release
-//! that is written as partitions are finished.
+//! Tables that do not fit in memory: scans of the input, partitions on disk, and a release that is
+//! written as partitions are finished.
 
-use super::anonymize::shortfall;
-use super::{Failure, Options, Verification, begin, conclude};
+use super::{Beside, DiskParameters, Produced, Walk};
 use crate::bind::{Required, Surveyed, numbers};
-use crate::error::{Error, Result};
+use crate::error::{Error, Refusal, Result};
 use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
-    Background, Decided, Draft, From, Io, Losses, Predicted, Report, Rules, Searched, Sink, Stream,
-    Target, Totals, verify, wide,
+    Background, From, Io, Losses, Predicted, RELEASE, RecodingReport, ReleaseKind, Rules,
+    SearchReport, Sink, Stream, Target, Totals, judge_classes, wide,
 };
 use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
@@ -18,65 +17,15 @@ use crate::search::regions::mondrian::{Growth, check_group};
 use crate::search::regions::rothko_s::{self, Sampling};
 use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
 use crate::source::spill::{Records, SpillFolder};
-use crate::source::{Coder, Input, KeyCoder, Seen, Source, Survey, Wanted, axis_between};
+use crate::source::{Coder, Input, KeyCoder, Seen, Survey, Wanted, axis_between};
 use crate::table::{Cells, Role, Tallies};
 use crate::taxonomy::{Axis, Taxonomy};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How partitioning on disk may use the machine.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiskOptions {
-    /// Bytes of working memory; a share of what the machine has where not given.
-    pub memory: Option<u64>,
-    /// Rows of a sample, and of a partition in memory (TM); by memory where not given.
-    pub tuples: Option<u64>,
-    /// Frequency groups at a time (F_CACHE); by memory where not given.
-    pub groups: Option<usize>,
-    /// Partitions that are written at a time; by memory where not given.
-    pub fan_out: Option<usize>,
-    /// The chance that a split is wrong.
-    pub alpha: f64,
-    /// Whether a sample is believed without a test, for comparison.
-    pub naive: bool,
-    /// Whether samples grow trees to the fan-out, though all leaves would fit into memory, for
-    /// comparison.
-    pub to_fan_out: bool,
-    /// Where rows wait; the system's temporary folder where not given.
-    pub spill: Option<std::path::PathBuf>,
-    /// What draws samples.
-    pub seed: u64,
-}
-
-impl Default for DiskOptions {
-    fn default() -> Self {
-        DiskOptions {
-            memory: None,
-            tuples: None,
-            groups: None,
-            fan_out: None,
-            alpha: 0.05,
-            naive: false,
-            to_fan_out: false,
-            spill: None,
-            seed: 0,
-        }
-    }
-}
-
-impl DiskOptions {
-    /// Bytes of working memory. Without a limit, half of what the machine has to spare.
-    pub fn memory(&self) -> u64 {
-        let spare = || {
-            let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-            let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
-            Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
-        };
-        self.memory.unwrap_or_else(|| spare().unwrap_or(4 << 30) / 2)
-    }
-
+impl DiskParameters {
     /// The limits for records of so many words.
     fn limits(&self, memory: u64, width: usize) -> Limits {
         // A point is its words and its number, where its bytes end, and scratch space of a split. A
@@ -123,7 +72,7 @@ struct Known {
 }
 
 /// What is wanted of each column of a source.
-fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
+fn wanted(policy: &Policy, schema: &Schema, roles: &[Role]) -> Vec<Wanted> {
     let wants_target = policy.search().partitioning.criterion != Criterion::Median;
     let of = |(field, role): (&Arc<Field>, &Role)| {
         // As tables in memory have it: sensitive texts and targets keep their short offsets.
@@ -146,20 +95,20 @@ fn wanted(policy: &Policy, source: &Source, roles: &[Role]) -> Vec<Wanted> {
             Role::Sensitive | Role::Target | Role::Insensitive => Wanted::Travels(kind),
         }
     };
-    source.schema().fields().iter().zip(roles).map(of).collect()
+    schema.fields().iter().zip(roles).map(of).collect()
 }
 
 impl Known {
     /// Binds the policy to what was seen.
     fn new(
-        policy: &Policy,
-        source: &Source,
+        walk: &Walk<'_>,
         roles: &[Role],
         wanted: &[Wanted],
         survey: &mut Survey,
     ) -> Result<Known> {
-        let file = source.file();
-        let fields = source.schema().fields();
+        let (policy, file) = (&walk.job.policy, &walk.source.file());
+        let schema = walk.source.schema();
+        let fields = schema.fields();
         let mut axes = Vec::new();
         let mut taxonomies = Vec::new();
         let mut names = Vec::new();
@@ -308,141 +257,119 @@ impl Scan for Input<'_> {
 }
 
 /// Refuses what partitions on disk cannot do.
-fn check_asked(policy: &Policy, options: &Options) -> Result<()> {
-    if options.keep_order {
-        return Err(Error::BadParameter {
-            place: None,
-            key: "--keep-order with algorithm".into(),
-            value: name(policy).into(),
-            expected: "an algorithm that has the whole table in memory, to keep its order".into(),
+fn check_asked(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
+    let policy = &walk.job.policy;
+    if walk.job.keep_order {
+        return Err(Error::Unsuitable {
+            what: "keeping the order of rows",
+            needs: "an algorithm that has the whole table in memory",
         });
     }
-    match &options.save_recoding {
-        Some(file) if policy.search().partitioning.style == Style::Tight => {
-            Err(Error::NotSaveable { file: file.clone() })
-        }
-        _ => Ok(()),
+    if sink.wants_recoding() && policy.search().partitioning.style == Style::Tight {
+        return Err(Error::NotSaveable { file: sink.name().into() });
     }
+    Ok(())
 }
 
 fn is_by_sample(policy: &Policy) -> bool {
     policy.search().algorithm != Algorithm::RothkoT
 }
 
-fn name(policy: &Policy) -> &'static str {
-    if is_by_sample(policy) { "rothko-s" } else { "rothko-t" }
-}
-
-/// Anonymizes a table of any size.
-pub fn rothko(
-    input: &Path,
-    policy: &Policy,
-    output: &Path,
-    options: &Options,
-) -> Result<Report, Failure> {
-    check_asked(policy, options)?;
-    let mut begun = begin(input, policy, output, options)?;
-    let (source, disk, memory) = (begun.source, &options.disk, options.disk.memory());
-    let wanted = wanted(policy, &source, &begun.roles);
-    let read = wanted
-        .iter()
-        .filter(|wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_)))
-        .count();
-    let sampled = if is_by_sample(policy) { disk.sampled(memory, read) } else { 0 };
-    let open = |phase| {
-        move || {
-            super::open(input, options.delimiter)
-                .map(|source| source.watched(&options.watch, phase))
-        }
-    };
+/// Scans, binds, partitions and writes a table of any size.
+pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
+    check_asked(walk, sink)?;
+    let (policy, watch, source) = (&walk.job.policy, walk.watch, walk.source);
+    let (chosen, memory) = (&walk.job.parameters.disk, walk.job.limits.memory());
+    let (schema, roles) = (source.schema(), walk.roles()?);
+    let wanted = wanted(policy, &schema, &roles);
+    let is_surveyed = |wanted: &&Wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_));
+    let surveyed = wanted.iter().filter(is_surveyed).count();
+    let sampled = if is_by_sample(policy) { chosen.sampled(memory, surveyed) } else { 0 };
+    let seed = walk.job.seed.unwrap_or(0);
     let searching = Instant::now();
-    let mut survey = Survey::of(open("survey"), &wanted, sampled, disk.seed)?;
+    let mut survey = Survey::of(source, &wanted, sampled, seed, watch)?;
     let rows = survey.rows;
-    begun.clock.phase("survey");
-    let known = Known::new(policy, &source, &begun.roles, &wanted, &mut survey)?;
+    walk.clock.phase("survey");
+    let known = Known::new(walk, &roles, &wanted, &mut survey)?;
     check_whole(&known, rows)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
-    let limits = disk.limits(memory, known.layout.width());
+    let limits = chosen.limits(memory, known.layout.width());
     let numbered = known.layout.numbered();
-    let folder = SpillFolder::create(&disk.spill.clone().unwrap_or_else(std::env::temp_dir))?;
-    let draft = Draft::new(output)?;
-    let (schema, columns) = released(&source, &begun.roles, &known.coder);
-    let sink = Sink::new(draft.writer()?, output, begun.format, &Arc::new(schema))?;
-    let saved = options.save_recoding.as_deref().map(Draft::new).transpose()?;
+    let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
+    let (schema, columns) = released(&schema, &roles, &known.coder);
+    let schema = Arc::new(schema);
+    sink.limit(limits.bytes as usize / 2);
+    let table = sink.table(RELEASE, &schema)?;
     let named = Columns { names: &known.names, taxonomies: &known.taxonomies, axes: &known.axes };
-    let rules = match &saved {
+    let name = PathBuf::from(sink.name());
+    let rules = match if sink.wants_recoding() { sink.recoding()? } else { None } {
         None => None,
-        Some(draft) => Some(Rules::new(draft.writer()?, draft.target(), named)?),
+        Some(file) => Some(Rules::new(file, &name, named)?),
     };
     let receiver = Stream {
         axes: &known.axes,
         style: policy.search().partitioning.style,
         columns,
         converter: known.coder.converter.as_ref(),
-        // The more batches may wait, the less one partition has to wait for the one before it to be
+        // The more batches may wait, the less one partition waits for the one before it to be
         // written.
-        sink: Background::new(
-            sink.within(limits.bytes as usize / 2),
-            (memory >> 24).clamp(2, 64) as usize,
-        ),
-        target: output,
+        sink: Background::new(table, &schema, (memory >> 24).clamp(2, 64) as usize),
+        target: &name,
         folder: &folder,
         most_bytes: limits.bytes,
         rules,
         aimed_at: known.target.as_ref(),
         totals: Totals::default(),
-        watch: &options.watch,
+        watch,
         expected: rows,
         written: 0,
     };
+    let values = known.coder.counted.iter();
+    let values = values.map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1));
     let machine = Disk {
         growth: known.growth(policy),
         layout: &known.layout,
         numbered: &numbered,
-        values: known
-            .coder
-            .counted
-            .iter()
-            .map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1))
-            .collect(),
+        values: values.collect(),
         folder: &folder,
         limits,
         receiver,
         happened: Happened { scanned: rows, ..Happened::default() },
     };
     // Bytes of what travels are sorted as they are: a value takes some more than it has.
-    let payload_bytes =
-        source.unpacked_bytes() * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
-    let all = Input {
-        open: Box::new(open("partition")),
-        coder: &known.coder,
-        wanted: &wanted,
-        rows,
-        payload_bytes,
-    };
-    let done = partition(machine, &all, drawn, policy, disk, &draft)?;
+    let unpacked = source.unpacked_bytes().unwrap_or(rows * 8 * schema.fields().len() as u64);
+    let payload_bytes = unpacked * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
+    let (coder, wanted) = (&known.coder, &wanted);
+    let all = Input { source, watch, coder, wanted, rows, payload_bytes };
+    let (happened, totals) = partition(machine, &all, drawn, walk, sink)?;
     let seconds = searching.elapsed().as_secs_f64();
-    begun.clock.phase("partition");
-    let written = std::fs::metadata(draft.path()).map_err(Error::io(output, "read"))?.len();
-    let verification =
-        super::verify::verify_draft(&draft, begun.format, policy, rows, memory, &options.watch)?;
-    begun.clock.phase("verify");
-    let happened = &done.0;
+    walk.clock.phase("partition");
+    let share = |count: u64| Some(count as f64 / rows as f64);
     let io = Io {
-        read: 2 * source.bytes() + folder.bytes_read() + verification.bytes_read,
-        written: written + folder.bytes_written(),
-        repartitions: happened.repartitions,
-        pruned: happened.pruned,
-        unsplit: happened.unsplit,
-        predicted: predicted(policy, rows, limits, disk.alpha, happened),
+        bytes_read: folder.bytes_read(),
+        bytes_written: folder.bytes_written(),
+        repartitions: Some(happened.repartitions),
+        pruned_nodes: Some(happened.pruned),
+        unsplit_partitions: Some(happened.unsplit),
+        tables_read: share(happened.scanned),
+        tables_written: share(happened.written),
+        predicted: Some(predicted(policy, rows, limits, chosen.alpha)),
     };
-    conclude(
-        draft,
-        saved,
-        report(policy, &known, rows, verification, &done, io, seconds),
-        begun.clock,
-    )
+    Ok(Produced {
+        algorithm: if is_by_sample(policy) { "rothko-s" } else { "rothko-t" },
+        generalized_by: None,
+        rows,
+        written: rows,
+        suppressed_values: None,
+        // Nothing is suppressed, so the release has the frequencies of the input.
+        caps: Vec::new(),
+        policy: policy.clone(),
+        release: told(policy, &known, rows, (&happened, &totals), seconds),
+        io,
+        beside: Beside::Nothing,
+        leftovers: Box::new(()),
+    })
 }
 
 /// Partitions all rows and waits until they are written.
@@ -450,70 +377,43 @@ fn partition(
     mut machine: Disk<'_, Stream<'_>>,
     all: &Input<'_>,
     drawn: Vec<u32>,
-    policy: &Policy,
-    disk: &DiskOptions,
-    draft: &Draft,
+    walk: &Walk<'_>,
+    sink: &dyn Sink,
 ) -> Result<(Happened, Totals)> {
     let places: Vec<Place> = vec![Place::Whole; machine.growth.axes.len()];
-    let partitioned = match is_by_sample(policy) {
-        _ if all.rows <= machine.limits.fitting(all, machine.layout.width()) => {
-            machine.finish(all, &places, false)
-        }
-        true => {
-            let DiskOptions { alpha, naive, to_fan_out, seed, .. } = *disk;
-            let sampling = Sampling { alpha, naive, to_fan_out, seed };
-            rothko_s::partition(&mut machine, all, drawn, sampling, &places)
-        }
-        false => by_counts(&mut machine, all, &places),
+    let in_memory = all.rows <= machine.limits.fitting(all, machine.layout.width());
+    let partitioned = if in_memory {
+        machine.finish(all, &places, false)
+    } else if is_by_sample(&walk.job.policy) {
+        let DiskParameters { alpha, naive, to_fan_out, .. } = walk.job.parameters.disk;
+        let seed = walk.job.seed.unwrap_or(0);
+        let sampling = Sampling { alpha, naive, to_fan_out, seed };
+        rothko_s::partition(&mut machine, all, drawn, sampling, &places)
+    } else {
+        by_counts(&mut machine, all, &places)
     };
-    let Disk { receiver: Stream { sink, totals, rules, .. }, happened, .. } = machine;
-    partitioned
-        .and_then(|()| sink.finish())
-        .map_err(|error| told_if_full(error, draft, totals.rows, all.rows))?;
+    let Disk { receiver: Stream { sink: table, totals, rules, .. }, happened, .. } = machine;
+    let written = partitioned.and_then(|()| table.finish());
+    written.map_err(|error| told_if_full(error, sink, totals.rows, all.rows))?;
     rules.map_or(Ok(()), Rules::finish)?;
     Ok((happened, totals))
 }
 
-fn report(
+/// What a report tells of the release.
+fn told(
     policy: &Policy,
     known: &Known,
     rows: u64,
-    verification: Verification,
-    (happened, totals): &(Happened, Totals),
-    io: Io,
+    (happened, totals): (&Happened, &Totals),
     seconds: f64,
-) -> Report {
-    let style = policy.search().partitioning.style;
+) -> ReleaseKind {
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
-    let searched = Searched {
-        warrant: Warrant::Minimal(happened.unsure == 0),
-        cost: None,
-        space: None,
-        visited: happened.nodes,
-        data_scans: 2,
-        seconds,
-        believed: None,
-    };
-    Report {
-        algorithm: name(policy),
-        rows,
-        suppressed: 0,
-        suppressed_values: None,
-        verified: verification.verified,
-        counted: verification.counted,
-        // Nothing is suppressed, so the release has the input's frequencies.
-        caps: Vec::new(),
-        losses: Losses {
-            lm: totals.lost / cells,
-            dm: totals.squares,
-            target: of_target,
-            entropy: None,
-        },
-        decided: Decided::Regions(totals.regions, style),
-        searched: Some(searched),
-        io,
-        phases: Vec::new(),
+    let search = SearchReport { visited: happened.nodes, seconds, ..SearchReport::default() };
+    ReleaseKind::Table {
+        loss: Losses::new(totals.lost / cells, totals.squares, of_target, None),
+        recoding: RecodingReport::regions(totals.regions, policy.search().partitioning.style),
+        search: Some(search.warranted(Warrant::Minimal(happened.unsure == 0))),
     }
 }
 
@@ -523,25 +423,20 @@ fn by_counts(machine: &mut Disk<'_, Stream<'_>>, rows: &Input<'_>, places: &[Pla
     match rothko_t::partition(machine, stock, places, false)? {
         None => Ok(()),
         Some(_) => {
-            let reason =
-                "not even one frequency group fits into memory; allow more of it, or use rothko-s"
-                    .into();
-            Err(Error::TooLittleMemory { reason })
+            let what = "even one frequency group".into();
+            Err(Error::TooLittleMemory { what, instead: Some("use rothko-s") })
         }
     }
 }
 
-/// An error that says how much more space a release would have taken, if it was that of a full
-/// disk.
-fn told_if_full(error: Error, draft: &Draft, told: u64, rows: u64) -> Error {
-    let is_full = |source: &std::io::Error| {
-        matches!(source.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
-    };
+/// An error that says how much more space a release needs, if the disk is full.
+fn told_if_full(error: Error, sink: &dyn Sink, told: u64, rows: u64) -> Error {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let is_full = |source: &std::io::Error| matches!(source.kind(), StorageFull | QuotaExceeded);
     match error {
-        Error::Io { file, source, .. } if file == draft.target() && is_full(&source) => {
-            let written = std::fs::metadata(draft.path()).map_or(0, |found| found.len());
-            // The rows that were told last may not have been written: there may be some more to
-            // come than this.
+        Error::Io { file, source, .. } if file == Path::new(&sink.name()) && is_full(&source) => {
+            let written = sink.meter().bytes_written();
+            // The rows that came last may not have been written: more may be missing than this.
             let missing = written as f64 * (rows as f64 / told.max(1) as f64) - written as f64;
             Error::ReleaseFull { file, written, missing: missing as u64 }
         }
@@ -550,10 +445,10 @@ fn told_if_full(error: Error, draft: &Draft, told: u64, rows: u64) -> Error {
 }
 
 /// The columns of the release, and where their values come from.
-fn released(source: &Source, roles: &[Role], coder: &Coder) -> (Schema, Vec<From>) {
+fn released(schema: &Schema, roles: &[Role], coder: &Coder) -> (Schema, Vec<From>) {
     let mut fields = Vec::new();
     let mut from = Vec::new();
-    for (column, (field, role)) in source.schema().fields().iter().zip(roles).enumerate() {
+    for (column, (field, role)) in schema.fields().iter().zip(roles).enumerate() {
         let key = coder.keys.iter().position(|(key, ..)| *key == column);
         let travelling = coder.travelling.iter().position(|(travelling, _)| *travelling == column);
         match (role, key, travelling) {
@@ -572,41 +467,36 @@ fn released(source: &Source, roles: &[Role], coder: &Coder) -> (Schema, Vec<From
 }
 
 /// Refuses a table that does not meet the requirements as one group.
-fn check_whole(known: &Known, rows: u64) -> Result<(), Failure> {
+fn check_whole(known: &Known, rows: u64) -> Result<()> {
     let Required { requirements, names, .. } = &known.required;
     let group = Group { rows, columns: &known.whole, index: 0 };
     check_group(requirements, &group).map_err(|error| {
+        let Error::CannotBeMet { shortfall, .. } = error else { return error };
         let mut whole = Cells::new(0);
-        // Whatever has more rows than a class can count does not fail for want of them.
+        // A table with more rows than a class can count does not fail for want of them.
         whole.add(&[], u32::try_from(rows).unwrap_or(u32::MAX));
-        let report = shortfall(&error, rows, 0, &verify(&whole, &known.whole, requirements), names);
-        Failure { error, report: Some(report) }
+        let verified = judge_classes(&whole, &known.whole, requirements);
+        let refusal = Refusal {
+            rows,
+            suppressible: 0,
+            classes: verified.classes,
+            smallest_class: verified.smallest,
+            privacy: verified.judged(names),
+            levels: None,
+        };
+        Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) }
     })
 }
 
-/// What section 4 of the paper predicts, beside what happened.
-fn predicted(
-    policy: &Policy,
-    rows: u64,
-    limits: Limits,
-    alpha: f64,
-    happened: &Happened,
-) -> Option<Predicted> {
+/// What section 4 of the paper predicts.
+fn predicted(policy: &Policy, rows: u64, limits: Limits, alpha: f64) -> Predicted {
     let k = policy.privacy().k.unwrap_or(1);
-    let repartitions = match is_by_sample(policy) {
-        true => rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha),
-        false => rothko_t::predicted_repartitions(rows, limits),
+    let (repartitions, tables_read) = if is_by_sample(policy) {
+        let repartitions = rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha);
+        (repartitions, 2 * repartitions + 1)
+    } else {
+        let repartitions = rothko_t::predicted_repartitions(rows, limits);
+        (repartitions, rothko_t::height(rows, limits.tuples) + repartitions + 1)
     };
-    let scans = match is_by_sample(policy) {
-        true => 2 * repartitions + 1,
-        false => rothko_t::height(rows, limits.tuples) + repartitions + 1,
-    };
-    let share = |count: u64| count as f64 / rows as f64;
-    Some(Predicted {
-        repartitions,
-        scans,
-        writes: repartitions,
-        scanned: share(happened.scanned),
-        written: share(happened.written),
-    })
+    Predicted { repartitions, tables_read, tables_written: repartitions }
 }

@@ -11,10 +11,11 @@
 //! What is read here is judged here too, with nothing of the search.
 
 use crate::error::{Error, Result, quoted};
-use crate::source::{Format, Source, encode};
-use crate::table::{Data, Decimals, Dictionary, Role, Table, Tallies};
+use crate::release::Tables;
+use crate::source::encode;
+use crate::table::{Data, Decimals, Dictionary, Role, Table};
+use crate::watch::Watch;
 use std::collections::{BinaryHeap, HashMap};
-use std::path::Path;
 
 /// A privacy-annotated hierarchy as it was read.
 #[derive(Clone, Debug, Default)]
@@ -75,18 +76,15 @@ pub struct Distributed {
     pub scale: Option<u32>,
 }
 
-/// Reads a file of the folder, every column coded. What is not as it should be is a mismatch of the
-/// release.
-pub fn read_coded(folder: &Path, name: &str, columns: &[&str]) -> Result<Table> {
-    let file = folder.join(name);
-    let source = Source::open(&file, Format::Csv(Some(b',')))?;
-    let names: Vec<&str> = source.names().collect();
-    if !columns.is_empty() && names != columns {
+/// Reads a small table whole, every column coded. One that is not as it should be is a mismatch of
+/// the release.
+fn read_coded(tables: &Tables, name: &str, columns: &[&str], watch: &Watch) -> Result<Table> {
+    let source = tables.get(name)?;
+    if source.names() != columns {
         let problem = format!("its columns are not {}", columns.join(","));
-        return Err(Error::Mismatch { file, problem });
+        return Err(Error::Mismatch { file: source.file(), problem });
     }
-    let roles = vec![Role::Target; names.len()];
-    encode(source, &roles)
+    encode(source, &vec![Role::Target; columns.len()], watch, "verify")
 }
 
 /// The values of a coded column, row by row.
@@ -98,36 +96,29 @@ fn column(table: &Table, column: usize) -> (&Dictionary, &[u32]) {
 }
 
 impl Distributed {
-    /// Reads the folder's targets, groups and subdomains.
-    pub fn read(folder: &Path) -> Result<Distributed> {
-        let (trees, names, scale) = read_trees(folder)?;
-        let mut groups = read_groups(folder, &names)?;
+    /// Reads the targets, groups and subdomains of a release.
+    pub fn read(tables: &Tables, watch: &Watch) -> Result<Distributed> {
+        let (trees, names, scale) = read_trees(tables, watch)?;
+        let mut groups = read_groups(tables, &names, watch)?;
         let index: HashMap<String, u32> =
             (0..).zip(&groups).map(|(at, group)| (group.name.clone(), at)).collect();
-        let table = read_coded(folder, "sensitive.csv", &["group", "value"])?;
-        let wrong =
-            |problem: String| Error::Mismatch { file: folder.join("sensitive.csv"), problem };
-        let (group_names, group_codes) = column(&table, 0);
-        let (values, value_codes) = column(&table, 1);
-        let tallies = Tallies::count(group_names.len(), group_codes, value_codes);
-        for code in 0..group_names.len() as u32 {
-            let name = group_names.value(code);
-            let at = *index
-                .get(name)
-                .ok_or_else(|| wrong(format!("group {} is not in groups.csv", quoted(name))))?;
-            let group = &mut groups[at as usize];
-            for (value, copies) in tallies.group(code as usize) {
-                let label = values.value(*value);
-                let node = trees[group.tree].index.get(label);
-                let node = node.ok_or_else(|| {
-                    wrong(format!(
-                        "{} of group {} is no node of its target",
-                        quoted(label),
-                        quoted(name)
-                    ))
-                })?;
-                group.subdomains.push((*node, *copies));
-            }
+        let table = tables.get("sensitive")?;
+        let wrong = |problem: String| Error::Mismatch { file: table.file(), problem };
+        if table.names() != ["group", "value"] {
+            return Err(wrong("its columns are not group,value".into()));
+        }
+        for (tuple, copies) in table.count(&[0, 1], watch)?.tuples() {
+            let (name, label) = (tuple[0], tuple[1]);
+            let at = index.get(name);
+            let at =
+                at.ok_or_else(|| wrong(format!("group {} is not in groups.csv", quoted(name))))?;
+            let group = &mut groups[*at as usize];
+            let node = trees[group.tree].index.get(label).ok_or_else(|| {
+                let (label, name) = (quoted(label), quoted(name));
+                wrong(format!("{label} of group {name} is no node of its target"))
+            })?;
+            // There are at most as many as rows.
+            group.subdomains.push((*node, copies as u32));
         }
         Ok(Distributed { trees, groups, scale })
     }
@@ -145,12 +136,13 @@ impl Distributed {
 
 type Trees = (Vec<Tree>, HashMap<String, usize>, Option<u32>);
 
-fn read_trees(folder: &Path) -> Result<Trees> {
-    let file = folder.join("hierarchy.csv");
+fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
+    let file = tables.get("hierarchy")?.file();
     let table = read_coded(
-        folder,
-        "hierarchy.csv",
+        tables,
+        "hierarchy",
         &["target", "value", "parent", "weight", "lower", "upper"],
+        watch,
     )?;
     let wrong = |row: usize, problem: &str| Error::Mismatch {
         file: file.clone(),
@@ -217,10 +209,19 @@ fn read_trees(folder: &Path) -> Result<Trees> {
     Ok((trees, names, scale))
 }
 
-fn read_groups(folder: &Path, targets: &HashMap<String, usize>) -> Result<Vec<ReadGroup>> {
-    let table =
-        read_coded(folder, "groups.csv", &["group", "part_of", "target", "records", "subdomains"])?;
-    let wrong = |problem: String| Error::Mismatch { file: folder.join("groups.csv"), problem };
+fn read_groups(
+    tables: &Tables,
+    targets: &HashMap<String, usize>,
+    watch: &Watch,
+) -> Result<Vec<ReadGroup>> {
+    let table = read_coded(
+        tables,
+        "groups",
+        &["group", "part_of", "target", "records", "subdomains"],
+        watch,
+    )?;
+    let file = tables.get("groups")?.file();
+    let wrong = |problem: String| Error::Mismatch { file: file.clone(), problem };
     let columns: Vec<(&Dictionary, &[u32])> = (0..5).map(|at| column(&table, at)).collect();
     let text = |at: usize, row: usize| columns[at].0.value(columns[at].1[row]);
     let number = |at: usize, row: usize| match text(at, row).parse::<u32>() {

@@ -1,0 +1,52 @@
+//! Searches for cuts: when they end, which of the best is taken, and how progress is reported.
+
+use super::Job;
+use crate::bind::Prepared;
+use crate::error::{Error, Result, Shortfall};
+use crate::policy::Algorithm;
+use crate::random::Random;
+use crate::recoding::Mapping;
+use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
+use crate::search::cuts::{Machine, annealing};
+use crate::search::{Found, Warrant};
+use crate::watch::{Closing, Watch};
+use std::time::Instant;
+
+/// Searches for l-plus-optimize or annealing, as the policy says.
+pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
+    let start = Instant::now();
+    let Some(cuts) = &prepared.cuts else { return Err(Error::Defect) };
+    let machine = Machine::new(&cuts.problem, &prepared.task.cells);
+    let chosen = &job.parameters.cuts;
+    let heeding = watch.heed();
+    let mut go_on = |progress: &Progress| {
+        let Progress { best, bound, decided, visited } = *progress;
+        watch.closing(visited, Closing { best, bound, decided });
+        let in_time = chosen.time_limit.is_none_or(|limit| start.elapsed() < limit);
+        in_time && !watch.stopped() && !watch.aborted()
+    };
+    let outcome = match job.policy.search().algorithm {
+        Algorithm::Annealing => {
+            annealing::search(&machine, annealing::STEPS, job.seed.unwrap_or(0), &mut go_on)
+        }
+        _ => l_plus_optimize::search(&machine, Techniques::default(), chosen.top, &mut go_on),
+    };
+    drop(heeding);
+    watch.check()?;
+    let Outcome { best, bound, optimal, visited } = outcome;
+    // Whoever could guess the draw would know what it hides.
+    let mut random = Random::new(job.secret_seed()?);
+    let draw = random.below(best.len().max(1) as u64) as usize;
+    let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
+        return Err(Shortfall::NoCut { proven: optimal }.into());
+    };
+    if chosen.extra_generalization
+        && let Some(next) = machine.generalized(&cuts, &mut random)
+    {
+        (cost, cuts) = (machine.cost(&next), next);
+    }
+    let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
+    let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };
+    let (mapping, space) = (Mapping::Cuts(mapping), machine.space());
+    Ok(Found { mapping, warrant, cost: Some(cost), space, visited })
+}

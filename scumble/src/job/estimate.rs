@@ -1,0 +1,302 @@
+//! Decided from a summary: candidates without any data, and releases that are checked against it.
+
+use super::memory::Bound;
+use super::search::{Searched, levels_by_hand, most_general, with_refusal};
+use super::{Decision, InstantParameters, Job, summarize};
+use crate::error::{Error, Result, Shortfall};
+use crate::policy::{Algorithm, ByAsked, Policy, Space};
+use crate::recoding::{Columns, Mapping, Recoding};
+use crate::release::Believed;
+use crate::search::instant::{By, Candidate, Candidates, holds};
+use crate::search::lattice::s_instant::Nodes;
+use crate::search::regions::{Criterion, m_instant};
+use crate::search::{Found, Warrant, cuts};
+use crate::summary::{Beliefs, Estimator, Summary};
+use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::watch::Watch;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The threshold of S-INSTANT by probability, and that of M-INSTANT, as in the paper's experiments.
+const PROBABILITY: (f64, f64) = (0.8, 0.95);
+
+/// Which estimate decides: as the options say, as the policy says, or as suits it.
+pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Result<By> {
+    let expected = if suppressible > 0 { ByAsked::Expectation } else { ByAsked::Probability };
+    let threshold =
+        options.threshold.or(policy.search().threshold.map(|threshold| threshold.to_f64()));
+    let wrong = |value: f64, expected: &str| {
+        let expected = expected.to_string();
+        Error::BadParameter {
+            place: None,
+            key: "threshold".into(),
+            value: value.to_string(),
+            expected,
+        }
+    };
+    match (options.by.or(policy.search().by).unwrap_or(expected), threshold) {
+        (ByAsked::Probability, Some(least)) if !(least > 0.0 && least <= 1.0) => {
+            Err(wrong(least, "a probability above 0, up to 1"))
+        }
+        (ByAsked::Probability, Some(least)) => Ok(By::Probability(least)),
+        (ByAsked::Probability, None) => {
+            let is_multidimensional = policy.search().algorithm == Algorithm::MInstant;
+            Ok(By::Probability(if is_multidimensional { PROBABILITY.1 } else { PROBABILITY.0 }))
+        }
+        (ByAsked::Expectation, Some(most)) if !(most >= 0.0 && most.is_finite()) => {
+            Err(wrong(most, "a number of rows from 0"))
+        }
+        (ByAsked::Expectation, Some(most)) => Ok(By::Expectation(most)),
+        (ByAsked::Expectation, None) => Ok(By::Expectation(suppressible.max(1) as f64)),
+    }
+}
+
+fn columns(beliefs: &Beliefs) -> Columns<'_> {
+    Columns { names: &beliefs.names, taxonomies: &beliefs.taxonomies, axes: &beliefs.axes }
+}
+
+/// The first phase: every recoding that is believed in.
+fn candidates(
+    policy: &Policy,
+    estimator: &Estimator<'_>,
+    by: By,
+    watch: &Watch,
+) -> Result<Candidates> {
+    match policy.search().space {
+        Space::FullDomain => Ok(Nodes::new(estimator)?.candidates(by, watch)),
+        Space::Subtree => cuts::s_instant::candidates(estimator, by, watch),
+    }
+}
+
+/// Searches by a summary: what was found, and what it went by.
+pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Searched> {
+    let instant = &job.parameters.instant;
+    let policy = &job.policy;
+    let beliefs = match &job.summary {
+        Some(summary) => policy.believe(summary.clone(), summary.file())?,
+        None => {
+            let summary = summarize::of_table(job, &bound.table, watch)?;
+            policy.believe(summary, &bound.table.file)?
+        }
+    };
+    let by = by(policy, instant, beliefs.suppressible)?;
+    let estimator = Estimator::new(&beliefs, instant.shortcuts);
+    let _heeding = watch.heed();
+    let search = Search { policy, bound, beliefs: &beliefs, estimator, by, watch };
+    match policy.search().algorithm {
+        Algorithm::MInstant => search.regions(),
+        _ => search.levels_or_cuts(job.summary.is_some()),
+    }
+}
+
+struct Search<'a> {
+    policy: &'a Policy,
+    bound: &'a Bound<'a>,
+    beliefs: &'a Beliefs,
+    estimator: Estimator<'a>,
+    by: By,
+    watch: &'a Watch,
+}
+
+impl Search<'_> {
+    /// A mapping of the summary in the codes of the table, which may have other values.
+    fn translated(&self, mapping: &Mapping) -> Result<Mapping> {
+        let recoding = Recoding::of(columns(self.beliefs), mapping).ok_or(Error::Defect)?;
+        recoding.bind(self.bound.columns(), &self.bound.table.file)
+    }
+
+    fn believed(&self, candidates: u64, checks: u64, probability: f64, outliers: f64) -> Believed {
+        let summary = self.beliefs.summary.kind().name().into();
+        Believed { summary, candidates, checks, probability, outliers }
+    }
+
+    /// S-INSTANT: candidates one after the other until one holds, and the most general recoding if
+    /// none does. The candidates of another table's summary are `foreign`.
+    fn levels_or_cuts(self, foreign: bool) -> Result<Searched> {
+        let prepared = &self.bound.prepared;
+        let task = &prepared.task;
+        let Candidates { list, visited, space } =
+            candidates(self.policy, &self.estimator, self.by, self.watch)?;
+        let mapping = most_general(prepared);
+        let last = Candidate { mapping, probability: 0.0, outliers: 0.0, lm: 1.0, cost: 1.0 };
+        let number = list.len() as u64;
+        let all = list.iter().map(|one| (one, !foreign)).chain([(&last, true)]);
+        for (checks, (candidate, own)) in (1..).zip(all) {
+            self.watch.check()?;
+            if self.watch.stopped() {
+                return Err(Error::Interrupted);
+            }
+            let mapping = match own {
+                true => candidate.mapping.clone(),
+                false => self.translated(&candidate.mapping)?,
+            };
+            self.watch.progress("check", checks, Some(number));
+            if holds(task, &mapping) {
+                let (warrant, cost) = (Warrant::Likely, Some(candidate.cost));
+                let found = Found { mapping, warrant, cost, space, visited };
+                let Candidate { probability, outliers, .. } = *candidate;
+                let believed = Some(self.believed(number, checks, probability, outliers));
+                return Ok(Searched { algorithm: "s-instant", found, believed });
+            }
+        }
+        let (rows, suppressible) = (task.rows(), task.suppressible);
+        let shortfall = Shortfall::NoCandidate { candidates: number, rows, suppressible };
+        Err(with_refusal(shortfall.into(), prepared, &last.mapping))
+    }
+
+    /// M-INSTANT.
+    fn regions(self) -> Result<Searched> {
+        let prepared = &self.bound.prepared;
+        let partitioning = self.policy.search().partitioning;
+        if partitioning.criterion != Criterion::Median {
+            return Err(Error::Incomplete {
+                file: self.policy.file().to_path_buf(),
+                missing: "m-instant splits at the median, because a summary knows no target; use \
+                          mondrian for another `split`"
+                    .into(),
+            });
+        }
+        let foreseen = m_instant::partition(&self.estimator, self.by, self.watch);
+        let candidates = foreseen.regions.nodes.len() as u64;
+        let foreseen_regions = self.translated(&Mapping::Regions(foreseen.regions))?;
+        let Mapping::Regions(regions) = foreseen_regions else { return Err(Error::Defect) };
+        let settled = m_instant::settle(&prepared.task, &regions, partitioning);
+        let mut found =
+            settled.map_err(|error| with_refusal(error, prepared, &most_general(prepared)))?;
+        found.visited += foreseen.visited;
+        let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
+        Ok(Searched { algorithm: "m-instant", found, believed: Some(believed) })
+    }
+}
+
+/// What a summary tells of recodings, without any data.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Estimation {
+    /// Rows of the summarized table.
+    pub rows: u64,
+    /// The kind of summary.
+    pub summary: String,
+    /// Recodings that were estimated.
+    pub visited: u64,
+    /// Wall-clock time.
+    pub seconds: f64,
+    /// The recodings that likely hold, cheapest first, or the one that was asked about.
+    pub candidates: Vec<Estimate>,
+}
+
+/// What is estimated of one recoding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Estimate {
+    /// The recoding: the level of each attribute, or the labels of its cut.
+    #[serde(flatten)]
+    pub recoding: Estimated,
+    /// The probability that it holds.
+    pub probability: f64,
+    /// The number of rows that are expected to fail.
+    pub expected_outliers: f64,
+    /// What it costs.
+    pub loss: EstimatedLoss,
+    /// By how much shortcuts may have moved the figures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<EstimationError>,
+}
+
+/// A recoding by name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimated {
+    /// The level of each attribute.
+    Levels(Map<String, Value>),
+    /// The labels of each attribute's cut.
+    Cuts(Map<String, Value>),
+}
+
+/// What an estimated recoding costs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EstimatedLoss {
+    /// Loss metric.
+    pub lm: f64,
+}
+
+/// By how much shortcuts may have moved an estimate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct EstimationError {
+    /// Of the logarithm of the probability.
+    pub ln_probability: f64,
+    /// Of the expected number of rows that fail.
+    pub expected_outliers: f64,
+}
+
+impl Job {
+    /// Estimates every recoding, or the one with the job's [levels](Job::levels), from a summary
+    /// alone.
+    pub fn estimate(&self, summary: &Summary, watch: &Watch) -> Result<Estimation> {
+        let beliefs = self.policy.believe(summary.clone(), summary.file())?;
+        self.on_threads(|| self.estimate_from(&beliefs, watch))
+    }
+
+    /// The same from a summary that is bound to the policy.
+    #[doc(hidden)]
+    pub fn estimate_from(&self, beliefs: &Beliefs, watch: &Watch) -> Result<Estimation> {
+        let start = Instant::now();
+        let instant = &self.parameters.instant;
+        let by = by(&self.policy, instant, beliefs.suppressible)?;
+        let estimator = Estimator::new(beliefs, instant.shortcuts);
+        let _heeding = watch.heed();
+        let Candidates { list, visited, .. } = match &self.decision {
+            Decision::Levels(given) => {
+                let levels = levels_by_hand(given, &beliefs.names, &beliefs.taxonomies)?;
+                let nodes = Nodes::new(&estimator)?;
+                let total = nodes.total(&levels).ok_or(Shortfall::TooManyClasses)?;
+                let list = vec![nodes.candidate(levels, &total)];
+                Candidates { list, visited: 1, space: Some(nodes.space().into()) }
+            }
+            _ => candidates(&self.policy, &estimator, by, watch)?,
+        };
+        watch.check()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let candidates = list.iter().map(|one| estimated(one, beliefs, &estimator)).collect();
+        let summary = beliefs.summary.kind().name().into();
+        Ok(Estimation { rows: beliefs.rows(), summary, visited, seconds, candidates })
+    }
+}
+
+/// What is told of a candidate.
+fn estimated(candidate: &Candidate, beliefs: &Beliefs, estimator: &Estimator<'_>) -> Estimate {
+    let keys = beliefs.grouped_by(&candidate.mapping);
+    let error = keys.map_or([0.0; 2], |keys| estimator.error(&keys));
+    let named = |values: Vec<Value>| beliefs.names.iter().cloned().zip(values).collect();
+    let recoding = match &candidate.mapping {
+        Mapping::Cuts(cuts) => {
+            let labels = |(tree, cut): (&Arc<Taxonomy>, &Cut)| {
+                let label = |node: &Node| tree.level(node.level).label(node.index).to_string();
+                json!(cut.nodes().iter().map(label).collect::<Vec<_>>())
+            };
+            Estimated::Cuts(named(beliefs.taxonomies.iter().zip(cuts).map(labels).collect()))
+        }
+        mapping => {
+            Estimated::Levels(named(mapping.levels().iter().map(|level| json!(level)).collect()))
+        }
+    };
+    let [ln_probability, expected_outliers] = error;
+    Estimate {
+        recoding,
+        probability: candidate.probability,
+        expected_outliers: candidate.outliers,
+        loss: EstimatedLoss { lm: candidate.lm },
+        error: (expected_outliers > 0.0)
+            .then_some(EstimationError { ln_probability, expected_outliers }),
+    }
+}
+
+impl Estimation {
+    /// The estimates as one JSON object.
+    pub fn to_json(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}

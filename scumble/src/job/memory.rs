@@ -1,0 +1,221 @@
+//! A release of a table that fits in memory: one scan, a search over cells, rows in an order of
+//! their own.
+
+use super::search::{levels_by_hand, search, with_refusal};
+use super::world::{confidences, exactly};
+use super::{Beside, Decision, Produced, Walk};
+use crate::bind::{Outside, Prepared};
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::recoding::{Columns, Mapping, Recoding};
+use crate::release::{
+    Background, Io, Losses, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, Rows,
+    SearchReport, Sink, Token, schema,
+};
+use crate::source::{Series, encode};
+use crate::table::{Data, Role, Table, Tallies, Type};
+use crate::taxonomy::{Cut, Node, Taxonomy};
+use std::io::Write;
+
+/// A table in memory, bound to the policy.
+pub(super) struct Bound<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) table: Table,
+    pub(super) prepared: Prepared,
+}
+
+/// Scans, binds, decides, recodes and writes.
+pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
+    let (bound, bytes) = bind(walk)?;
+    let (algorithm, mapping, search) = decide(walk, &bound)?;
+    let recoded = bound.recode(&mapping, walk.job.secret_seed()?);
+    let recoded = recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping))?;
+    let token = bound.token();
+    let (losses, rows) = rayon::join(
+        || losses(&bound.table, &bound.prepared, &recoded),
+        || {
+            let leaf_cell = &bound.prepared.leaf_cell;
+            Rows::new(&bound.table, leaf_cell, &recoded, token, walk.job.keep_order)
+        },
+    );
+    let rows = rows?;
+    walk.watch.check()?;
+    let schema = schema(&bound.table, token);
+    let mut table = Background::new(sink.table(RELEASE, &schema)?, &schema, 2);
+    walk.clock.phase("recode");
+    let written = rows.len() as u64;
+    let mut sent = 0;
+    for columns in rows {
+        walk.watch.check()?;
+        let columns = columns?;
+        sent += columns.first().map_or(0, Series::len) as u64;
+        table.write(columns)?;
+        walk.watch.progress("write", sent, Some(written));
+    }
+    table.finish()?;
+    if sink.wants_recoding()
+        && let Some(mut file) = sink.recoding()?
+    {
+        let recoding = Recoding::of(bound.columns(), &mapping);
+        let recoding = recoding.ok_or_else(|| Error::NotSaveable { file: sink.name().into() })?;
+        let text = recoding.to_json() + "\n";
+        file.write_all(text.as_bytes()).map_err(Error::io(sink.name().as_ref(), "write"))?;
+    }
+    walk.clock.phase("write");
+    let Recoded { values, classes, class_of, .. } = &recoded;
+    let exact = exactly(&bound.prepared.task, values, classes, class_of);
+    let policy = bound.policy.with_caps(&bound.prepared.caps);
+    let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
+    let recoding = bound.decided(&mapping, &recoded);
+    let Bound { policy: asked, table, prepared } = bound;
+    Ok(Produced {
+        algorithm,
+        generalized_by: None,
+        rows: table.rows(),
+        written,
+        suppressed_values: token_of(asked, &prepared).and(hidden),
+        caps: if asked.derives_caps() { prepared.caps } else { Vec::new() },
+        policy,
+        release: ReleaseKind::Table { loss: losses, recoding, search },
+        io: Io { bytes_read: bytes, repartitions: Some(0), pruned_nodes: Some(0), ..Io::default() },
+        beside: Beside::Presence(exact),
+        leftovers: Box::new((table, prepared.task, recoded, mapping)),
+    })
+}
+
+/// Scans the table once and binds the policy to it. Bytes of the population come with it.
+fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, u64)> {
+    let (policy, watch) = (&walk.job.policy, walk.watch);
+    let table = encode(walk.source, &walk.roles()?, watch, "read")?;
+    walk.clock.phase("read");
+    let keys: Vec<&str> =
+        table.with_role(Role::QuasiIdentifier).map(|column| column.name.as_str()).collect();
+    let population = policy.population(&keys, watch)?;
+    let confidences = confidences(policy, walk.source, watch)?;
+    let outside = Outside {
+        population: population.as_ref().map(|(table, _)| table),
+        confidences: confidences.as_deref(),
+    };
+    let mut prepared = policy.prepare_within(&table, outside)?;
+    let task = &mut prepared.task;
+    let shortcuts = walk.job.parameters.shortcuts;
+    task.confident = task.confident.take().map(|confident| confident.with_shortcuts(shortcuts));
+    let bytes = population.map_or(0, |(_, bytes)| bytes);
+    walk.clock.phase("bind");
+    Ok((Bound { policy, table, prepared }, bytes))
+}
+
+/// What is released: found by a search, fixed by hand, or saved before.
+fn decide(
+    walk: &mut Walk<'_>,
+    bound: &Bound<'_>,
+) -> Result<(&'static str, Mapping, Option<SearchReport>)> {
+    match &walk.job.decision {
+        Decision::Levels(given) => {
+            let Prepared { names, task, .. } = &bound.prepared;
+            let levels = levels_by_hand(given, names, &task.taxonomies)?;
+            Ok(("fixed-levels", Mapping::Levels(levels), None))
+        }
+        Decision::Saved(recoding) => {
+            let mapping = recoding.bind(bound.columns(), &bound.table.file)?;
+            Ok(("saved-recoding", mapping, None))
+        }
+        Decision::Search => {
+            let searched = search(walk.job, bound, walk.watch)?;
+            let seconds = walk.clock.phase("search");
+            let found = searched.found;
+            let report = SearchReport {
+                space: found.space,
+                visited: found.visited,
+                cost: found.cost,
+                believed: searched.believed,
+                seconds,
+                ..SearchReport::default()
+            };
+            Ok((searched.algorithm, found.mapping, Some(report.warranted(found.warrant))))
+        }
+    }
+}
+
+/// What stands for suppressed sensitive values, if some may be.
+fn token_of<'a>(policy: &'a Policy, prepared: &'a Prepared) -> Option<Token<'a>> {
+    let column = prepared.cuts.as_ref()?.sensitive.as_deref()?;
+    policy.token().map(|text| Token { column, text })
+}
+
+impl Bound<'_> {
+    /// The quasi-identifiers, as a recoding needs to know them.
+    pub(super) fn columns(&self) -> Columns<'_> {
+        let task = &self.prepared.task;
+        Columns { names: &self.prepared.names, taxonomies: &task.taxonomies, axes: &task.axes }
+    }
+
+    fn token(&self) -> Option<Token<'_>> {
+        token_of(self.policy, &self.prepared)
+    }
+
+    /// What was decided, as a report tells it.
+    fn decided(&self, mapping: &Mapping, recoded: &Recoded) -> RecodingReport {
+        let columns = self.columns();
+        let names = columns.names.iter().cloned();
+        match mapping {
+            Mapping::Levels(levels) => RecodingReport::FullDomain {
+                levels: names.zip(levels.iter().copied()).collect(),
+                heights: columns.taxonomies.iter().map(|tree| tree.height()).collect(),
+            },
+            Mapping::Cuts(cuts) => {
+                let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {
+                    let label = |node: &Node| tree.level(node.level).label(node.index).to_string();
+                    cut.nodes().iter().map(label).collect()
+                };
+                let labels = columns.taxonomies.iter().zip(cuts).map(labels);
+                RecodingReport::Cuts { cuts: names.zip(labels).collect() }
+            }
+            Mapping::Regions(regions) => {
+                // Regions of the population without a row of the table are in no release.
+                let released = recoded.classes.counts().iter().filter(|rows| **rows > 0).count();
+                RecodingReport::regions(released as u64, regions.style)
+            }
+        }
+    }
+
+    /// The classes of a mapping and what is suppressed of them.
+    fn recode(&self, mapping: &Mapping, seed: u64) -> Result<Recoded> {
+        let task = &self.prepared.task;
+        let cuts = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_)));
+        let Some(cuts) = cuts else { return Recoded::new(task, mapping) };
+        let leaf_cell = &self.prepared.leaf_cell;
+        let cells: Vec<u32> =
+            self.table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
+        let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
+        Recoded::by_scheme(task, mapping, &cuts.problem, records, seed)
+    }
+}
+
+/// What a recoded table lost. If there are several targets, the first counts.
+fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
+    let task = &prepared.task;
+    let target = table.with_role(Role::Target).next().and_then(|column| {
+        let Data::Coded { dictionary, codes, .. } = &column.data else { return None };
+        let class = |cell: &u32| recoded.class_of[prepared.leaf_cell[*cell as usize] as usize];
+        let classes: Vec<u32> = table.row_cells.iter().map(class).collect();
+        let mut whole = vec![0; dictionary.len()];
+        codes.iter().for_each(|code| whole[*code as usize] += 1);
+        let by_class =
+            |classes: &[u32], codes: &[u32]| Tallies::count(recoded.classes.len(), classes, codes);
+        let released = match &recoded.within {
+            None => by_class(&classes, codes),
+            Some(within) => {
+                let rows = classes.iter().zip(codes).zip(&within.rows);
+                let rows = rows.filter(|(_, is_lost)| !**is_lost);
+                let (classes, codes): (Vec<u32>, Vec<u32>) =
+                    rows.map(|((class, code), _)| (*class, *code)).unzip();
+                by_class(&classes, &codes)
+            }
+        };
+        let numbers: Option<Vec<f64>> =
+            dictionary.values().map(|value| Type::Real.number(value)).collect();
+        Some(recoded.of_target(task, &whole, &released, numbers.as_deref()))
+    });
+    Losses::new(recoded.lm(task), recoded.dm(task), target, Some(recoded.entropy(task)))
+}

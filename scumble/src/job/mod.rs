@@ -1,0 +1,456 @@
+//! How do the rooms work together?
+//!
+//! A [`Job`] is a policy with limits. [`Job::run`] walks from a source to a sink in one direction:
+//! scan, bind, search, recode and write, then seal, verify and publish. The first half depends on
+//! the kind of release: [in memory](memory), [on disk](disk) or a [distribution]; the second half is
+//! the same for all. The other tasks have a file each.
+
+mod cuts;
+mod disk;
+mod distribution;
+mod estimate;
+mod generate;
+mod hierarchy;
+mod init;
+mod memory;
+mod parameters;
+mod query;
+mod risk;
+mod search;
+mod summarize;
+mod verify;
+mod world;
+
+pub use estimate::Estimation;
+pub use generate::{generate, generate_subset};
+pub use hierarchy::{build_hierarchy, read_hierarchy};
+pub use init::init;
+pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameters};
+pub use query::{QueryAnswer, query};
+
+use crate::error::{Error, Place, Result};
+use crate::policy::{Algorithm, Policy};
+use crate::ratio::Ratio;
+use crate::recoding::Recoding;
+use crate::release::{
+    Checked, Io, Judgement, Phase, ReleaseKind, Report, Sink, Verification, caps_json,
+    is_releasable,
+};
+use crate::source::{Source, check_names};
+use crate::summary::Summary;
+use crate::table::Role;
+use crate::watch::Watch;
+use std::any::Any;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A policy, and how it may use the machine.
+///
+/// ```
+/// use scumble::{Job, Policy, ReleaseBatches, TableBatches, Watch};
+/// # use arrow_array::{Int64Array, RecordBatch, StringArray};
+/// # use std::sync::Arc;
+/// # fn main() -> Result<(), scumble::Error> {
+/// # let ages = Arc::new(Int64Array::from(vec![31, 34, 52, 58])) as _;
+/// # let diagnoses = Arc::new(StringArray::from(vec!["flu", "asthma", "flu", "gout"])) as _;
+/// # let batch = RecordBatch::try_from_iter([("age", ages), ("diagnosis", diagnoses)]).unwrap();
+/// let policy = Policy::from_toml(
+///     r#"
+///     [attributes]
+///     age = { role = "quasi-identifier", hierarchy = { intervals = [10, 20], from = 20, to = 60 } }
+///     diagnosis = { role = "sensitive" }
+///
+///     [privacy]
+///     k = 2
+///     "#,
+/// )?;
+/// let mut release = ReleaseBatches::new();
+/// let table = TableBatches::new(vec![batch])?;
+/// let report = Job::new(policy).run(table, &mut release, &Watch::default())?;
+/// assert_eq!(report.classes.smallest_class, 2);
+/// assert_eq!(release.batches()[0].num_rows(), 4);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Job {
+    policy: Policy,
+    limits: Limits,
+    seed: Option<u64>,
+    keep_order: bool,
+    decision: Decision,
+    summary: Option<Summary>,
+    parameters: Parameters,
+}
+
+/// How a job may use the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Limits {
+    memory: Option<u64>,
+    threads: Option<usize>,
+    spill: Option<PathBuf>,
+}
+
+impl Limits {
+    /// Bytes of working memory. Without a limit, half of what the machine has available.
+    fn memory(&self) -> u64 {
+        let available = || {
+            let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+            let line = text.lines().find(|line| line.starts_with("MemAvailable:"))?;
+            Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
+        };
+        self.memory.unwrap_or_else(|| available().unwrap_or(4 << 30) / 2)
+    }
+
+    /// Where rows wait that do not fit in memory.
+    fn spill_folder(&self) -> PathBuf {
+        self.spill.clone().unwrap_or_else(std::env::temp_dir)
+    }
+}
+
+/// Who decides how rows are recoded.
+#[derive(Clone, Debug)]
+enum Decision {
+    /// A search.
+    Search,
+    /// Levels fixed by hand.
+    Levels(Vec<(String, usize)>),
+    /// A saved recoding.
+    Saved(Recoding),
+}
+
+impl Job {
+    /// A job without limits.
+    pub fn new(policy: Policy) -> Job {
+        Job {
+            policy,
+            limits: Limits::default(),
+            seed: None,
+            keep_order: false,
+            decision: Decision::Search,
+            summary: None,
+            parameters: Parameters::default(),
+        }
+    }
+
+    /// Limits the working memory, in bytes. The default is half of the memory that is available.
+    pub fn memory(mut self, bytes: u64) -> Job {
+        self.limits.memory = Some(bytes);
+        self
+    }
+
+    /// Uses a pool of this many threads. The default is the current rayon pool.
+    pub fn threads(mut self, threads: usize) -> Job {
+        self.limits.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Keeps rows that do not fit in memory inside this folder. The default is the system's
+    /// temporary folder.
+    pub fn spill_folder(mut self, folder: impl Into<PathBuf>) -> Job {
+        self.limits.spill = Some(folder.into());
+        self
+    }
+
+    /// Makes everything that is drawn at random reproducible, and therefore guessable. Without a
+    /// seed, what must not be guessed is drawn from the operating system.
+    pub fn seed(mut self, seed: u64) -> Job {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Leaves rows in the order of the input, which an outsider may know.
+    pub fn keep_order(mut self) -> Job {
+        self.keep_order = true;
+        self
+    }
+
+    /// Fixes the level of every quasi-identifier; nothing is searched.
+    pub fn levels(mut self, levels: Vec<(String, usize)>) -> Job {
+        self.decision = Decision::Levels(levels);
+        self
+    }
+
+    /// Recodes in the way of a saved recoding; nothing is searched.
+    pub fn recoding(mut self, recoding: Recoding) -> Job {
+        self.decision = Decision::Saved(recoding);
+        self
+    }
+
+    /// Lets s-instant and m-instant go by this summary instead of one of the input.
+    pub fn summary(mut self, summary: Summary) -> Job {
+        self.summary = Some(summary);
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn parameters(mut self, parameters: Parameters) -> Job {
+        self.parameters = parameters;
+        self
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Anonymizes a table as the policy asks. The release is verified as it was written before it
+    /// is published; if anything fails, the sink is left without a release.
+    pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
+        self.on_threads(|| Walk::new(self, &source, watch).to(&mut sink))
+    }
+
+    /// Runs on a pool of its own, if the number of threads is limited.
+    fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        match self.limits.threads {
+            None => work(),
+            Some(threads) => {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                pool.map_err(|_| Error::TooManyThreads { threads })?.install(work)
+            }
+        }
+    }
+
+    /// A seed for what must not be guessed: the one that was given, or one from the system.
+    fn secret_seed(&self) -> Result<u64> {
+        self.seed.map_or_else(crate::random::secret, Ok)
+    }
+}
+
+/// Measures the stages of a job.
+struct Clock {
+    last: Instant,
+    phases: Vec<Phase>,
+}
+
+impl Clock {
+    fn start() -> Clock {
+        Clock { last: Instant::now(), phases: Vec::new() }
+    }
+
+    /// Ends a stage, which has the time since the last one, and returns its seconds.
+    fn phase(&mut self, name: &str) -> f64 {
+        let now = Instant::now();
+        let seconds = (now - self.last).as_secs_f64();
+        self.phases.push(Phase { name: name.into(), seconds });
+        self.last = now;
+        seconds
+    }
+}
+
+/// A job on its way from a source to a sink.
+struct Walk<'a> {
+    job: &'a Job,
+    source: &'a dyn Source,
+    watch: &'a Watch,
+    clock: Clock,
+}
+
+/// What the first half of a walk leaves: a release that is written and not yet verified.
+struct Produced {
+    algorithm: &'static str,
+    generalized_by: Option<&'static str>,
+    /// Rows of the input.
+    rows: u64,
+    /// Rows that were written.
+    written: u64,
+    suppressed_values: Option<u64>,
+    /// Caps that follow from frequencies of the input.
+    caps: Vec<(String, String, Ratio)>,
+    /// The policy that the release is judged by.
+    policy: Policy,
+    release: ReleaseKind,
+    /// What was read and written besides source and sink.
+    io: Io,
+    /// What the release is compared with besides the policy.
+    beside: Beside,
+    /// What is no longer needed: freeing it takes time too, and the disk can be waited for
+    /// meanwhile.
+    leftovers: Box<dyn Any + Send>,
+}
+
+/// What the owner of a table knows beside its release.
+enum Beside {
+    /// Nothing.
+    Nothing,
+    /// An exact judgement of the presence.
+    Presence(Option<Judgement>),
+    /// The sensitive values of each group of a distribution.
+    Values(distribution::Originals),
+}
+
+impl<'a> Walk<'a> {
+    fn new(job: &'a Job, source: &'a dyn Source, watch: &'a Watch) -> Walk<'a> {
+        Walk { job, source, watch, clock: Clock::start() }
+    }
+
+    /// The whole way.
+    fn to(mut self, sink: &mut dyn Sink) -> Result<Report> {
+        self.check_ends(sink)?;
+        let produced = if self.job.policy.privacy().distribution.is_some() {
+            distribution::produce(&mut self, sink)?
+        } else if self.is_on_disk()? {
+            disk::produce(&mut self, sink)?
+        } else {
+            memory::produce(&mut self, sink)?
+        };
+        self.watch.check()?;
+        let sealed = sink.seal()?;
+        let verification = self.verify(&sealed, &produced)?;
+        self.clock.phase("verify");
+        drop(sealed);
+        let (report, leftovers) = self.report(produced, verification, sink);
+        self.watch.check()?;
+        rayon::join(|| sink.publish(&report), || drop(leftovers)).0?;
+        Ok(report)
+    }
+
+    /// Refuses at once what would fail at the end.
+    fn check_ends(&self, sink: &dyn Sink) -> Result<()> {
+        let (policy, file) = (&self.job.policy, self.source.file());
+        check_names(&self.source.schema(), &file)?;
+        policy.scheme()?;
+        policy.check_presence()?;
+        if policy.privacy().distribution.is_some() && !sink.takes_several() {
+            return Err(Error::Unsuitable {
+                what: "a distribution",
+                needs: "a folder, because it has several tables",
+            });
+        }
+        let inputs = self.source.files();
+        let inputs = inputs.iter().map(PathBuf::as_path).chain(policy.files());
+        check_apart(&sink.files(), inputs)?;
+        let roles = self.roles()?;
+        for (field, role) in self.source.schema().fields().iter().zip(&roles) {
+            if *role != Role::Identifier && !is_releasable(field.data_type()) {
+                let place = Place::file(file).column(field.name().clone());
+                let data_type = field.data_type().to_string();
+                return Err(Error::UnsupportedColumn { place, data_type });
+            }
+        }
+        Ok(())
+    }
+
+    /// The role of each column.
+    fn roles(&self) -> Result<Vec<Role>> {
+        let names = self.source.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.job.policy.roles(&names, &self.source.file(), false)
+    }
+
+    /// Whether rows are partitioned on disk: if the policy asks for it, or leaves the choice open
+    /// and the table exceeds the memory. An algorithm that needs all rows in memory is refused if
+    /// they would exceed a given limit.
+    fn is_on_disk(&self) -> Result<bool> {
+        if !matches!(self.job.decision, Decision::Search) {
+            return Ok(false);
+        }
+        let needed = || self.source.memory_needed().unwrap_or(0);
+        match self.job.policy.search().algorithm {
+            Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
+            Algorithm::Auto if self.job.policy.privacy().presence.is_none() => {
+                Ok(needed() > self.job.limits.memory())
+            }
+            _ => self.check_memory(needed(), Some("use rothko-s")).map(|()| false),
+        }
+    }
+
+    /// Refuses a table that needs more memory than a given limit.
+    fn check_memory(&self, needed: u64, instead: Option<&'static str>) -> Result<()> {
+        match self.job.limits.memory {
+            Some(memory) if needed > memory => {
+                let what = format!("the rows of {}", self.source.name());
+                Err(Error::TooLittleMemory { what, instead })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Verifies what was written, as it will be read.
+    fn verify(&self, sealed: &crate::release::Tables, produced: &Produced) -> Result<Verification> {
+        let memory = Some(self.job.limits.memory());
+        let verification = match (&produced.beside, sealed.only()) {
+            (Beside::Values(originals), _) => {
+                verify::distribution(sealed, &produced.policy, Some(originals), self.watch)?
+            }
+            (beside, Some(table)) => {
+                let exact = match beside {
+                    Beside::Presence(exact) => exact.clone(),
+                    _ => None,
+                };
+                let checked: Checked =
+                    crate::release::check_table(table, &produced.policy, memory, self.watch)?;
+                checked.with_exact(exact)?.into_verification(sealed)
+            }
+            (_, None) => return Err(Error::Defect),
+        };
+        let (file, written) = (sealed.name().to_path_buf(), produced.written);
+        if verification.released != written {
+            let found = verification.released;
+            let problem = format!("{written} rows were written and {found} were read back");
+            let (classes, failing) = (verification.classes.classes, Vec::new());
+            return Err(Error::CheckFailed { file, classes, failing, problems: vec![problem] });
+        }
+        verification.check()?;
+        Ok(verification)
+    }
+
+    /// The story of a verified release. Figures come from the meters of those who counted.
+    fn report(
+        &mut self,
+        produced: Produced,
+        verification: Verification,
+        sink: &dyn Sink,
+    ) -> (Report, Box<dyn Any + Send>) {
+        let Produced { algorithm, generalized_by, rows, written, mut release, mut io, .. } =
+            produced;
+        let meter = self.source.meter();
+        io.bytes_read += meter.bytes_read() + verification.io.bytes_read;
+        io.bytes_written += sink.meter().bytes_written();
+        match &mut release {
+            ReleaseKind::Table { search: Some(search), .. } => search.data_scans = meter.scans(),
+            ReleaseKind::Table { search: None, .. } => {}
+            ReleaseKind::Distribution { distribution } => {
+                let checked = verification.distribution.unwrap_or_default();
+                distribution.groups = checked.groups;
+                distribution.fakes = checked.fakes;
+                distribution.sum_of_ranges = checked.sum_of_ranges;
+            }
+        }
+        let report = Report {
+            algorithm: algorithm.into(),
+            generalized_by: generalized_by.map(str::to_string),
+            rows,
+            released: verification.released,
+            suppressed: rows - written,
+            suppressed_values: produced.suppressed_values,
+            classes: verification.classes,
+            privacy: verification.privacy,
+            thresholds: caps_json(&produced.caps),
+            release,
+            io,
+            phases: std::mem::take(&mut self.clock.phases),
+        };
+        (report, produced.leftovers)
+    }
+}
+
+/// Refuses outputs that would overwrite a file the job reads, or one another.
+fn check_apart<'a>(outputs: &[PathBuf], inputs: impl Iterator<Item = &'a Path>) -> Result<()> {
+    // A file that does not exist yet is known by its folder and name.
+    let real = |file: &Path| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let in_folder = || {
+            let folder = std::fs::canonicalize(folder)?;
+            Ok::<_, std::io::Error>(folder.join(file.file_name().unwrap_or_default()))
+        };
+        std::fs::canonicalize(file).or_else(|_| in_folder()).unwrap_or_else(|_| file.to_path_buf())
+    };
+    let mut taken: HashSet<PathBuf> = inputs.map(real).collect();
+    match outputs.iter().find(|output| !taken.insert(real(output))) {
+        Some(output) => Err(Error::OutputIsInput { file: output.to_path_buf() }),
+        None => Ok(()),
+    }
+}

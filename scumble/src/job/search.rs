@@ -1,0 +1,133 @@
+//! Searches in memory: which algorithm runs, and what is told if nothing can be released.
+
+use super::memory::Bound;
+use super::{Job, cuts, estimate};
+use crate::bind::Prepared;
+use crate::error::{Error, Refusal, Result};
+use crate::policy::{Algorithm, nearest};
+use crate::recoding::Mapping;
+use crate::release::{Believed, Classes, judge_classes};
+use crate::search::Found;
+use crate::search::lattice::{incognito, sfalm, spalm};
+use crate::search::regions::{mfalm, mondrian, mpalm};
+use crate::taxonomy::Taxonomy;
+use crate::watch::Watch;
+use std::sync::Arc;
+
+/// What a search found, and by which algorithm.
+pub(super) struct Searched {
+    pub(super) algorithm: &'static str,
+    pub(super) found: Found,
+    /// What it went by, if that was a summary.
+    pub(super) believed: Option<Believed>,
+}
+
+/// Searches as the policy says.
+pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Searched> {
+    if job.policy.search().algorithm.is_instant() {
+        return estimate::search(job, bound, watch);
+    }
+    let (algorithm, found) = by_rows(job, &bound.prepared, watch)?;
+    Ok(Searched { algorithm, found, believed: None })
+}
+
+/// Searches by counts of rows: the algorithm's name, and what it found.
+pub(super) fn by_rows(
+    job: &Job,
+    prepared: &Prepared,
+    watch: &Watch,
+) -> Result<(&'static str, Found)> {
+    let (policy, task) = (&job.policy, &prepared.task);
+    let (strategy, partitioning) = (job.parameters.strategy, policy.search().partitioning);
+    let is_confident = task.confident.is_some();
+    let algorithm = match policy.search().algorithm {
+        Algorithm::Auto if is_confident => Algorithm::Sfalm,
+        Algorithm::Auto if policy.privacy().presence.is_some() => Algorithm::Spalm,
+        algorithm => algorithm,
+    };
+    let (name, found) = match algorithm {
+        Algorithm::Spalm => ("spalm", spalm::search(task, strategy, watch)),
+        Algorithm::Sfalm => ("sfalm", sfalm::search(task, strategy, watch)),
+        Algorithm::Mpalm if is_confident => ("mpalm", mfalm::search(task)),
+        Algorithm::Mpalm => ("mpalm", mpalm::search(task, partitioning)),
+        Algorithm::Auto
+        | Algorithm::Incognito
+        | Algorithm::SInstant
+        | Algorithm::SaOnly
+        | Algorithm::QiSa => ("incognito", incognito::search(task, strategy, watch)),
+        Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
+            ("mondrian", mondrian::search(task, partitioning))
+        }
+        Algorithm::LPlusOptimize => ("l-plus-optimize", cuts::search(job, prepared, watch)),
+        Algorithm::Annealing => ("annealing", cuts::search(job, prepared, watch)),
+    };
+    let found = found.map_err(|error| with_refusal(error, prepared, &most_general(prepared)))?;
+    Ok((name, found))
+}
+
+/// The most general recoding: the root of every tree.
+pub(super) fn most_general(prepared: &Prepared) -> Mapping {
+    let trees = &prepared.task.taxonomies;
+    Mapping::Levels(trees.iter().map(|taxonomy| taxonomy.height()).collect())
+}
+
+/// A level for each quasi-identifier, from those that were given by name.
+pub(super) fn levels_by_hand(
+    given: &[(String, usize)],
+    names: &[String],
+    taxonomies: &[Arc<Taxonomy>],
+) -> Result<Vec<usize>> {
+    let wrong = |value: String, expected: String| Error::BadParameter {
+        place: None,
+        key: "levels".into(),
+        value,
+        expected,
+    };
+    for (name, _) in given {
+        if !names.contains(name) {
+            let near = nearest(name, names.iter().map(String::as_str));
+            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(wrong(name.clone(), format!("quasi-identifiers{hint}")));
+        }
+    }
+    let level = |(name, taxonomy): (&String, &Arc<Taxonomy>)| {
+        let mut matching = given.iter().filter(|(given, _)| given == name);
+        match (matching.next(), matching.next()) {
+            (None, _) => Err(wrong(
+                name.clone(),
+                "a level for every quasi-identifier, and this one has none".into(),
+            )),
+            (_, Some(_)) => Err(wrong(name.clone(), "one level for each quasi-identifier".into())),
+            (Some((_, level)), None) if *level > taxonomy.height() => Err(wrong(
+                format!("{name}={level}"),
+                format!("a level from 0 to {}", taxonomy.height()),
+            )),
+            (Some((_, level)), None) => Ok(*level),
+        }
+    };
+    names.iter().zip(taxonomies).map(level).collect()
+}
+
+/// An unmet requirement, with what a mapping would reach before suppression.
+pub(super) fn with_refusal(error: Error, prepared: &Prepared, mapping: &Mapping) -> Error {
+    let Error::CannotBeMet { shortfall, refusal: None } = error else { return error };
+    let task = &prepared.task;
+    let Classes { values, classes, tallies, class_of } = Classes::new(task, mapping);
+    let mut verified = judge_classes(&classes, &tallies, &task.requirements);
+    verified.privacy.extend(super::world::exactly(task, &values, &classes, &class_of));
+    let levels = match mapping {
+        Mapping::Levels(levels) => {
+            Some(prepared.names.iter().cloned().zip(levels.iter().copied()).collect())
+        }
+        Mapping::Cuts(_) | Mapping::Regions(_) => None,
+    };
+    let refusal = Refusal {
+        rows: task.rows(),
+        suppressible: task.suppressible,
+        classes: verified.classes,
+        smallest_class: verified.smallest,
+        privacy: verified.judged(&prepared.counted),
+        levels,
+    };
+    Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) }
+}

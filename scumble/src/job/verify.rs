@@ -1,0 +1,75 @@
+//! A release re-checked from what is written in it.
+
+use super::Job;
+use super::distribution::Originals;
+use crate::error::{Error, Result};
+use crate::policy::Policy;
+use crate::release::{Report, Tables, Verification, check_distribution, check_table};
+use crate::source::{Source, encode};
+use crate::watch::Watch;
+
+impl Job {
+    /// Re-checks a release against the policy. What is broken is in the result; an error means that
+    /// the release could not be judged.
+    ///
+    /// `original` is the table that was released, if it is at hand: a distribution is compared with
+    /// it, and caps that the policy derives from frequencies are derived from it. Without it the
+    /// caps are taken from `report`, and without that from the release itself.
+    pub fn verify(
+        &self,
+        release: &Tables,
+        original: Option<&dyn Source>,
+        report: Option<&Report>,
+        watch: &Watch,
+    ) -> Result<Verification> {
+        self.on_threads(|| match release.only() {
+            None => super::distribution::verify(self, release, original, watch),
+            Some(table) => {
+                refuse_distribution(&self.policy)?;
+                let caps = match (self.policy.derives_caps(), original) {
+                    (false, _) => None,
+                    (true, Some(original)) => Some(self.caps_of(original, watch)?),
+                    (true, None) => report.and_then(Report::caps),
+                };
+                let policy = caps.map(|caps| self.policy.with_caps(&caps));
+                let policy = policy.as_ref().unwrap_or(&self.policy);
+                let memory = Some(self.limits.memory());
+                Ok(check_table(table, policy, memory, watch)?.into_verification(release))
+            }
+        })
+    }
+
+    /// The caps that the policy derives from the frequencies of a table's sensitive values.
+    fn caps_of(
+        &self,
+        original: &dyn Source,
+        watch: &Watch,
+    ) -> Result<Vec<(String, String, crate::ratio::Ratio)>> {
+        let names = original.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let roles = self.policy.roles(&names, &original.file(), false)?;
+        self.policy.caps_of(&encode(original, &roles, watch, "read")?)
+    }
+}
+
+/// Refuses a policy with a distribution, which a single table cannot keep: its sensitive values
+/// would be beside the records.
+fn refuse_distribution(policy: &Policy) -> Result<()> {
+    match policy.privacy().distribution {
+        None => Ok(()),
+        Some(_) => Err(Error::Unsuitable {
+            what: "a distribution",
+            needs: "a release of several tables, which is a folder",
+        }),
+    }
+}
+
+/// Judges a distribution release beside the values that its groups had, if they are known.
+pub(super) fn distribution(
+    release: &Tables,
+    policy: &Policy,
+    originals: Option<&Originals>,
+    watch: &Watch,
+) -> Result<Verification> {
+    check_distribution(release, policy, originals, watch)
+}
