@@ -2,10 +2,7 @@
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use scumble::policy::ByAsked;
-use scumble::search::lattice::incognito::Strategy;
-use scumble::summary::Kind as SummaryKind;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Anonymizes tables about people: the release keeps as much detail as can be proven safe.
 #[derive(Debug, Parser)]
@@ -54,9 +51,9 @@ pub enum Command {
         policy: PolicyArgs,
         #[command(flatten)]
         output: OutputArgs,
-        /// The order in which recodings are visited; all find the same cost
-        #[arg(long, value_enum, default_value_t = StrategyArg::BestFirst)]
-        strategy: StrategyArg,
+        /// The order in which recodings are visited; all find the same cost (default: best-first)
+        #[arg(long, value_enum)]
+        strategy: Option<StrategyArg>,
         /// Fix the level of every quasi-identifier by hand, without a search: age=2,sex=0,…
         #[arg(long, value_name = "NAME=LEVEL,…", value_delimiter = ',', value_parser = level)]
         levels: Option<Vec<(String, usize)>>,
@@ -195,14 +192,16 @@ pub enum Command {
 #[derive(Debug, ClapArgs)]
 pub struct BuildArgs {
     /// What the summary holds: independent attributes, a Bayesian network, or a uniform sample
-    #[arg(long, value_enum, default_value_t = SummaryArg::Histogram)]
-    pub kind: SummaryArg,
+    /// (default: histogram)
+    #[arg(long, value_enum)]
+    pub kind: Option<SummaryArg>,
     /// Parents of an attribute in the network: 1 is the best tree (Chow and Liu), 2 is found by BIC
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
-    pub max_parents: u8,
-    /// How a network with two parents is searched
-    #[arg(long, value_enum, default_value_t = StructureArg::Greedy)]
-    pub search: StructureArg,
+    /// (default: 1)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub max_parents: Option<u8>,
+    /// How a network with two parents is searched (default: greedy)
+    #[arg(long, value_enum)]
+    pub search: Option<StructureArg>,
 }
 
 /// How estimates are made and judged.
@@ -242,16 +241,6 @@ pub enum SummaryArg {
     Histogram,
     Bayes,
     Sample,
-}
-
-impl From<SummaryArg> for SummaryKind {
-    fn from(arg: SummaryArg) -> SummaryKind {
-        match arg {
-            SummaryArg::Histogram => SummaryKind::Histogram,
-            SummaryArg::Bayes => SummaryKind::Bayes,
-            SummaryArg::Sample => SummaryKind::Sample,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -311,8 +300,8 @@ pub enum HierarchyCommand {
 #[derive(Debug, ClapArgs)]
 pub struct CutArgs {
     /// End the search for cuts after this time with the best so far: 10s, 500ms or 2m
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub time_limit: Option<Duration>,
+    #[arg(long, value_name = "TIME")]
+    pub time_limit: Option<String>,
     /// Draw the release at random from the N best cuts, against minimality attacks
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub top: Option<u16>,
@@ -384,9 +373,9 @@ pub struct DiskArgs {
     /// Partitions that are written at a time; by --memory where not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub fan_out: Option<u32>,
-    /// The chance that a sample leads to a split that must be undone
-    #[arg(long, default_value_t = 0.05, value_parser = alpha)]
-    pub alpha: f64,
+    /// The chance that a sample leads to a split that must be undone (default: 0.05)
+    #[arg(long, value_parser = alpha)]
+    pub alpha: Option<f64>,
     /// Believe samples without a test, for comparison
     #[arg(long)]
     pub naive: bool,
@@ -401,16 +390,6 @@ pub enum StrategyArg {
     BestFirst,
     TopDown,
     BottomUp,
-}
-
-impl From<StrategyArg> for Strategy {
-    fn from(arg: StrategyArg) -> Strategy {
-        match arg {
-            StrategyArg::BestFirst => Strategy::BestFirst,
-            StrategyArg::TopDown => Strategy::TopDown,
-            StrategyArg::BottomUp => Strategy::BottomUp,
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -518,22 +497,6 @@ fn probability(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|number| (0.0..=1.0).contains(number))
         .ok_or("a number from 0 to 1".into())
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    let expected = || "a time such as 10s, 500ms or 2m".to_string();
-    let digits = text
-        .find(|character: char| !character.is_ascii_digit() && character != '.')
-        .unwrap_or(text.len());
-    let unit = match text[digits..].trim() {
-        "ms" => 1e-3,
-        "s" | "" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(expected()),
-    };
-    let number: f64 = text[..digits].parse().map_err(|_| expected())?;
-    Duration::try_from_secs_f64(number * unit).map_err(|_| expected())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {

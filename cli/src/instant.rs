@@ -1,14 +1,13 @@
 //! Summaries and estimates: what was typed about them, and what is shown of them.
 
-use crate::args::{AnonymizeInstantArgs, BelieveArgs, BuildArgs, StructureArg};
-use crate::run::wrong;
+use crate::args::{AnonymizeInstantArgs, BelieveArgs, BuildArgs};
+use crate::run::{Flag, name_of, wrong};
 use crate::show::{duration, thousands};
 use scumble::error::Result;
-use scumble::estimate::multinomial::Shortcuts;
 use scumble::jobs::{Estimation, InstantOptions};
 use scumble::policy::Policy;
 use scumble::recoding::Mapping;
-use scumble::summary::{Kind, Structure, Summary};
+use scumble::summary::Summary;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -16,38 +15,26 @@ use std::path::Path;
 /// Candidates that a person is shown.
 const SHOWN: usize = 20;
 
-/// How a summary is to be built.
-pub fn building(args: &BuildArgs, rows: Option<u32>, seed: u64) -> Result<InstantOptions> {
-    let kind: Kind = args.kind.into();
-    if rows.is_some() && kind != Kind::Sample {
-        return Err(wrong("--rows", "given", "--kind sample".into()));
-    }
-    if args.max_parents > 1 && kind != Kind::Bayes {
-        return Err(wrong("--max-parents", &args.max_parents.to_string(), "--kind bayes".into()));
-    }
-    let structure = match (args.max_parents, args.search) {
-        (1, _) => Structure::ChowLiu,
-        (_, StructureArg::Greedy) => Structure::Greedy,
-        (_, StructureArg::Annealed) => Structure::Annealed { seed },
-    };
-    let sampled = rows.map(|rows| rows as usize);
-    Ok(InstantOptions { kind, structure, sampled, seed, ..InstantOptions::default() })
+/// What the flags of `summarize` say about the summary.
+pub fn building(args: &BuildArgs, rows: Option<u32>) -> Vec<Flag> {
+    let flags = [
+        Flag::given("--kind", "summary-kind", args.kind.map(name_of)),
+        Flag::given("--max-parents", "max-parents", args.max_parents),
+        Flag::given("--search", "structure-search", args.search.map(name_of)),
+        Flag::given("--rows", "sample-rows", rows),
+    ];
+    flags.into_iter().flatten().collect()
 }
 
-/// How estimates are to be made and judged.
-pub fn believing(args: &BelieveArgs, options: InstantOptions) -> Result<InstantOptions> {
-    let without = |left: Shortcuts, name: &String| {
-        left.without(name).ok_or_else(|| {
-            wrong("--without", name, format!("one of {}", Shortcuts::NAMES.join(", ")))
-        })
-    };
-    let shortcuts = args.without.iter().try_fold(options.shortcuts, without)?;
-    Ok(InstantOptions {
-        by: args.by.map(Into::into),
-        threshold: args.threshold,
-        shortcuts,
-        ..options
-    })
+/// The shortcuts that estimates go without.
+pub fn without(args: &BelieveArgs) -> Vec<Flag> {
+    let given = (!args.without.is_empty()).then(|| args.without.clone());
+    Flag::given("--without", "without", given).into_iter().collect()
+}
+
+/// How estimates are to be judged.
+pub fn believing(args: &BelieveArgs, options: InstantOptions) -> InstantOptions {
+    InstantOptions { by: args.by.map(Into::into), threshold: args.threshold, ..options }
 }
 
 /// What concerns searches by belief; given with another algorithm it would be silently without
@@ -78,14 +65,12 @@ pub fn options(
             "no --summary, which has a kind of its own".into(),
         ));
     }
-    let kind = args.summary_kind.map_or(Kind::default(), Into::into);
     let options = InstantOptions {
         summary: args.summary,
-        kind,
         seed: seed.unwrap_or(0),
         ..InstantOptions::default()
     };
-    believing(&args.believe, options)
+    Ok(believing(&args.believe, options))
 }
 
 /// What a kind of summary is called in a sentence.

@@ -1,18 +1,16 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{
-    Args, BenchArg, Command, Common, CutArgs, KindArg, OutputArgs, PolicyArgs, PresenceArgs,
-    SelectionArg,
+    AnonymizeInstantArgs, Args, BenchArg, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
+    PolicyArgs, PresenceArgs, SelectionArg, StrategyArg,
 };
 use crate::{advise, bench, distribution, hierarchy, instant, interrupts, progress, show};
+use clap::ValueEnum;
 use scumble::error::{Error, Kind, Result};
 use scumble::generate::Kind as Table;
 use scumble::generate::subset::Selection;
-use scumble::jobs::{self, CutOptions, DiskOptions, Failure, InstantOptions, Options};
-use scumble::loss::Loss;
-use scumble::policy::{Algorithm, Policy};
-use scumble::privacy::Shortcuts;
-use scumble::search::cuts::Suppression;
+use scumble::jobs::{self, DiskOptions, Failure, InstantOptions, Options};
+use scumble::policy::{Policy, PolicyBuilder, Setting};
 use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -109,30 +107,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             disk,
             instant,
         } => {
-            let policy = read_policy(&policy)?;
-            let cuts = cut_options(&cuts, &policy)?;
-            let shortcuts = shortcuts(&presence, &instant.believe.without, &policy)?;
+            let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
+            let policy = read_policy(&policy, flags)?;
             let instant = instant::options(*instant, &policy, output.seed)?;
             let given = options(&output);
-            let disk = DiskOptions {
-                tuples: disk.sample_tuples,
-                groups: disk.frequency_groups.map(|groups| groups as usize),
-                fan_out: disk.fan_out.map(|fan_out| fan_out as usize),
-                alpha: disk.alpha,
-                naive: disk.naive,
-                spill: disk.spill_dir,
-                ..given.disk
-            };
-            let options = Options {
-                strategy: strategy.into(),
-                levels,
-                save_recoding,
-                disk,
-                cuts,
-                shortcuts,
-                instant,
-                ..given
-            };
+            let disk = DiskOptions { spill: disk.spill_dir, ..given.disk };
+            let options = Options { levels, save_recoding, disk, instant, ..given };
             if policy.privacy().distribution.is_some() {
                 let report = jobs::distribute(&input, &policy, &output.output, &options)?;
                 return done(
@@ -144,8 +124,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
-            let policy = read_policy(&policy)?;
-            let built = instant::building(&build, rows, seed)?;
+            let policy = read_policy(&policy, instant::building(&build, rows))?;
+            let built = InstantOptions { seed, ..InstantOptions::default() };
             let disk = DiskOptions { memory: common.memory, ..DiskOptions::default() };
             let options = Options {
                 delimiter: common.delimiter,
@@ -161,19 +141,19 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             )
         }
         Command::Estimate { summary, policy, levels, believe } => {
-            let policy = read_policy(&policy)?;
-            let options = instant::believing(&believe, InstantOptions::default())?;
+            let policy = read_policy(&policy, instant::without(&believe))?;
+            let options = instant::believing(&believe, InstantOptions::default());
             let estimation = jobs::estimate(&summary, &policy, &options, levels.as_deref(), watch)?;
             done(estimation.to_json(), instant::estimation(&estimation, &summary))
         }
         Command::Apply { recoding, input, policy, output } => {
-            let policy = read_policy(&policy)?;
+            let policy = read_policy(&policy, Vec::new())?;
             let report =
                 jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
             done(report.to_json(), show::report(&report, &input, &output.output))
         }
         Command::Verify { release, policy, original } if release.is_dir() => {
-            let policy = read_policy(&policy)?;
+            let policy = read_policy(&policy, Vec::new())?;
             let checked = jobs::verify_distribution(
                 &release,
                 &policy,
@@ -194,9 +174,9 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             done(answer.to_json(), distribution::answer(&answer))
         }
         Command::Verify { release, policy, original } => {
-            let mut policy = read_policy(&policy)?;
+            let mut policy = read_policy(&policy, Vec::new())?;
             if let Some(original) = original {
-                policy = policy.with_caps(&jobs::caps_of(&original, &policy, common.delimiter)?);
+                policy = policy.with_caps(&jobs::caps_of(&original, &policy, common.delimiter)?)?;
             }
             let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
             let verification =
@@ -212,7 +192,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
             })
         }
         Command::Risk { file, policy, threshold, population } => {
-            let policy = read_policy(&policy)?;
+            let policy = read_policy(&policy, Vec::new())?;
             let risks =
                 jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
             done(show::risks_json(&risks), show::risks(&risks, &file))
@@ -279,94 +259,99 @@ pub fn wrong(key: &str, value: &str, expected: String) -> Error {
     Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
 }
 
-/// What concerns searches for cuts; given with another algorithm it would be silently without
-/// effect.
-fn cut_options(args: &CutArgs, policy: &Policy) -> Result<CutOptions> {
-    let given = [
-        ("--time-limit", args.time_limit.is_some()),
-        ("--top", args.top.is_some()),
-        ("--extra-generalization", args.extra_generalization),
-    ];
-    match given.iter().find(|(_, given)| *given && !policy.search().algorithm.is_on_cuts()) {
-        Some((flag, _)) => {
-            Err(wrong(flag, "given", "the algorithm l-plus-optimize or annealing".into()))
-        }
-        None => Ok(CutOptions {
-            time_limit: args.time_limit,
-            top: args.top.map_or(1, usize::from),
-            extra_generalization: args.extra_generalization,
-        }),
+/// A key of `[search]` that a flag sets.
+pub struct Flag {
+    /// The flag, as errors call it.
+    pub name: &'static str,
+    /// The key.
+    pub key: &'static str,
+    /// What was given.
+    pub value: Setting,
+}
+
+impl Flag {
+    /// A flag, if it was given.
+    pub fn given<V: Into<Setting>>(
+        name: &'static str,
+        key: &'static str,
+        value: Option<V>,
+    ) -> Option<Flag> {
+        value.map(|value| Flag { name, key, value: value.into() })
     }
 }
 
-/// How confident presence is judged; given with another requirement it would be silently without
-/// effect.
-fn shortcuts(args: &PresenceArgs, without: &[String], policy: &Policy) -> Result<Shortcuts> {
-    let mut shortcuts = Shortcuts::default();
-    let given = [("--sigmas", args.sigmas.is_some()), ("--bucket", args.bucket.is_some())];
-    let confident =
-        policy.privacy().presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
-    if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !confident) {
-        return Err(wrong(flag, "given", "a policy whose `presence` has `marginals`".into()));
-    }
-    shortcuts.sigmas = args.sigmas.map(f64::from).or(shortcuts.sigmas);
-    shortcuts.bucket = args.bucket.map_or(shortcuts.bucket, u64::from);
-    // These are of the estimates where a belief decides.
-    let is_instant = policy.search().algorithm.is_instant();
-    if !without.is_empty() && !confident && !is_instant {
-        let expected =
-            "the algorithm s-instant or m-instant, or a policy whose `presence` has `marginals`";
-        return Err(wrong("--without", "given", expected.into()));
-    }
-    for name in without.iter().filter(|_| !is_instant) {
-        let found = Shortcuts::NAMES.iter().find(|(known, _)| known == name);
-        let expected = || names(Shortcuts::NAMES.iter().map(|n| n.0));
-        found.ok_or_else(|| wrong("--without", name, expected()))?.1(&mut shortcuts);
-    }
-    Ok(shortcuts)
+/// The name of a choice on the command line, which is its name in a policy.
+pub fn name_of(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
+}
+
+/// What the flags of `anonymize` say about the search.
+fn search_flags(
+    strategy: Option<StrategyArg>,
+    cuts: &CutArgs,
+    presence: &PresenceArgs,
+    disk: &DiskArgs,
+    instant: &AnonymizeInstantArgs,
+) -> Vec<Flag> {
+    let without = &instant.believe.without;
+    let flags = [
+        Flag::given("--strategy", "strategy", strategy.map(name_of)),
+        Flag::given("--time-limit", "time-limit", cuts.time_limit.clone()),
+        Flag::given("--top", "top", cuts.top),
+        Flag::given(
+            "--extra-generalization",
+            "extra-generalization",
+            cuts.extra_generalization.then_some(true),
+        ),
+        Flag::given("--sigmas", "sigmas", presence.sigmas),
+        Flag::given("--bucket", "bucket", presence.bucket),
+        Flag::given("--sample-tuples", "sample-tuples", disk.sample_tuples),
+        Flag::given("--frequency-groups", "frequency-groups", disk.frequency_groups),
+        Flag::given("--fan-out", "fan-out", disk.fan_out),
+        Flag::given("--alpha", "alpha", disk.alpha),
+        Flag::given("--naive", "naive", disk.naive.then_some(true)),
+        Flag::given("--summary-kind", "summary-kind", instant.summary_kind.map(name_of)),
+        Flag::given("--without", "without", (!without.is_empty()).then(|| without.clone())),
+    ];
+    flags.into_iter().flatten().collect()
 }
 
 /// A policy with what the flags say instead.
-fn read_policy(args: &PolicyArgs) -> Result<Policy> {
-    let mut policy = Policy::read(Path::new(&args.policy))?;
+fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
+    let mut builder = PolicyBuilder::read(Path::new(&args.policy))?;
+    // The key that each flag sets, for errors.
+    let mut set: Vec<(&str, String)> = Vec::new();
     if let Some(k) = args.k {
-        if k < 1 {
-            return Err(wrong("-k", &k.to_string(), "a whole number from 1".into()));
-        }
-        policy.privacy.k = Some(k);
+        builder = builder.k(k);
+        set.push(("-k", "privacy.k".into()));
     }
     if let Some(name) = &args.loss {
-        let found = Loss::NAMES.iter().find(|(known, ..)| known == name);
-        policy.search.loss =
-            found.ok_or_else(|| wrong("--loss", name, names(Loss::NAMES.iter().map(|n| n.0))))?.1;
+        builder = builder.loss(name);
+        set.push(("--loss", "search.loss".into()));
     }
     if let Some(name) = &args.algorithm {
-        let found = Algorithm::NAMES.iter().find(|(known, ..)| known == name);
-        let expected = || names(Algorithm::NAMES.iter().map(|n| n.0));
-        policy.search.algorithm = found.ok_or_else(|| wrong("--algorithm", name, expected()))?.1;
+        builder = builder.algorithm(name);
+        set.push(("--algorithm", "search.algorithm".into()));
     }
     if let Some(name) = &args.scheme {
-        let found =
-            Suppression::NAMES.iter().find(|(known, _)| known == name).map(|(_, scheme)| *scheme);
-        let all = ["records"].into_iter().chain(Suppression::NAMES.iter().map(|(name, _)| *name));
-        if found.is_none() && name != "records" {
-            return Err(wrong("--scheme", name, names(all)));
-        }
-        policy.search.scheme = found;
-        if found.is_some() {
-            policy.search.suppression = scumble::ratio::Ratio::ZERO;
-        }
+        builder = builder.scheme(name);
+        set.push(("--scheme", "search.suppression.scheme".into()));
     }
     if let Some(share) = &args.suppression {
-        let expected = || wrong("--suppression", share, "a share from 0 to 1".into());
-        policy.search.suppression = share.parse().map_err(|_| expected())?;
-        if policy.search().suppression > scumble::ratio::Ratio::ONE {
-            return Err(expected());
-        }
+        builder = builder.suppression(share.as_str());
+        set.push(("--suppression", "search.suppression.limit".into()));
     }
-    Ok(policy)
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
-    format!("one of {}", names.collect::<Vec<_>>().join(", "))
+    for Flag { name, key, value } in flags {
+        builder = builder.set(["search", key], value);
+        set.push((name, format!("search.{key}")));
+    }
+    builder.build().map_err(|error| match error {
+        Error::BadParameter { place, key, value, expected } => {
+            match set.iter().find(|(_, known)| *known == key) {
+                Some((flag, _)) => wrong(flag, &value, expected),
+                None => Error::BadParameter { place, key, value, expected },
+            }
+        }
+        error => error,
+    })
 }

@@ -6,7 +6,7 @@ use super::{Scratch, processor_seconds};
 use scumble::error::Result;
 use scumble::generate::Kind;
 use scumble::jobs::{self, DiskOptions, Options};
-use scumble::policy::Policy;
+use scumble::policy::{Policy, PolicyBuilder};
 use scumble::release::Report;
 use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
@@ -53,9 +53,8 @@ impl Asked {
         text += &format!(
             "[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n"
         );
-        let mut policy = Policy::parse(&text, Path::new("policy.toml"))?;
-        policy.search.partitioning.least_gain = self.least_gain;
-        Ok(policy)
+        let policy = PolicyBuilder::parse(&text, Path::new("policy.toml"))?;
+        policy.set(["search", "least-gain"], self.least_gain).build()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::{Error, Place, Result};
 use crate::policy::Policy;
 use crate::privacy::{Caps, Requirement};
 use crate::ratio::Ratio;
-use crate::search::cuts::{Problem, Suppression};
+use crate::search::cuts::Problem;
 use crate::table::{Cells, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
 use std::sync::Arc;
@@ -75,28 +75,6 @@ impl Policy {
             values,
             labels,
         }))
-    }
-
-    /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is
-    /// refused.
-    pub(crate) fn scheme(&self) -> Result<Suppression> {
-        match (self.search().scheme, self.search().algorithm.is_on_cuts()) {
-            (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
-            (Some(scheme), true) => Ok(scheme),
-            (None, true) if self.search().suppression == Ratio::ZERO => Ok(Suppression::None),
-            (None, true) => Err(self.incomplete(
-                "a search for cuts weighs suppression against generalization and knows no limit; give a suppression \
-                 scheme of none, all-records, violating-records, all-values or violating-values"
-                    .into(),
-            )),
-            (Some(scheme), false) => {
-                let name = Suppression::NAMES.iter().find(|(_, known)| *known == scheme).map_or("", |(name, _)| name);
-                Err(self.incomplete(format!(
-                    "the suppression scheme `{name}` needs the algorithm l-plus-optimize or annealing; the others know \
-                     `records` and `none`"
-                )))
-            }
-        }
     }
 
     fn asked_on_cuts(&self, required: &Required) -> Result<Asked> {

@@ -79,9 +79,7 @@ impl Policy {
         for code in &present {
             values.encode(dictionary.value(*code), dictionary.line(*code));
         }
-        let all_targets =
-            std::iter::once(&asked.target).chain(asked.targets.iter().map(|(_, target)| target));
-        for target in all_targets {
+        for target in asked.all_targets() {
             if let TargetForm::File { weights, .. } = &target.form {
                 for (line, value, _) in weights {
                     // A whole number may be written with a fraction of nothing: 39.0 for 39.

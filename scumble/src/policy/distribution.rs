@@ -1,13 +1,12 @@
 //! The key `distribution`: what was typed, read and checked.
 
 use super::Algorithm;
-use super::file::{Entry, Section};
-use crate::error::{Error, Place, Result};
+use super::document::Value;
+use super::entry::{Entry, Section};
+use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::buckets::Fakes;
-use crate::source::read_records;
 use std::path::{Path, PathBuf};
-use toml::de::DeValue;
 
 /// Whose values a target is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,11 +94,14 @@ pub struct DistributionAsked {
 }
 
 impl DistributionAsked {
+    /// The target of most groups, then those of single groups.
+    pub(crate) fn all_targets(&self) -> impl Iterator<Item = &TargetAsked> {
+        std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target))
+    }
+
     /// The files that it names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        let all =
-            std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target));
-        all.filter_map(|target| match &target.form {
+        self.all_targets().filter_map(|target| match &target.form {
             TargetForm::File { file, .. } => Some(file.as_path()),
             _ => None,
         })
@@ -152,10 +154,7 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
         targets,
         groups: section.get("groups").map_or(Ok(Vec::new()), groups)?,
         fakes: section.get("fakes").map_or(Ok(Fakes::Number(0)), fakes)?,
-        algorithm: section
-            .get("algorithm")
-            .map(|entry| entry.choice(names.into_iter()))
-            .transpose()?,
+        algorithm: section.get("algorithm").map(|entry| entry.choice(names)).transpose()?,
         arity,
         domain: section.get("domain").map(domain).transpose()?,
         rounding,
@@ -163,14 +162,14 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
 }
 
 fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
-    let found: Vec<(String, usize)> = match entry.value {
-        DeValue::Table(_) => {
+    let found: Vec<(String, usize)> = match entry.value() {
+        Value::Table(_) => {
             let level = |(name, entry): (&str, Entry<'_>)| {
                 Ok((name.to_string(), entry.whole("a level: a whole number from 0")? as usize))
             };
             entry.table(None)?.entries.into_iter().map(level).collect::<Result<_>>()?
         }
-        DeValue::String(name) => vec![(name.to_string(), 0)],
+        Value::Text(name) => vec![(name.to_string(), 0)],
         _ => entry.texts()?.into_iter().map(|name| (name, 0)).collect(),
     };
     let repeated =
@@ -181,9 +180,9 @@ fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
 fn fakes(entry: &Entry<'_>) -> Result<Fakes> {
     let expected = "a whole number, or a share such as \"5%\"";
     let number = entry.ratio(expected)?;
-    let is_share = match entry.value {
-        DeValue::String(text) => text.contains(['%', '/', '.']),
-        DeValue::Float(_) => true,
+    let is_share = match entry.value() {
+        Value::Text(text) => text.contains(['%', '/', '.']),
+        Value::Number(text) => text.contains(['.', 'e', 'E']),
         _ => false,
     };
     match is_share {
@@ -225,12 +224,12 @@ fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
         "zipf" => Some(TargetForm::Zipf { s: 1.0 }),
         _ => None,
     };
-    if let DeValue::String(text) = entry.value {
+    if let Value::Text(text) = entry.value() {
         let form = plain(text).map_or_else(|| weights(entry, text), Ok)?;
         return Ok(TargetAsked { form, of: Of::Table });
     }
     let section = entry.table(Some("privacy.distribution.target"))?;
-    let kind = section.required("kind")?.choice(kinds.into_iter().map(|kind| (kind, kind)))?;
+    let kind = section.required("kind")?.choice(kinds.map(|kind| (kind, kind)))?;
     let belongs = |key: &str| match key {
         "mean" | "deviation" => kind == "normal",
         "s" => kind == "zipf",
@@ -241,19 +240,20 @@ fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
     }
     let form = match kind {
         "normal" => TargetForm::Normal {
-            mean: section
-                .get("mean")
-                .map(Entry::number)
-                .transpose()?
-                .filter(|mean| mean.is_finite()),
+            mean: section.get("mean").map(finite).transpose()?,
             deviation: above_zero(&section, "deviation")?,
         },
         "zipf" => TargetForm::Zipf { s: above_zero(&section, "s")?.unwrap_or(1.0) },
         kind => plain(kind).unwrap_or(TargetForm::Uniform),
     };
     let of = [("table", Of::Table), ("group", Of::Group)];
-    let of = section.get("of").map_or(Ok(Of::Table), |entry| entry.choice(of.into_iter()))?;
+    let of = section.get("of").map_or(Ok(Of::Table), |entry| entry.choice(of))?;
     Ok(TargetAsked { form, of })
+}
+
+fn finite(entry: &Entry<'_>) -> Result<f64> {
+    let number = entry.number()?;
+    if number.is_finite() { Ok(number) } else { Err(entry.wrong("a number")) }
 }
 
 fn above_zero(section: &Section<'_>, name: &str) -> Result<Option<f64>> {
@@ -266,37 +266,18 @@ fn above_zero(section: &Section<'_>, name: &str) -> Result<Option<f64>> {
     }
 }
 
-/// A CSV `value,weight`, with or without a header.
+/// A CSV `value,weight`.
 fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
-    let file = entry.text.file.parent().unwrap_or(Path::new("")).join(path);
-    let records = read_records(&file).map_err(|error| match error {
+    let file = entry.origin.path(path);
+    let weights = entry.origin.loaded.target(&file).map_err(|error| match error {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => entry.wrong(
             "uniform, source, normal, zipf, or the path of a CSV `value,weight` that exists",
         ),
         error => error,
     })?;
-    let mut weights: Vec<(u64, String, Ratio)> = Vec::with_capacity(records.len());
-    for (at, (line, record)) in records.into_iter().enumerate() {
-        let place = || Place::file(&file).line(line);
-        let wrong = |value: String, expected: &'static str| Error::BadParameter {
-            place: Some(place()),
-            key: "weight".into(),
-            value,
-            expected: expected.into(),
-        };
-        let [value, weight] = <[String; 2]>::try_from(record).map_err(|record| {
-            Error::RaggedRow { place: place(), expected: 2, found: record.len() }
-        })?;
-        match weight.parse::<Ratio>() {
-            Ok(weight) => weights.push((line, value, weight)),
-            // The first line may name the columns.
-            Err(_) if at == 0 => {}
-            Err(_) => return Err(wrong(weight, "a number from 0: 3, 0.25 or 1/4")),
-        }
-    }
     if weights.iter().all(|(_, _, weight)| weight.numerator() == 0) {
         let missing = format!("{}: no value has a weight above 0", file.display());
-        return Err(Error::Incomplete { file: entry.text.file.to_path_buf(), missing });
+        return Err(Error::Incomplete { file: entry.origin.file.to_path_buf(), missing });
     }
     Ok(TargetForm::File { file, weights })
 }

@@ -56,6 +56,11 @@ pub const KEYS: &[Key] = &[
         "the character that stands in for masked ones; `*` where absent",
     ),
     key("attributes.*.hierarchy", "dates", "a list from month, quarter, year, decade"),
+    key(
+        "attributes.*.hierarchy",
+        "tree",
+        "a list with a row of labels for each leaf, from the leaf to the root",
+    ),
     key("defaults", "role", "the role of columns that have none"),
     key("defaults", "missing", "a list of values that mean \"missing\" in every column"),
     key("privacy", "k", "k-anonymity: the least number of rows in a class"),
@@ -239,6 +244,78 @@ pub const KEYS: &[Key] = &[
         "search",
         "threshold",
         "the least probability, or the most rows expected to fail, of what they believe in",
+    ),
+    key(
+        "search",
+        "strategy",
+        "best-first, top-down or bottom-up: the order in which full-domain recodings are visited (default: best-first)",
+    ),
+    key(
+        "search",
+        "time-limit",
+        "a search for cuts ends after this time, such as \"10s\", with the best so far",
+    ),
+    key("search", "top", "cuts are drawn at random from this many of the best (default: 1)"),
+    key(
+        "search",
+        "extra-generalization",
+        "true: cuts are one random step more general than what was found (default: false)",
+    ),
+    key(
+        "search",
+        "sample-tuples",
+        "rows of a sample of rothko-s, and of a partition that is finished in memory (default: by memory)",
+    ),
+    key(
+        "search",
+        "frequency-groups",
+        "frequency groups that rothko-t keeps in memory (default: by memory)",
+    ),
+    key(
+        "search",
+        "fan-out",
+        "partitions that are written at a time, 2 to 65536 (default: by memory)",
+    ),
+    key(
+        "search",
+        "alpha",
+        "the probability that a sample leads to a split that must be undone, up to 0.5 (default: 0.05)",
+    ),
+    key(
+        "search",
+        "naive",
+        "true: samples are trusted without a test, for comparison (default: false)",
+    ),
+    key(
+        "search",
+        "summary-kind",
+        "histogram, bayes or sample: the summary of a table (default: histogram)",
+    ),
+    key(
+        "search",
+        "max-parents",
+        "parents of an attribute in a Bayesian network, 1 or 2 (default: 1)",
+    ),
+    key(
+        "search",
+        "structure-search",
+        "greedy or annealed: how a network with two parents is searched (default: greedy)",
+    ),
+    key("search", "sample-rows", "rows of a summary that is a sample (default: 20000)"),
+    key(
+        "search",
+        "sigmas",
+        "1 to 9: densities further from the mean than this many standard deviations are left out; with `marginals` (default: 2)",
+    ),
+    key(
+        "search",
+        "bucket",
+        "counts are taken in buckets of this size, from 2; with `marginals` (default: 4)",
+    ),
+    key(
+        "search",
+        "without",
+        "a list of shortcuts that are switched off: hybrid, expo, sd-cut, limit, max; with `marginals` pa, sd, dm, dc, moments, refinement, sharing",
     ),
     key("search", "suppression", "a table with `scheme` and `limit`"),
     key(

@@ -1,24 +1,40 @@
 //! What is asked for?
 //!
-//! A [`Policy`] is a TOML file, read and checked: roles and hierarchies of the columns,
-//! requirements, and how to search. [`Policy::prepare`] binds it to a table; what is typed and what
-//! it means are two types.
+//! A [`Policy`] is data: roles and hierarchies of columns, requirements, and how to search. It comes
+//! from a TOML file ([`Policy::read`]), from any format of serde, or from a [`PolicyBuilder`]. All of
+//! them go through the same checks, so an invalid policy does not exist. It knows no table; the room
+//! [`bind`](crate::bind) lays it over one.
 
+mod builder;
+mod check;
 mod distribution;
+mod document;
+mod entry;
+mod exchange;
 mod file;
+mod hierarchy;
 mod keys;
+mod loaded;
 mod presence;
+mod privacy;
+mod search;
 
+pub use builder::PolicyBuilder;
 pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
+pub use document::Setting;
 pub use keys::{KEYS, Key, nearest};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
+pub use privacy::{
+    ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
+};
+pub use search::{
+    Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Search, Space,
+    StructureSearch,
+};
 
-use crate::error::{Error, Place, Result};
-use crate::loss::Loss;
-use crate::privacy::Diversity;
+use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::cuts::Suppression;
-use crate::search::regions::Partitioning;
 use crate::table::{Role, Type};
 use crate::taxonomy::Hierarchy;
 use std::path::{Path, PathBuf};
@@ -28,329 +44,91 @@ use std::path::{Path, PathBuf};
 pub struct Attribute {
     /// The column's name.
     pub name: String,
-    /// Its role, if it is said here and not by the defaults.
+    /// Its role; the default role if `None`.
     pub role: Option<Role>,
-    /// Its type, if it is not to be inferred.
+    /// Its type; inferred from the values if `None`.
     pub kind: Option<Type>,
     /// How its values are generalized.
     pub hierarchy: Hierarchy,
-    /// Values that mean "missing"; the defaults' where not said.
+    /// Values that mean "missing"; the default ones if `None`.
     pub missing: Option<Vec<String>>,
 }
 
-/// A diversity that is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DiversityAsked {
-    /// The form, with its parameters.
-    pub form: Diversity,
-    /// The sensitive attribute; all of them where not said.
-    pub sensitive: Option<String>,
-}
-
-/// Which ground distance t-closeness uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DistanceAsked {
-    /// Hierarchical where the attribute has a hierarchy, ordered for numbers, equal otherwise.
-    Fitting,
-    /// Any two values are equally far apart.
-    Equal,
-    /// By rank.
-    Ordered,
-    /// By common ancestor.
-    Hierarchical,
-}
-
-impl DistanceAsked {
-    /// Every choice with its name in a policy.
-    pub const NAMES: [(&'static str, DistanceAsked); 4] = [
-        ("fitting", DistanceAsked::Fitting),
-        ("equal", DistanceAsked::Equal),
-        ("ordered", DistanceAsked::Ordered),
-        ("hierarchical", DistanceAsked::Hierarchical),
-    ];
-}
-
-/// A closeness that is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClosenessAsked {
-    /// The largest distance.
-    pub t: Ratio,
-    /// The ground distance.
-    pub distance: DistanceAsked,
-    /// The sensitive attribute; all of them where not said.
-    pub sensitive: Option<String>,
-}
-
-/// A variance that is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct VarianceAsked {
-    /// The least variance.
-    pub at_least: Ratio,
-    /// The sensitive attribute; all that have numbers where not said.
-    pub sensitive: Option<String>,
-}
-
-/// Caps on the confidence in sensitive values that are asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ThresholdsAsked {
-    /// The cap of values that have none of their own.
-    pub default: Option<Ratio>,
-    /// The base from which caps follow by frequency.
-    pub from_frequency: Option<Ratio>,
-    /// Caps of values, each with the place where it stands.
-    pub values: Vec<(String, Ratio, Place)>,
-    /// Caps by column and value that are known from another table: a release has the caps of its
-    /// input.
-    pub fixed: Vec<(String, String, Ratio)>,
-    /// The sensitive attribute; all of them where not said.
-    pub sensitive: Option<String>,
-}
-
-/// Everything that must hold, together.
-#[derive(Clone, Debug, Default)]
-pub struct Privacy {
-    /// The least class size.
-    pub k: Option<u64>,
-    /// Diversities.
-    pub diversity: Vec<DiversityAsked>,
-    /// Closenesses.
-    pub closeness: Vec<ClosenessAsked>,
-    /// Variances.
-    pub variance: Vec<VarianceAsked>,
-    /// Caps on the confidence in sensitive values.
-    pub thresholds: Option<ThresholdsAsked>,
-    /// A distribution that a sensitive attribute must seem to be drawn from.
-    pub distribution: Option<DistributionAsked>,
-    /// How likely a known person may be in the table.
-    pub presence: Option<PresenceAsked>,
-}
-
-impl Privacy {
-    /// Whether anything is asked of classes of equal quasi-identifiers.
-    pub fn asks_for_classes(&self) -> bool {
-        let of_sensitive = self.diversity.len() + self.closeness.len() + self.variance.len();
-        self.k.is_some() || of_sensitive > 0 || self.thresholds.is_some() || self.presence.is_some()
-    }
-}
-
-/// A search algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Algorithm {
-    /// The one that suits the policy and the data.
-    Auto,
-    /// The optimal full-domain recoding.
-    Incognito,
-    /// A full-domain recoding, or cuts, found from a summary.
-    SInstant,
-    /// Greedy partitioning in memory.
-    Mondrian,
-    /// Partitioning that a summary decides.
-    MInstant,
-    /// Greedy partitioning on disk, by exact counts.
-    RothkoT,
-    /// Greedy partitioning on disk, by samples.
-    RothkoS,
-    /// The optimal full-subtree recoding.
-    LPlusOptimize,
-    /// Simulated annealing over full-subtree recodings.
-    Annealing,
-    /// The optimal full-domain recoding under a presence with a population.
-    Spalm,
-    /// Greedy partitioning under a presence.
-    Mpalm,
-    /// The best full-domain recoding under a presence with marginals.
-    Sfalm,
-    /// A bucket for each group of a distribution.
-    SaOnly,
-    /// A bucket for each part of equal quasi-identifiers.
-    QiSa,
-}
-
-impl Algorithm {
-    /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 14] = [
-        ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
-        (
-            "incognito",
-            Algorithm::Incognito,
-            "the provably best full-domain recoding: one level per attribute",
-        ),
-        (
-            "s-instant",
-            Algorithm::SInstant,
-            "a likely good one from a summary of the table, checked against the rows",
-        ),
-        ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
-        (
-            "m-instant",
-            Algorithm::MInstant,
-            "partitioning that a summary of the table decides, mended where the rows disagree",
-        ),
-        (
-            "rothko-t",
-            Algorithm::RothkoT,
-            "the same regions for tables that do not fit into memory, by exact counts",
-        ),
-        (
-            "rothko-s",
-            Algorithm::RothkoS,
-            "partitioning for tables that do not fit into memory, by samples",
-        ),
-        (
-            "l-plus-optimize",
-            Algorithm::LPlusOptimize,
-            "the provably best full-subtree recoding: one cut per attribute",
-        ),
-        (
-            "annealing",
-            Algorithm::Annealing,
-            "simulated annealing over the same cuts, for comparison",
-        ),
-        (
-            "spalm",
-            Algorithm::Spalm,
-            "of a `presence` with a population: the provably best full-domain recoding",
-        ),
-        ("mpalm", Algorithm::Mpalm, "of a `presence`: greedy partitioning into regions"),
-        (
-            "sfalm",
-            Algorithm::Sfalm,
-            "of a `presence` with marginals: the best full-domain recoding",
-        ),
-        ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
-        (
-            "qi-sa",
-            Algorithm::QiSa,
-            "of a `distribution`: each group is cut by equal quasi-identifiers",
-        ),
-    ];
-
-    /// Whether it partitions the space into regions.
-    pub fn is_partitioning(self) -> bool {
-        matches!(
-            self,
-            Algorithm::Mondrian
-                | Algorithm::MInstant
-                | Algorithm::RothkoT
-                | Algorithm::RothkoS
-                | Algorithm::Mpalm
-        )
-    }
-
-    /// Whether it is decided from a summary.
-    pub fn is_instant(self) -> bool {
-        matches!(self, Algorithm::SInstant | Algorithm::MInstant)
-    }
-
-    /// Whether it looks for cuts.
-    pub fn is_on_cuts(self) -> bool {
-        matches!(self, Algorithm::LPlusOptimize | Algorithm::Annealing)
-    }
-}
-
-/// How to search.
-#[derive(Clone, Debug)]
-pub struct Search {
-    /// The algorithm.
-    pub algorithm: Algorithm,
-    /// What is minimised.
-    pub loss: Loss,
-    /// The share of rows that may be left out.
-    pub suppression: Ratio,
-    /// What happens to classes that fail, where cuts are searched; `None` for whole classes up to
-    /// the share.
-    pub scheme: Option<Suppression>,
-    /// What stands for a suppressed sensitive value.
-    pub token: String,
-    /// How partitioning algorithms split.
-    pub partitioning: Partitioning,
-    /// Which recodings s-instant goes through.
-    pub space: Space,
-    /// What instant algorithms ask of an estimate; the default of the algorithm where not said.
-    pub by: Option<ByAsked>,
-    /// The threshold of the estimate, likewise.
-    pub threshold: Option<Ratio>,
-}
-
-/// Which recodings are gone through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Space {
-    /// One level for each attribute.
-    #[default]
-    FullDomain,
-    /// One cut for each attribute.
-    Subtree,
-}
-
-impl Space {
-    /// Every space with its name in a policy.
-    pub const NAMES: [(&'static str, Space); 2] =
-        [("full-domain", Space::FullDomain), ("subtree", Space::Subtree)];
-}
-
-/// By which estimate a recoding is believed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ByAsked {
-    /// The probability that all classes meet the requirements.
-    Probability,
-    /// The expected number of rows in classes that do not.
-    Expectation,
-}
-
-impl ByAsked {
-    /// Every choice with its name in a policy.
-    pub const NAMES: [(&'static str, ByAsked); 2] =
-        [("probability", ByAsked::Probability), ("expectation", ByAsked::Expectation)];
-}
-
-/// A policy, read and checked.
+/// What is asked for: a checked policy.
+///
+/// ```
+/// use scumble::policy::Policy;
+/// use scumble::taxonomy::Hierarchy;
+///
+/// # fn main() -> scumble::error::Result<()> {
+/// let policy = Policy::builder()
+///     .identifier("name")
+///     .quasi_identifier("age", Hierarchy::intervals(&[10.0, 20.0], Some(0.0), Some(100.0))?)
+///     .sensitive("diagnosis")
+///     .k(5)
+///     .l_diversity("frequency", 3)
+///     .suppression("5%")
+///     .build()?;
+/// assert_eq!(policy.privacy().k, Some(5));
+/// assert!(policy.edit().k(0).build().is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The file it came from.
-    pub file: PathBuf,
-    /// What it says of columns, in its own order.
-    pub attributes: Vec<Attribute>,
-    /// The role of columns that it does not name.
-    pub default_role: Option<Role>,
-    /// Values that mean "missing" in every column.
-    pub missing: Vec<String>,
-    /// What must hold.
-    pub privacy: Privacy,
-    /// How to search.
-    pub search: Search,
+    file: PathBuf,
+    attributes: Vec<Attribute>,
+    default_role: Option<Role>,
+    missing: Vec<String>,
+    privacy: Privacy,
+    search: Search,
+    /// As it was written.
+    document: Setting,
 }
 
 impl Policy {
-    /// Reads and checks a policy and the hierarchy files it names, which lie relative to it.
+    /// Reads and checks a policy and the files it names, whose paths are relative to it.
     pub fn read(file: &Path) -> Result<Policy> {
-        let text = std::fs::read(file).map_err(Error::io(file, "read"))?;
-        let text = String::from_utf8(text).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let bytes = error.into_bytes();
-            let line = bytes[..valid].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-            let value =
-                String::from_utf8_lossy(&bytes[valid..bytes.len().min(valid + 8)]).into_owned();
-            Error::InvalidUtf8 { place: Place::file(file).line(line), value }
-        })?;
-        Policy::parse(&text, file)
+        PolicyBuilder::read(file)?.build()
     }
 
-    /// Reads a policy from text; `file` is what errors call it and where its hierarchies are looked
-    /// for.
+    /// Reads a policy from TOML. Errors call it `file`, and its paths are relative to the folder of
+    /// `file`.
     pub fn parse(text: &str, file: &Path) -> Result<Policy> {
-        file::parse(text.strip_prefix('\u{feff}').unwrap_or(text), file)
+        PolicyBuilder::parse(text, file)?.build()
     }
 
-    /// The same policy with the caps of a table that it was bound to, by column and value, where it
-    /// derives caps from frequencies: those of a release are others.
-    pub fn with_caps(&self, caps: &[(String, String, Ratio)]) -> Policy {
+    /// An empty policy, to be filled with the words of the TOML and then checked.
+    pub fn builder() -> PolicyBuilder {
+        PolicyBuilder::default()
+    }
+
+    /// A builder that holds this policy. Files that were read are not read again.
+    pub fn edit(&self) -> PolicyBuilder {
+        PolicyBuilder::of(self)
+    }
+
+    /// The same policy with caps that were derived from the frequencies of another table, by column
+    /// and value: a release is judged by the caps of its input. Without `from-frequency` nothing
+    /// changes.
+    ///
+    /// These caps are no part of the document that serde writes.
+    pub fn with_caps(&self, caps: &[(String, String, Ratio)]) -> Result<Policy> {
+        if let Some((column, value, cap)) = caps.iter().find(|(.., cap)| *cap > Ratio::ONE) {
+            return Err(Error::BadParameter {
+                place: None,
+                key: format!("cap of {column} = {value}"),
+                value: cap.to_string(),
+                expected: "a fraction from 0 to 1".into(),
+            });
+        }
         let mut policy = self.clone();
         if let Some(asked) = &mut policy.privacy.thresholds
             && asked.from_frequency.is_some()
         {
             asked.fixed = caps.to_vec();
         }
-        policy
+        Ok(policy)
     }
 
     /// Whether caps follow from the frequencies of a table's sensitive values.
@@ -361,7 +139,7 @@ impl Policy {
             .is_some_and(|asked| asked.from_frequency.is_some() && asked.fixed.is_empty())
     }
 
-    /// What stands for a suppressed sensitive value, where values are suppressed.
+    /// The text that replaces a suppressed sensitive value, if values are suppressed.
     pub fn token(&self) -> Option<&str> {
         let of_values = self.search.algorithm.is_on_cuts()
             && self.search.scheme.is_some_and(Suppression::is_of_values);

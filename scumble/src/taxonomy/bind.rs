@@ -89,7 +89,7 @@ fn bind_at(
 ) -> Result<Binding> {
     let dictionary = spot.dictionary;
     let is_missing = |value: &str| value.is_empty() || missing.iter().any(|token| token == value);
-    if let Hierarchy::File(rows) = hierarchy {
+    if let Hierarchy::File(rows) | Hierarchy::Tree(rows) = hierarchy {
         return bind_file(rows, declared, is_missing, spot);
     }
     // In the order of their text, not of their appearance: the order of a taxonomy must not tell

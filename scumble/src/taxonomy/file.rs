@@ -70,6 +70,11 @@ impl HierarchyFile {
         &self.file
     }
 
+    /// The same under another name of the file.
+    pub(crate) fn moved(&self, file: &FilePath) -> HierarchyFile {
+        HierarchyFile { file: file.to_path_buf(), rows: self.rows.clone() }
+    }
+
     /// The rows, from leaf to root.
     pub fn rows(&self) -> &[Vec<String>] {
         &self.rows

@@ -106,6 +106,26 @@ impl Intervals {
         Intervals { dates: true, ..self }
     }
 
+    /// The widths, from narrow to wide.
+    pub fn widths(&self) -> Vec<f64> {
+        self.widths.iter().map(|width| self.number(*width)).collect()
+    }
+
+    /// The least number of the domain, if it is given.
+    pub fn from(&self) -> Option<f64> {
+        self.from.map(|end| self.number(end))
+    }
+
+    /// The greatest number of the domain, if it is given.
+    pub fn to(&self) -> Option<f64> {
+        self.to.map(|end| self.number(end))
+    }
+
+    /// Whether the ends were given as dates.
+    pub fn has_dates(&self) -> bool {
+        self.dates
+    }
+
     /// Whether all parameters are whole numbers, as a column of integers needs.
     pub fn is_whole(&self) -> bool {
         self.unit == 1

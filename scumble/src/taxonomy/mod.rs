@@ -42,6 +42,8 @@ pub enum Hierarchy {
     None,
     /// A file with a row per leaf.
     File(HierarchyFile),
+    /// A tree that the policy holds itself, with a row per leaf.
+    Tree(HierarchyFile),
     /// Intervals of growing width.
     Intervals(Intervals),
     /// Characters masked one by one.
@@ -57,7 +59,9 @@ impl Hierarchy {
         let numeric =
             |kind: Type| text == ROOT || kind.number(text).is_some() || is_range_label(text, kind);
         match (self, declared) {
-            (Hierarchy::File(file), _) => file.rows().iter().flatten().any(|label| label == text),
+            (Hierarchy::File(file) | Hierarchy::Tree(file), _) => {
+                file.rows().iter().flatten().any(|label| label == text)
+            }
             (Hierarchy::Intervals(intervals), Some(kind)) => intervals.is_label(text, kind),
             // Whole numbers unless a value says otherwise, which then is a real one.
             (Hierarchy::Intervals(intervals), None) => [Type::Integer, Type::Real, Type::Date]
@@ -76,6 +80,7 @@ impl Hierarchy {
     pub fn describe(&self) -> String {
         match self {
             Hierarchy::File(file) => file.file().display().to_string(),
+            Hierarchy::Tree(tree) => format!("the tree in {}", tree.file().display()),
             Hierarchy::Intervals(intervals) => intervals.describe(),
             Hierarchy::Mask(mask) => mask.describe(),
             Hierarchy::Dates(_) => "the calendar".into(),

@@ -94,8 +94,7 @@ impl Case {
     /// Runs an algorithm; an error is one of the requirements, or a failure.
     pub fn run(&self, algorithm: Algorithm, disk: DiskOptions) -> Option<Ran> {
         let saved = self.is_cover.then(|| self.drawn.folder.path("saved.json"));
-        let mut policy = self.policy.clone();
-        policy.search.algorithm = algorithm;
+        let policy = self.policy.edit().algorithm(algorithm.name()).build().unwrap();
         let output = self.drawn.folder.path(&format!("output.{}", self.ending));
         let options = Options { save_recoding: saved.clone(), disk, ..Options::default() };
         match jobs::anonymize(&self.input, &policy, &output, &options) {

@@ -6,7 +6,6 @@
 use crate::fixture::{Folder, STRATEGIES};
 use scumble::generate::Kind;
 use scumble::jobs;
-use scumble::loss::Loss;
 use scumble::policy::Policy;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::source::{Format, Source, encode};
@@ -25,11 +24,9 @@ const ASKED: [(u64, &str, &str); 6] = [
 ];
 
 /// What the searches decide for each of the questions over one table.
-fn decide(text: &mut String, name: &str, data: &Path, mut policy: Policy, strategies: &[Strategy]) {
+fn decide(text: &mut String, name: &str, data: &Path, policy: &Policy, strategies: &[Strategy]) {
     for (k, limit, loss) in ASKED {
-        policy.privacy.k = Some(k);
-        policy.search.suppression = limit.parse().unwrap();
-        policy.search.loss = Loss::NAMES.iter().find(|(known, ..)| *known == loss).unwrap().1;
+        let policy = policy.edit().k(k).suppression(limit).loss(loss).build().unwrap();
         let source = Source::open(data, Format::Csv(None)).unwrap();
         let roles =
             policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false).unwrap();
@@ -61,12 +58,12 @@ fn decisions() -> String {
     let mut text = String::new();
     let six = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/six");
     let policy = Policy::read(&six.join("policy.toml")).unwrap();
-    decide(&mut text, "six", &six.join("people.csv"), policy, &STRATEGIES);
+    decide(&mut text, "six", &six.join("people.csv"), &policy, &STRATEGIES);
     for (kind, name, rows) in [(Kind::Census, "census", 2000), (Kind::Agrawal, "agrawal", 1000)] {
         let folder = Folder::new(&format!("golden-{name}"));
         let data = folder.path("table.csv");
         let files = jobs::generate(kind, rows, 7, &data, None, &Watch::default()).unwrap();
-        decide(&mut text, name, &data, Policy::read(&files[1]).unwrap(), &STRATEGIES[..1]);
+        decide(&mut text, name, &data, &Policy::read(&files[1]).unwrap(), &STRATEGIES[..1]);
     }
     text
 }

@@ -21,12 +21,14 @@
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
+//! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
 
 mod abort;
 mod adult;
+mod asked;
 mod brute;
 mod buckets;
 mod buffers;

@@ -161,8 +161,7 @@ impl Small {
 
     /// The sorted rows and the report, or the error.
     fn run(&self, algorithm: Algorithm, disk: DiskOptions) -> Result<(Vec<Row>, Value), Error> {
-        let mut policy = self.policy.clone();
-        policy.search.algorithm = algorithm;
+        let policy = self.policy.edit().algorithm(algorithm.name()).build().unwrap();
         let output = self.folder.path("output.csv");
         let options = Options { disk, ..Options::default() };
         let report = jobs::anonymize(&self.folder.path("table.csv"), &policy, &output, &options);

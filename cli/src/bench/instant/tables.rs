@@ -7,7 +7,7 @@ use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
 use scumble::generate::Kind as Synthetic;
 use scumble::jobs::{self, InstantOptions};
-use scumble::policy::{Algorithm, Policy};
+use scumble::policy::Policy;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::cuts::{Machine, l_plus_optimize};
@@ -224,8 +224,7 @@ impl Bound<'_> {
 
     /// The optimal cut.
     pub(super) fn cuts(&self) -> Result<Option<Reached>> {
-        let mut policy = self.policy.clone();
-        policy.search.algorithm = Algorithm::LPlusOptimize;
+        let policy = self.policy.edit().algorithm("l-plus-optimize").build()?;
         let prepared = policy.prepare(&self.ready.table)?;
         let Some(on_cuts) = &prepared.cuts else { return Ok(None) };
         let start = Instant::now();
