@@ -37,11 +37,11 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
 #[divan::bench(args = [10, 100, 1000])]
 fn median_k_anonymity(bencher: divan::Bencher<'_, '_>, k: u32) {
     let (prepared, partitioning) = agrawal(&format!("k = {k}"), "");
-    bencher.bench(|| search(&prepared.task, partitioning));
+    bencher.bench(|| search(&prepared.task, partitioning, &Default::default()));
 }
 
 #[divan::bench(sample_count = 10)]
 fn information_gain(bencher: divan::Bencher<'_, '_>) {
     let (prepared, partitioning) = agrawal("k = 100", "split = \"info-gain\"");
-    bencher.bench(|| search(&prepared.task, partitioning));
+    bencher.bench(|| search(&prepared.task, partitioning, &Default::default()));
 }

@@ -10,6 +10,8 @@
 //!   take long [checks](Watch::check) for it, and whatever returns early because of it returns
 //!   [`Error::Interrupted`]: a partial result is never mistaken for a result.
 
+mod sort;
+
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -47,6 +49,8 @@ pub struct Closing {
 #[derive(Clone, Default)]
 pub struct Watch {
     shared: Option<Arc<Shared>>,
+    /// Only aborts: reports nothing, and knows of no wish for the best so far.
+    only_aborts: bool,
 }
 
 struct Shared {
@@ -108,19 +112,31 @@ impl Watch {
                 state: AtomicU8::new(state),
                 polls: AtomicU64::new(polls),
             })),
+            only_aborts: false,
         }
+    }
+
+    /// The same watch for a step whose partial result is of no use: it can be aborted, but it is
+    /// not told of a stop, and reports nothing.
+    pub(crate) fn only_aborting(&self) -> Watch {
+        Watch { shared: self.shared.clone(), only_aborts: true }
+    }
+
+    /// What is shared, unless this watch only aborts.
+    fn told(&self) -> Option<&Shared> {
+        self.shared.as_deref().filter(|_| !self.only_aborts)
     }
 
     /// Tells how far a phase has come.
     pub fn progress(&self, phase: &'static str, done: u64, total: Option<u64>) {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.told() {
             (shared.listener)(Progress { phase, done, total, closing: None });
         }
     }
 
     /// Tells how a search closes in on its answer after so many recodings.
     pub fn closing(&self, done: u64, closing: Closing) {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.told() {
             (shared.listener)(Progress {
                 phase: "search",
                 done,
@@ -132,7 +148,7 @@ impl Watch {
 
     /// Asks for the best so far. Returns whether any work now in progress will heed it.
     pub fn stop(&self) -> bool {
-        self.shared.as_ref().is_some_and(|shared| {
+        self.told().is_some_and(|shared| {
             shared.stopped.store(true, Relaxed);
             shared.heeding.load(Relaxed) > 0
         })
@@ -140,7 +156,7 @@ impl Watch {
 
     /// Whether the best so far was asked for.
     pub fn stopped(&self) -> bool {
-        self.shared.as_ref().is_some_and(|shared| shared.stopped.load(Relaxed))
+        self.told().is_some_and(|shared| shared.stopped.load(Relaxed))
     }
 
     /// Ends everything at once; nothing is released. It wins over [`stop`](Self::stop).
@@ -166,7 +182,7 @@ impl Watch {
 
     /// Marks work as one that heeds [`stop`](Self::stop), until the guard is dropped.
     pub fn heed(&self) -> Heeding<'_> {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.told() {
             shared.heeding.fetch_add(1, Relaxed);
         }
         Heeding(self)
@@ -189,7 +205,7 @@ pub struct Heeding<'a>(&'a Watch);
 
 impl Drop for Heeding<'_> {
     fn drop(&mut self) {
-        if let Some(shared) = &self.0.shared {
+        if let Some(shared) = self.0.told() {
             shared.heeding.fetch_sub(1, Relaxed);
         }
     }
@@ -242,5 +258,17 @@ mod tests {
         let watch = Watch::aborting_after(3);
         let polled: Vec<bool> = (0..5).map(|_| watch.aborted()).collect();
         assert_eq!(polled, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn a_step_that_only_aborts_knows_of_no_stop() {
+        let watch = Watch::silent();
+        let step = watch.only_aborting();
+        let heeding = step.heed();
+        assert!(!watch.stop(), "nobody heeds it");
+        assert!(watch.stopped() && !step.stopped());
+        watch.abort();
+        assert!(step.aborted());
+        drop(heeding);
     }
 }

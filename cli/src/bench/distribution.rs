@@ -15,6 +15,7 @@ use scumble::search::buckets::{
 };
 use scumble::source::{Format, Source, encode};
 use scumble::table::{Data as Column, Role, Tallies};
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
@@ -203,10 +204,11 @@ impl Case<'_> {
             fakes: Fakes::Share(share),
         };
         let found = match self.parted {
-            true => qi_sa::search(&problem, &self.table.ages),
-            false => sa_only::search(&problem),
+            true => qi_sa::search(&problem, &self.table.ages, &Watch::default()),
+            false => sa_only::search(&problem, &Watch::default()),
         };
         let seconds = start.elapsed().as_secs_f64();
+        let Ok(found) = found else { unreachable!("nobody aborts a measurement") };
         let found = found.into_owned();
         let ends = self.targets.iter().map(|(values, _)| values.clone()).collect();
         (targets, found, ends, seconds)

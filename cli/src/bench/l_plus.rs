@@ -68,7 +68,7 @@ impl Setting<'_> {
 
     fn run_within(&self, limit: f64) -> Result<Run> {
         let prepared = self.prepare("l-plus-optimize")?;
-        Ok(Run::of(&prepared, Techniques::default(), limit))
+        Run::of(&prepared, Techniques::default(), limit)
     }
 
     /// The optimum of full-domain recoding without suppression, in the paper's unit.
@@ -98,7 +98,7 @@ struct Run {
 }
 
 impl Run {
-    fn of(prepared: &Prepared, techniques: Techniques, limit: f64) -> Run {
+    fn of(prepared: &Prepared, techniques: Techniques, limit: f64) -> Result<Run> {
         Run::with(prepared, limit, |machine, watch| search(machine, techniques, 1, watch))
     }
 
@@ -108,30 +108,30 @@ impl Run {
         search: impl FnOnce(
             &Machine,
             &mut dyn FnMut(&scumble::search::cuts::l_plus_optimize::Progress) -> bool,
-        ) -> Outcome,
-    ) -> Run {
+        ) -> Result<Outcome>,
+    ) -> Result<Run> {
         let start = Instant::now();
         let mut history: Vec<(f64, f64)> = Vec::new();
         // A policy for cuts is prepared for them.
         let problem = &prepared.cuts.as_ref().map(|OnCuts { problem, .. }| problem);
         let Some(problem) = problem else { unreachable!("the algorithm searches for cuts") };
-        let machine = Machine::new(problem, &prepared.task.cells);
+        let machine = Machine::new(problem, &prepared.task.cells, &Watch::default())?;
         let outcome = search(&machine, &mut |progress| {
             if history.last().is_none_or(|(_, best)| *best != progress.best) {
                 history.push((start.elapsed().as_secs_f64(), progress.best));
             }
             start.elapsed().as_secs_f64() < limit
-        });
+        })?;
         let seconds = start.elapsed().as_secs_f64();
         let space = machine.space().unwrap_or(u128::MAX);
-        Run {
+        Ok(Run {
             seconds,
             outcome,
             space,
             rows: prepared.task.rows(),
             tuples: prepared.task.cells.len(),
             history,
-        }
+        })
     }
 
     fn cost(&self) -> f64 {
@@ -266,7 +266,7 @@ fn over_time(setting: &Setting<'_>) -> Result<Measured> {
     for scheme in schemes("lm") {
         let prepared = Setting { loss: "lm", scheme, privacy: uniform(5), ..setting.clone() }
             .prepare("l-plus-optimize")?;
-        let optimum = Run::of(&prepared, Techniques::default(), LIMIT);
+        let optimum = Run::of(&prepared, Techniques::default(), LIMIT)?;
         let mut row = vec![json!(scheme), json!("l-plus-optimize")];
         row.extend(TIMES.map(|time| number(optimum.at(time))));
         row.push(optimum.time());
@@ -279,7 +279,7 @@ fn over_time(setting: &Setting<'_>) -> Result<Measured> {
                 })
             })
         };
-        let runs: Vec<Run> = (0..RUNS).map(anneal).collect();
+        let runs: Vec<Run> = (0..RUNS).map(anneal).collect::<Result<_>>()?;
         let mean = |time: f64| runs.iter().map(|run| run.at(time)).sum::<f64>() / RUNS as f64;
         let mut row = vec![json!(scheme), json!("annealing, mean of 6")];
         row.extend(TIMES.map(|time| number(mean(time))));
@@ -319,7 +319,7 @@ fn techniques(setting: &Setting<'_>) -> Result<Measured> {
             let prepared =
                 Setting { loss, scheme, ..setting.clone() }.prepare("l-plus-optimize")?;
             for (name, techniques) in cases {
-                let run = Run::of(&prepared, techniques, LIMIT);
+                let run = Run::of(&prepared, techniques, LIMIT)?;
                 rows.push(vec![
                     json!(loss),
                     json!(scheme),

@@ -135,8 +135,9 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();
     for threads in [1, all] {
-        let (seconds, found) =
-            fastest(threads, runs, || search(&prepared.task, policy.search().partitioning))?;
+        let (seconds, found) = fastest(threads, runs, || {
+            search(&prepared.task, policy.search().partitioning, &Watch::default())
+        })?;
         rows.push(vec![
             json!(format!(
                 "agrawal, k=1000, search alone, {threads} threads, {} nodes",

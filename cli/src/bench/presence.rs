@@ -479,9 +479,9 @@ fn more_knowledge(case: &Case<'_>, name: &str) -> Result<Measured> {
             let start = Instant::now();
             let found = match of {
                 0 => spalm::search(task, Strategy::default(), &watch),
-                1 => mpalm::search(task, Partitioning::default()),
+                1 => mpalm::search(task, Partitioning::default(), &watch),
                 2 => search(task, Strategy::default(), &watch),
-                _ => mfalm::search(task),
+                _ => mfalm::search(task, &watch),
             };
             let seconds = start.elapsed().as_secs_f64();
             let lm = match found {

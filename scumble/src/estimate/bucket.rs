@@ -10,7 +10,9 @@
 use super::binomial::{Binomial, Part};
 use super::diverse::Diversity;
 use super::multinomial::{Bucket, Shortcuts};
+use crate::error::Result;
 use crate::ratio::Ratio;
+use crate::watch::Watch;
 
 /// How far from the mean, in standard deviations, sizes still count with SD_CUT; and some more
 /// above, for small means.
@@ -74,12 +76,15 @@ pub fn of_values(
     least: u64,
     diverse: &[Diversity],
     shortcuts: Shortcuts,
-) -> Bucket {
+    watch: &Watch,
+) -> Result<Bucket> {
     let mut growing: Vec<_> = diverse.iter().map(Diversity::growing).collect();
     let chance = |x: u64| {
-        let chances = growing.iter_mut().map(|one| one.chance(x));
-        let chance = chances.product::<f64>();
-        (chance, growing.iter().map(|one| one.settled()).try_fold(1.0, |all, one| Some(all * one?)))
+        watch.check()?;
+        let chances = growing.iter_mut().map(|one| one.chance(x, watch));
+        let chance = chances.product::<Result<f64>>()?;
+        let settled = growing.iter().map(|one| one.settled());
+        Ok((chance, settled.into_iter().try_fold(1.0, |all, one| Some(all * one?))))
     };
     of_chances(size, least, chance, shortcuts)
 }
@@ -89,19 +94,19 @@ pub fn of_values(
 pub fn of_chances(
     size: Binomial,
     least: u64,
-    mut chance: impl FnMut(u64) -> (f64, Option<f64>),
+    mut chance: impl FnMut(u64) -> Result<(f64, Option<f64>)>,
     shortcuts: Shortcuts,
-) -> Bucket {
+) -> Result<Bucket> {
     let (mean, deviation) = (size.mean(), size.variance().sqrt());
     let ln_zero = size.ln_zero();
     let zero = Part { ln_chance: ln_zero, mean: 0.0, variance: 0.0 };
     if size.p <= 0.0 || size.n == 0 {
-        return Bucket { fine: zero, outliers: 0.0 };
+        return Ok(Bucket { fine: zero, outliers: 0.0 });
     }
     if size.p >= 1.0 {
-        let fine = if size.n >= least { chance(size.n).0 } else { 0.0 };
+        let fine = if size.n >= least { chance(size.n)?.0 } else { 0.0 };
         let fine = Part { ln_chance: fine.ln(), mean, variance: 0.0 };
-        return Bucket { outliers: mean * (1.0 - fine.chance()), fine };
+        return Ok(Bucket { outliers: mean * (1.0 - fine.chance()), fine });
     }
     let (mut from, mut to) = (least.max(1), size.n);
     if shortcuts.sd_cut {
@@ -119,7 +124,7 @@ pub fn of_chances(
         let fine = match limit {
             Some(limit) => limit,
             None => {
-                let (chance, known) = chance(x);
+                let (chance, known) = chance(x)?;
                 limit = known;
                 chance
             }
@@ -150,11 +155,11 @@ pub fn of_chances(
         x += stride;
     }
     if weight <= 0.0 {
-        return Bucket { fine: zero, outliers };
+        return Ok(Bucket { fine: zero, outliers });
     }
     let offset = first / weight;
     let variance = (second / weight - offset * offset).max(0.0);
     let fine = Part { ln_chance: weight.min(1.0).ln(), mean: mean + offset, variance };
     let fine = fine.or_zero(ln_zero);
-    Bucket { fine: Part { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers }
+    Ok(Bucket { fine: Part { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers })
 }

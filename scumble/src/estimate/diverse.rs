@@ -19,7 +19,9 @@
 
 use super::binomial::Binomial;
 use super::multinomial::{Shortcuts, near};
+use crate::error::Result;
 use crate::ratio::Ratio;
+use crate::watch::Watch;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
@@ -29,6 +31,9 @@ const APART: f64 = 4.0;
 
 /// A chance that has come so near to 0 or 1 stays there.
 const SETTLED: f64 = 0.01;
+
+/// Values between two polls for an abort: each may take some microseconds.
+const POLLED: usize = 1 << 8;
 
 /// Believed shares of values, and the most that each may have.
 #[derive(Clone, Debug)]
@@ -67,45 +72,48 @@ impl Diversity {
     }
 
     /// The chance that `rows` rows are diverse.
-    pub fn chance(&self, rows: u64) -> f64 {
-        let Some(known) = &self.known else { return self.computed(rows) };
+    pub fn chance(&self, rows: u64, watch: &Watch) -> Result<f64> {
+        let Some(known) = &self.known else { return self.computed(rows, watch) };
         if let Some(chance) = known.borrow().get(&rows) {
-            return *chance;
+            return Ok(*chance);
         }
-        let chance = self.computed(rows);
+        let chance = self.computed(rows, watch)?;
         known.borrow_mut().insert(rows, chance);
-        chance
+        Ok(chance)
     }
 
-    fn computed(&self, rows: u64) -> f64 {
+    fn computed(&self, rows: u64, watch: &Watch) -> Result<f64> {
         let cap = |value: &(f64, Ratio)| value.1.floor_of(rows);
         if rows == 0 || self.values.iter().all(|value| cap(value) >= rows) {
-            return 1.0;
+            return Ok(1.0);
         }
         // Not even with every value at its cap do the rows find room.
         if self.values.iter().map(|value| cap(value).min(rows)).fold(0, u64::saturating_add) < rows
         {
-            return 0.0;
+            return Ok(0.0);
         }
         let count = |share: f64| Binomial { n: rows, p: share };
         if self.shortcuts.max && self.has_one_largest(rows) {
             let (share, _) = self.values[0];
-            return count(share).at_most(cap(&self.values[0]), self.shortcuts).chance();
+            return Ok(count(share).at_most(cap(&self.values[0]), self.shortcuts).chance());
         }
         let (mut ln_product, mut mean, mut variance, mut whole_variance) = (0.0, 0.0, 0.0, 0.0);
-        for value in &self.values {
-            let size = count(value.0);
-            let part = size.at_most(cap(value), self.shortcuts);
-            ln_product += part.ln_chance;
-            mean += part.mean;
-            variance += part.variance;
-            whole_variance += size.variance();
+        for piece in self.values.chunks(POLLED) {
+            watch.check()?;
+            for value in piece {
+                let size = count(value.0);
+                let part = size.at_most(cap(value), self.shortcuts);
+                ln_product += part.ln_chance;
+                mean += part.mean;
+                variance += part.variance;
+                whole_variance += size.variance();
+            }
         }
         let rows = rows as f64;
         let chance = (ln_product + near(rows, mean, variance).ln()
             - near(rows, rows, whole_variance).ln())
         .exp();
-        if chance.is_nan() { 0.0 } else { chance.min(1.0) }
+        Ok(if chance.is_nan() { 0.0 } else { chance.min(1.0) })
     }
 
     /// Theorems 6.2 and 6.3: the first value exceeds all others, in proportion to their caps, but
@@ -138,18 +146,18 @@ pub struct Growing<'a> {
 
 impl Growing<'_> {
     /// The chance at a size, which is one more than the last one asked for.
-    pub fn chance(&mut self, rows: u64) -> f64 {
+    pub fn chance(&mut self, rows: u64, watch: &Watch) -> Result<f64> {
         if let Some(settled) = self.settled {
-            return settled;
+            return Ok(settled);
         }
-        let chance = self.diversity.chance(rows);
+        let chance = self.diversity.chance(rows, watch)?;
         let end = if self.diversity.rises { 1.0 } else { 0.0 };
         self.beyond = if (chance - end).abs() <= SETTLED { self.beyond + 1 } else { 0 };
         // The paper goes on with the threshold itself; the limit is nearer to what follows.
         if self.diversity.shortcuts.limit && self.beyond > self.diversity.period {
             self.settled = Some(end);
         }
-        chance
+        Ok(chance)
     }
 
     /// The chance at all sizes that follow, where it is known.

@@ -17,6 +17,8 @@
 
 use super::binomial::Binomial;
 use super::multinomial::{Bucket, Total};
+use crate::error::Result;
+use crate::watch::Watch;
 
 /// Expected rows below which estimates are proportional to them.
 const DUST: f64 = 1e-3;
@@ -48,20 +50,26 @@ pub struct Multiset {
 impl Grid {
     /// The grid for `rows` rows. `scale` is about how many rows decide whether a bucket is fine:
     /// the more, the finer are the differences that matter. `bucket` estimates one bucket.
-    pub fn new(rows: u64, scale: u64, bucket: impl Fn(Binomial) -> Bucket) -> Grid {
+    pub fn new(
+        rows: u64,
+        scale: u64,
+        bucket: impl Fn(Binomial) -> Result<Bucket>,
+        watch: &Watch,
+    ) -> Result<Grid> {
         let step = (1.0 / (12.0 * (scale.max(1) as f64).sqrt())).min(1.0 / 32.0);
         let last = ((rows.max(1) as f64 / DUST).ln() / step).ceil() as usize + 1;
         let mut figures = [const { Vec::new() }; FIGURES];
         for point in 0..=last {
             let size = Binomial { n: rows, p: (-step * point as f64).exp() };
-            let believed = bucket(size);
+            watch.check()?;
+            let believed = bucket(size)?;
             // A bucket that is never fine makes the whole impossible; so does a very small number.
             figures[0].push(believed.fine.ln_chance.max(-1e6));
             figures[1].push(size.mean() - believed.fine.mean);
             figures[2].push(size.variance() - believed.fine.variance);
             figures[3].push(believed.outliers);
         }
-        Grid { rows, step, last, figures }
+        Ok(Grid { rows, step, last, figures })
     }
 
     /// The point below a likelihood, and the shares of that point and the next.
@@ -80,10 +88,16 @@ impl Grid {
     }
 
     /// Every likelihood of a multiset times each of these.
-    pub fn times(&self, multiset: &Multiset, likelihoods: &[f64]) -> Multiset {
+    pub fn times(
+        &self,
+        multiset: &Multiset,
+        likelihoods: &[f64],
+        watch: &Watch,
+    ) -> Result<Multiset> {
         let mut counts = vec![0.0; self.last + 1];
         let (mut from, mut to) = (self.last, 0);
         for likelihood in likelihoods.iter().filter(|likelihood| **likelihood > 0.0) {
+            watch.check()?;
             let (point, shares) = self.place(*likelihood);
             for (point, share) in [(point, shares[0]), (point + 1, shares[1])] {
                 let inside = multiset
@@ -110,7 +124,7 @@ impl Grid {
         }
         let squares = multiset.squares
             * likelihoods.iter().map(|likelihood| likelihood * likelihood).sum::<f64>();
-        Multiset { counts, held: from..to.max(from), squares }
+        Ok(Multiset { counts, held: from..to.max(from), squares })
     }
 
     /// The estimates of a mapping whose buckets have these likelihoods.
@@ -196,7 +210,7 @@ pub struct Levels<'a> {
 
 impl<'a> Levels<'a> {
     /// `lists[attribute][level]` are the likelihoods of the attribute's nodes at a level.
-    pub fn new(grid: &'a Grid, lists: &[Vec<Vec<f64>>]) -> Levels<'a> {
+    pub fn new(grid: &'a Grid, lists: &[Vec<Vec<f64>>], watch: &Watch) -> Result<Levels<'a>> {
         let halves = halves(lists);
         let mut levels = Levels {
             grid,
@@ -209,21 +223,20 @@ impl<'a> Levels<'a> {
             let extended = levels
                 .first
                 .iter()
-                .flat_map(|set| lists[attribute].iter().map(|list| grid.times(set, list)));
-            levels.first = extended.collect();
+                .flat_map(|set| lists[attribute].iter().map(|list| grid.times(set, list, watch)));
+            levels.first = extended.collect::<Result<_>>()?;
         }
         let start = (0..=grid.last)
             .map(|point| [0, 1, 2, 3].map(|figure| grid.figures[figure][point]))
             .collect();
         levels.second.push((start, 1.0));
         for attribute in levels.halves[1].clone() {
-            let extended = levels
-                .second
-                .iter()
-                .flat_map(|half| lists[attribute].iter().map(|list| levels.seen_from(half, list)));
-            levels.second = extended.collect();
+            let extended = levels.second.iter().flat_map(|half| {
+                lists[attribute].iter().map(|list| levels.seen_from(half, list, watch))
+            });
+            levels.second = extended.collect::<Result<_>>()?;
         }
-        levels
+        Ok(levels)
     }
 
     /// What a bucket at each point adds if it is parted by these likelihoods too.
@@ -231,10 +244,12 @@ impl<'a> Levels<'a> {
         &self,
         (figures, squares): &(Vec<[f64; FIGURES]>, f64),
         list: &[f64],
-    ) -> (Vec<[f64; FIGURES]>, f64) {
+        watch: &Watch,
+    ) -> Result<(Vec<[f64; FIGURES]>, f64)> {
         let mut sums = vec![[0.0; FIGURES]; figures.len()];
         let (end, fade) = (figures[self.grid.last], (-self.grid.step).exp());
         for likelihood in list.iter().filter(|likelihood| **likelihood > 0.0) {
+            watch.check()?;
             let (point, shares) = self.grid.place(*likelihood);
             for (point, share) in [(point, shares[0]), (point + 1, shares[1])] {
                 let beyond = point.min(figures.len());
@@ -249,7 +264,7 @@ impl<'a> Levels<'a> {
                 }
             }
         }
-        (sums, squares * list.iter().map(|likelihood| likelihood * likelihood).sum::<f64>())
+        Ok((sums, squares * list.iter().map(|likelihood| likelihood * likelihood).sum::<f64>()))
     }
 
     fn position(&self, half: usize, levels: &[usize]) -> usize {

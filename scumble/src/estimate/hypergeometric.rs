@@ -26,6 +26,8 @@
 //! ever takes something away, and so does dropping what is 10^-22 of the largest: the sum of all
 //! [`Likelihoods`] says how much is missing at most.
 
+use crate::error::Result;
+use crate::watch::Watch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The logarithms of factorials: a table for small numbers, Stirling's series behind it.
@@ -184,8 +186,21 @@ impl Hypergeometric {
 
     /// The likelihoods after another attribute, whose value `marked` of the others have.
     pub fn next(&self, before: &Likelihoods, marked: u64, cut: Cut) -> Likelihoods {
+        // An inert watch aborts nothing.
+        let next = self.try_next(before, marked, cut, &Watch::default());
+        next.unwrap_or(Likelihoods { from: 0, values: Vec::new() })
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_next(
+        &self,
+        before: &Likelihoods,
+        marked: u64,
+        cut: Cut,
+        watch: &Watch,
+    ) -> Result<Likelihoods> {
         if marked == self.others || before.is_empty() {
-            return before.clone();
+            return Ok(before.clone());
         }
         let last = before.from + before.values.len() as u64 - 1;
         let (from, to) = self.reach(before.from, last, marked, cut);
@@ -197,6 +212,7 @@ impl Hypergeometric {
             if *weight <= largest * cut.negligible {
                 continue;
             }
+            watch.check()?;
             self.row(draws, marked, cut, (from, to), &mut row);
             let support = self.support(draws, marked);
             possible += support.1 - support.0 + 1;
@@ -207,7 +223,7 @@ impl Hypergeometric {
         }
         self.possible.fetch_add(possible, Ordering::Relaxed);
         self.computed.fetch_add(computed, Ordering::Relaxed);
-        trimmed(from, values, cut.negligible)
+        Ok(trimmed(from, values, cut.negligible))
     }
 
     /// How many numbers could have occurred in the rows so far, and how many of their densities

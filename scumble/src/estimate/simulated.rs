@@ -8,6 +8,7 @@ use super::grid::{Grid, Levels};
 use super::multinomial::{Shortcuts, Total};
 use crate::random::Random;
 use crate::ratio::Ratio;
+use crate::watch::Watch;
 use proptest::prelude::*;
 
 fn total(rows: u64, likelihoods: &[f64], k: u64, shortcuts: Shortcuts) -> Total {
@@ -191,7 +192,9 @@ fn conditional_diversity_is_near_the_exact_one() {
                     let fine = sizes.iter().all(|size| *size as u64 * l <= rows);
                     exact += if fine { chance } else { 0.0 };
                 });
-                let found = Diversity::new(&shares, &caps(l, values), Shortcuts::NONE).chance(rows);
+                let found = Diversity::new(&shares, &caps(l, values), Shortcuts::NONE)
+                    .chance(rows, &Watch::silent())
+                    .unwrap();
                 assert!(
                     (0.0..=1.0).contains(&found) && (exact > 0.0 || found == 0.0),
                     "{shares:?} {l} {rows}"
@@ -241,7 +244,11 @@ fn diversity_agrees_with_simulation() {
             let diverse = [Diversity::new(&shares, &caps(l, values), shortcuts)];
             for likelihood in &likelihoods {
                 let size = Binomial { n: rows, p: *likelihood };
-                total.add(size.into(), &of_values(size, l, &diverse, shortcuts), 1.0);
+                total.add(
+                    size.into(),
+                    &of_values(size, l, &diverse, shortcuts, &Watch::silent()).unwrap(),
+                    1.0,
+                );
             }
             let probability = total.probability(rows);
             assert!(
@@ -264,7 +271,11 @@ fn one_bucket_holds_all_rows() {
     let even = [Diversity::new(&[0.3, 0.3, 0.4], &caps(2, 3), Shortcuts::ALL)];
     for size in [Binomial { n: 500, p: 1.0 }, Binomial { n: 500, p: 1.0 - 1e-12 }] {
         let mut total = Total::default();
-        total.add(size.into(), &of_values(size, 2, &even, Shortcuts::ALL), 1.0);
+        total.add(
+            size.into(),
+            &of_values(size, 2, &even, Shortcuts::ALL, &Watch::silent()).unwrap(),
+            1.0,
+        );
         assert!(total.probability(500) > 0.99 && total.outliers() < 1.0);
     }
 }
@@ -275,14 +286,15 @@ fn the_limit_waits_for_a_whole_step() {
     // are.
     let diversity = Diversity::new(&[0.4, 0.3, 0.3], &caps(2, 3), Shortcuts::ALL);
     let mut growing = diversity.growing();
-    let chances: Vec<f64> = (1..2000).map(|rows| growing.chance(rows)).collect();
+    let chances: Vec<f64> =
+        (1..2000).map(|rows| growing.chance(rows, &Watch::silent()).unwrap()).collect();
     assert_eq!((chances[0], growing.settled()), (0.0, Some(1.0)));
     assert!(chances[1] > 0.3 && chances[1998] == 1.0);
     // A share beyond the cap: down to 0, though the first sizes are 0 for another reason.
     let diversity = Diversity::new(&[0.6, 0.4], &caps(2, 2), Shortcuts::ALL);
     let mut growing = diversity.growing();
-    assert_eq!(growing.chance(1), 0.0);
-    assert!(growing.chance(2) > 0.3);
+    assert_eq!(growing.chance(1, &Watch::silent()).unwrap(), 0.0);
+    assert!(growing.chance(2, &Watch::silent()).unwrap() > 0.3);
 }
 
 fn listed(columns: &[Vec<f64>]) -> Vec<f64> {
@@ -302,13 +314,14 @@ fn the_grid_is_as_good_as_it_says() {
         let columns: Vec<Vec<f64>> =
             [20, 8, 5, 2].iter().map(|size| random_likelihoods(&mut random, *size, 1)).collect();
         for shortcuts in [Shortcuts::NONE, Shortcuts::ALL] {
-            let grid = Grid::new(rows, k, |size| of_rows(size, k, shortcuts));
+            let grid = Grid::new(rows, k, |size| Ok(of_rows(size, k, shortcuts)), &Watch::silent())
+                .unwrap();
             // Coarser and coarser: the last columns go first.
             for kept in 0..=columns.len() {
                 let truth = total(rows, &listed(&columns[..kept]), k, shortcuts);
-                let multiset = columns[..kept]
-                    .iter()
-                    .fold(grid.whole(), |set, column| grid.times(&set, column));
+                let multiset = columns[..kept].iter().fold(grid.whole(), |set, column| {
+                    grid.times(&set, column, &Watch::silent()).unwrap()
+                });
                 let found = grid.total(&multiset);
                 let [ln_error, outlier_error] = grid.error(&multiset, kept);
                 assert!((found.squares - truth.squares).abs() < 1e-6 * truth.squares);
@@ -340,12 +353,14 @@ fn levels_share_work_and_change_nothing() {
         .iter()
         .map(|sizes| sizes.iter().map(|size| random_likelihoods(&mut random, *size, 1)).collect())
         .collect();
-    let grid = Grid::new(rows, k, |size| of_rows(size, k, Shortcuts::NONE));
-    let levels = Levels::new(&grid, &lists);
+    let grid =
+        Grid::new(rows, k, |size| Ok(of_rows(size, k, Shortcuts::NONE)), &Watch::silent()).unwrap();
+    let levels = Levels::new(&grid, &lists, &Watch::silent()).unwrap();
     for choice in 0..36 {
         let chosen = [choice % 3, choice / 3 % 3, choice / 9 % 2, choice / 18];
         let columns = chosen.iter().zip(&lists).map(|(level, lists)| &lists[*level]);
-        let multiset = columns.fold(grid.whole(), |set, column| grid.times(&set, column));
+        let multiset = columns
+            .fold(grid.whole(), |set, column| grid.times(&set, column, &Watch::silent()).unwrap());
         let (one, shared) = (grid.total(&multiset), levels.total(&chosen));
         assert!((one.outliers - shared.outliers).abs() < 1e-6 * (1.0 + one.outliers));
         assert!((one.ln_product - shared.ln_product).abs() < 1e-6 * (1.0 + one.ln_product.abs()));

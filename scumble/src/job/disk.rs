@@ -20,6 +20,7 @@ use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Survey, Wanted, axis_between};
 use crate::table::{Cells, Role, Tallies};
 use crate::taxonomy::{Axis, Taxonomy};
+use crate::watch::Watch;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -180,13 +181,14 @@ impl Known {
     }
 
     /// What splits are chosen for, and what is allowable.
-    fn growth(&self, policy: &Policy) -> Growth<'_> {
+    fn growth<'a>(&'a self, policy: &Policy, watch: &'a Watch) -> Growth<'a> {
         Growth {
             axes: &self.axes,
             judge: Judge::exact(&self.required.requirements),
             counted: self.coder.counted.len(),
             aim: &self.aim,
             least_gain: policy.search().partitioning.least_gain,
+            watch,
         }
     }
 }
@@ -328,7 +330,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let values = known.coder.counted.iter();
     let values = values.map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1));
     let machine = Disk {
-        growth: known.growth(policy),
+        growth: known.growth(policy, &options.watch),
         layout: &known.layout,
         numbered: &numbered,
         values: values.collect(),

@@ -75,7 +75,7 @@ fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
         let (column, dictionary) = (read[*at], codes[*at].dictionary());
         Ok((dictionary, policy.summarized(&names[column], roles[column], dictionary, &file)?))
     };
-    Ok(builder.finish(order.iter().map(attribute).collect::<Result<_>>()?))
+    builder.finish(order.iter().map(attribute).collect::<Result<_>>()?, watch)
 }
 
 /// The summary of a table in memory.
@@ -106,5 +106,5 @@ pub(super) fn of_table(job: &Job, table: &Table, watch: &Watch) -> Result<Summar
         let others = sensitive.iter().map(|codes| &codes[from..from + cells.len()]);
         builder.see(&keys.iter().map(Vec::as_slice).chain(others).collect::<Vec<_>>())?;
     }
-    Ok(builder.finish(columns))
+    builder.finish(columns, watch)
 }

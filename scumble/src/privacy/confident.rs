@@ -27,8 +27,10 @@
 //! integers where 128 bits hold them.
 
 use super::{Shortcuts, Statement};
+use crate::error::Result;
 use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, reaches};
 use crate::ratio::Ratio;
+use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,6 +103,9 @@ const KEPT: usize = 1 << 23;
 
 /// A cut at so many standard deviations leaves out less than a ten-thousandth.
 const NEARLY_ALL: f64 = 4.0;
+
+/// Tuples whose moments are taken between two polls for an abort.
+const MOMENTS: usize = 1 << 12;
 
 /// Rows that are divided by their sums are right to a few of these.
 const MARGIN: f64 = 1e-11;
@@ -260,21 +265,29 @@ impl ConfidentPresence {
 
     /// Whether all classes of a release have the confidence that they need.
     pub fn hold(&self, tuples: &[Tuple]) -> bool {
-        if !self.shortcuts.moments {
-            return self
-                .dominant(tuples.iter().collect())
-                .into_iter()
-                .all(|tuple| self.holds(tuple));
-        }
+        // An inert watch aborts nothing.
+        self.try_hold(tuples, &Watch::default()).unwrap_or(false)
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_hold(&self, tuples: &[Tuple], watch: &Watch) -> Result<bool> {
         let mut open = Vec::new();
-        for tuple in tuples {
-            match self.by_moments(tuple) {
+        for (at, tuple) in tuples.iter().enumerate() {
+            if at % MOMENTS == 0 {
+                watch.check()?;
+            }
+            match self.shortcuts.moments.then(|| self.by_moments(tuple)).flatten() {
                 Some(true) => {}
-                Some(false) => return false,
+                Some(false) => return Ok(false),
                 None => open.push(tuple),
             }
         }
-        self.dominant(open).into_iter().all(|tuple| self.holds(tuple))
+        for tuple in self.dominant(open, watch)? {
+            if !self.try_holds(tuple, watch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What mean and variance say for certain.
@@ -315,12 +328,12 @@ impl ConfidentPresence {
 
     /// The tuples that no other dominates, where one end of the range asks nothing (definition 12);
     /// else all of them.
-    fn dominant<'a>(&self, mut tuples: Vec<&'a Tuple>) -> Vec<&'a Tuple> {
+    fn dominant<'a>(&self, mut tuples: Vec<&'a Tuple>, watch: &Watch) -> Result<Vec<&'a Tuple>> {
         let (only_max, only_min) = (self.min == Ratio::ZERO, self.max == Ratio::ONE);
         self.seen.fetch_add(tuples.len() as u64, Ordering::Relaxed);
         if !self.shortcuts.dominant || !(only_max || only_min) {
             self.judged.fetch_add(tuples.len() as u64, Ordering::Relaxed);
-            return tuples;
+            return Ok(tuples);
         }
         // What is harder to keep: more rows and fewer others for the greatest share, the other way
         // round for the least.
@@ -335,19 +348,20 @@ impl ConfidentPresence {
         };
         // A tuple that dominates another comes before it.
         let marked = |tuple: &Tuple| tuple.marked.iter().sum::<u64>();
-        tuples.sort_unstable_by(|a, b| {
+        watch.sort_by(&mut tuples, |a, b| {
             let order = b.rows.cmp(&a.rows).then_with(|| marked(a).cmp(&marked(b)));
             let order = if only_max { order } else { order.reverse() };
             order.then_with(|| b.needed.cmp(&a.needed)).then_with(|| a.marked.cmp(&b.marked))
-        });
+        })?;
         let mut kept: Vec<&Tuple> = Vec::new();
         for tuple in tuples {
+            watch.check()?;
             if !kept.iter().any(|known| harder(known, tuple)) {
                 kept.push(tuple);
             }
         }
         self.judged.fetch_add(kept.len() as u64, Ordering::Relaxed);
-        kept
+        Ok(kept)
     }
 
     /// How much was done so far.
@@ -359,13 +373,19 @@ impl ConfidentPresence {
 
     /// Whether a class has the confidence that it needs.
     pub fn holds(&self, tuple: &Tuple) -> bool {
+        // An inert watch aborts nothing.
+        self.try_holds(tuple, &Watch::default()).unwrap_or(false)
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_holds(&self, tuple: &Tuple, watch: &Watch) -> Result<bool> {
         let known = || {
             self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.get(tuple).copied()
         };
         if let Some(known) = self.shortcuts.shared.then(known).flatten() {
-            return known;
+            return Ok(known);
         }
-        let verdict = self.judge(tuple);
+        let verdict = self.judge(tuple, watch)?;
         if self.shortcuts.shared {
             self.memory
                 .lock()
@@ -373,28 +393,28 @@ impl ConfidentPresence {
                 .verdicts
                 .insert(tuple.clone(), verdict);
         }
-        verdict
+        Ok(verdict)
     }
 
-    fn judge(&self, tuple: &Tuple) -> bool {
+    fn judge(&self, tuple: &Tuple, watch: &Watch) -> Result<bool> {
         let needed = self.confidences[tuple.needed as usize];
         for cut in self.cuts(tuple, needed.to_f64()) {
-            let (lowered, mass) = self.likelihood(tuple, cut);
+            let (lowered, mass) = self.likelihood(tuple, cut, watch)?;
             if lowered >= needed.to_f64() + MARGIN {
-                return true;
+                return Ok(true);
             }
             // What was left out could not make up for it.
             if !self.shortcuts.refined || lowered + (1.0 - mass) < needed.to_f64() - MARGIN {
-                return false;
+                return Ok(false);
             }
         }
         let exact = if self.shortcuts.cut() == Cut::NOTHING { Cut::NOTHING } else { Cut::EXACT };
-        let (confidence, _) = self.likelihood(tuple, exact);
-        match () {
+        let (confidence, _) = self.likelihood(tuple, exact, watch)?;
+        Ok(match () {
             _ if confidence >= needed.to_f64() + MARGIN => true,
             _ if confidence < needed.to_f64() - MARGIN => false,
             _ => self.is_exactly(tuple, needed),
-        }
+        })
     }
 
     /// What is left out in turn, until that decides: as asked, then next to nothing.
@@ -423,26 +443,31 @@ impl ConfidentPresence {
 
     /// How likely it is that a class's matching others are within their bounds, and how likely
     /// everything is that was not left out.
-    fn likelihood(&self, tuple: &Tuple, cut: Cut) -> (f64, f64) {
+    fn likelihood(&self, tuple: &Tuple, cut: Cut, watch: &Watch) -> Result<(f64, f64)> {
         let (least, most) = self.bounds(tuple.rows);
-        let few = self.likelihoods(&tuple.marked, cut);
+        let few = self.likelihoods(&tuple.marked, cut, watch)?;
         if tuple.more.is_empty() {
-            return (few.within(least, most), few.mass());
+            return Ok((few.within(least, most), few.mass()));
         }
-        let many = self.likelihoods(&tuple.more, cut);
-        (few.within(least, u64::MAX) + many.within(0, most) - 1.0, few.mass() + many.mass() - 1.0)
+        let many = self.likelihoods(&tuple.more, cut, watch)?;
+        let within = few.within(least, u64::MAX) + many.within(0, most) - 1.0;
+        Ok((within, few.mass() + many.mass() - 1.0))
     }
 
     /// How likely each number of matching others is.
-    fn likelihoods(&self, marked: &[u64], cut: Cut) -> Arc<Likelihoods> {
+    fn likelihoods(&self, marked: &[u64], cut: Cut, watch: &Watch) -> Result<Arc<Likelihoods>> {
         let Some((last, before)) = marked.split_last() else {
-            return Arc::new(Likelihoods::certain(self.draws.others()));
+            return Ok(Arc::new(Likelihoods::certain(self.draws.others())));
         };
         if before.is_empty() {
-            return Arc::new(Likelihoods::certain(*last));
+            return Ok(Arc::new(Likelihoods::certain(*last)));
         }
+        let next = || {
+            let before = self.likelihoods(before, cut, watch)?;
+            Ok(Arc::new(self.draws.try_next(&before, *last, cut, watch)?))
+        };
         if !self.shortcuts.shared || *last == self.draws.others() {
-            return Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
+            return next();
         }
         let number = match cut {
             Cut::EXACT => 0,
@@ -453,9 +478,9 @@ impl ConfidentPresence {
         if let Some(known) =
             self.memory.lock().unwrap_or_else(PoisonError::into_inner).likelihoods.get(&key)
         {
-            return known.clone();
+            return Ok(known.clone());
         }
-        let found = Arc::new(self.draws.next(&self.likelihoods(before, cut), *last, cut));
+        let found = next()?;
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.numbers > KEPT {
             memory.likelihoods.clear();
@@ -463,34 +488,52 @@ impl ConfidentPresence {
         }
         memory.numbers += found.len() + marked.len();
         memory.likelihoods.insert(key, found.clone());
-        found
+        Ok(found)
     }
 
     /// The confidence of a class, to the precision of a float.
     pub fn confidence(&self, tuple: &Tuple) -> f64 {
-        self.likelihood(tuple, Cut::EXACT).0.clamp(0.0, 1.0) + 0.0
+        // An inert watch aborts nothing.
+        self.try_confidence(tuple, &Watch::default()).unwrap_or(0.0)
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_confidence(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
+        Ok(self.likelihood(tuple, Cut::EXACT, watch)?.0.clamp(0.0, 1.0) + 0.0)
     }
 
     /// The smallest confidence of all classes, and how many have less than they need. Nothing is
     /// left out but what cannot be the smallest.
     pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
-        let at_least = |tuple: &Tuple| self.at_most_and_at_least(tuple).1;
-        let mut order: Vec<(f64, &Tuple)> =
-            tuples.iter().map(|tuple| (at_least(tuple), tuple)).collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        // An inert watch aborts nothing.
+        let smallest = self.try_smallest(tuples, &Watch::default());
+        smallest.unwrap_or((0.0, tuples.len() as u64))
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_smallest(&self, tuples: &[Tuple], watch: &Watch) -> Result<(f64, u64)> {
+        let mut order: Vec<(f64, usize)> = Vec::with_capacity(tuples.len());
+        for (at, tuple) in tuples.iter().enumerate() {
+            if at % MOMENTS == 0 {
+                watch.check()?;
+            }
+            order.push((self.at_most_and_at_least(tuple).1, at));
+        }
+        watch.sort_by(&mut order, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
         let (mut smallest, mut failing) = (1.0f64, 0);
-        for (at_least, tuple) in order {
+        for (at_least, at) in order {
+            let tuple = &tuples[at];
             let needed = self.confidences[tuple.needed as usize];
             if at_least > smallest + MARGIN && at_least > needed.to_f64() + MARGIN {
                 continue;
             }
-            let confidence = self.confidence(tuple);
+            let confidence = self.try_confidence(tuple, watch)?;
             smallest = smallest.min(confidence);
             let holds = confidence >= needed.to_f64() + MARGIN
                 || confidence >= needed.to_f64() - MARGIN && self.is_exactly(tuple, needed);
             failing += u64::from(!holds);
         }
-        (smallest, failing)
+        Ok((smallest, failing))
     }
 
     /// How many tuples that the marginals allow lie in a box: whoever has values that occur may
@@ -506,9 +549,26 @@ impl ConfidentPresence {
     /// Whether boxes that do not overlap cover every tuple that the marginals allow. `codes(class,
     /// column)` are a box's sides.
     pub fn is_covered(&self, classes: usize, codes: impl Fn(usize, usize) -> Range<u32>) -> bool {
+        // An inert watch aborts nothing.
+        self.try_is_covered(classes, codes, &Watch::default()).unwrap_or(false)
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_is_covered(
+        &self,
+        classes: usize,
+        codes: impl Fn(usize, usize) -> Range<u32>,
+        watch: &Watch,
+    ) -> Result<bool> {
         let whole = self.volume(|column| 0..self.occurring[column].len() as u32 - 1);
-        let covered = (0..classes).map(|class| self.volume(|column| codes(class, column)));
-        whole < u128::MAX && covered.fold(0u128, u128::saturating_add) == whole
+        let mut covered = 0u128;
+        for class in 0..classes {
+            if class % PIECE == 0 {
+                watch.check()?;
+            }
+            covered = covered.saturating_add(self.volume(|column| codes(class, column)));
+        }
+        Ok(whole < u128::MAX && covered == whole)
     }
 
     /// What is asked, as a report states it.

@@ -5,8 +5,10 @@
 //! the parts one behind the other.
 
 use super::{RegionNode, Regions};
+use crate::error::Result;
 use crate::table::Cells;
 use crate::taxonomy::Axis;
+use crate::watch::{PIECE, Watch};
 use rayon::prelude::*;
 
 /// Cells that are worth a thread of their own.
@@ -20,6 +22,7 @@ struct Descent<'a> {
     regions: &'a Regions,
     axes: &'a [Axis],
     cells: &'a Cells,
+    watch: &'a Watch,
 }
 
 /// Room for the parting of one group.
@@ -44,21 +47,44 @@ impl Regions {
         cells: &Cells,
         order: &'a mut Vec<u32>,
     ) -> Vec<(u32, &'a [u32])> {
+        // An inert watch aborts nothing.
+        self.try_descend(axes, cells, order, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_descend<'a>(
+        &self,
+        axes: &[Axis],
+        cells: &Cells,
+        order: &'a mut Vec<u32>,
+        watch: &Watch,
+    ) -> Result<Vec<(u32, &'a [u32])>> {
         *order = (0..cells.len() as u32).collect();
-        let descent = Descent { regions: self, axes, cells };
+        let descent = Descent { regions: self, axes, cells, watch };
         let alone = (cells.len() / (4 * rayon::current_num_threads())).max(ALONE);
-        let (small, mut ended) = descent.go(vec![(0, order)], alone);
-        ended.par_extend(small.into_par_iter().flat_map_iter(|group| descent.go(vec![group], 0).1));
-        ended.sort_unstable_by_key(|(node, _)| *node);
-        ended.into_iter().map(|(node, cells)| (node, &*cells)).collect()
+        let (small, mut ended) = descent.go(vec![(0, order)], alone)?;
+        let deeper: Vec<Vec<Group<'_>>> = small
+            .into_par_iter()
+            .map(|group| Ok(descent.go(vec![group], 0)?.1))
+            .collect::<Result<_>>()?;
+        ended.extend(deeper.into_iter().flatten());
+        let mut ended: Vec<(u32, &[u32])> =
+            ended.into_iter().map(|(node, cells)| (node, &*cells)).collect();
+        watch.sort_by(&mut ended, |one, other| one.0.cmp(&other.0))?;
+        Ok(ended)
     }
 }
 
 impl Descent<'_> {
     /// Goes on with groups of more cells than that: the others, and those that have ended.
-    fn go<'a>(&self, mut groups: Vec<Group<'a>>, least: usize) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
+    fn go<'a>(
+        &self,
+        mut groups: Vec<Group<'a>>,
+        least: usize,
+    ) -> Result<(Vec<Group<'a>>, Vec<Group<'a>>)> {
         let (mut small, mut ended, mut room) = (Vec::new(), Vec::new(), Room::default());
         while let Some((at, group)) = groups.pop() {
+            self.watch.check()?;
             match &self.regions.nodes[at as usize] {
                 _ if group.is_empty() => {}
                 RegionNode::Region => ended.push((at, group)),
@@ -66,7 +92,7 @@ impl Descent<'_> {
                 RegionNode::Threshold { column, before, below, above, .. } => {
                     let is_above =
                         |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
-                    let (lower, upper) = room.part_in_two(group, is_above);
+                    let (lower, upper) = room.part_in_two(group, is_above, self.watch)?;
                     groups.extend([(*below, lower), (*above, upper)]);
                 }
                 RegionNode::Children { column, level, children } => {
@@ -82,15 +108,15 @@ impl Descent<'_> {
                         .zip(children)
                         .for_each(|(part, (child, _))| room.part_below[*child as usize] = part);
                     let node = |cell: u32| level.node_of(self.cells.codes(cell)[*column]) as usize;
-                    let parts =
-                        room.part(group, children.len() + 1, |cell, below| below[node(cell)]);
+                    let part = |cell: u32, below: &[u32]| below[node(cell)];
+                    let parts = room.part(group, children.len() + 1, part, self.watch)?;
                     let (mut parts, mut nodes) = (parts.into_iter(), children.iter());
                     groups.extend(nodes.by_ref().map(|(_, node)| *node).zip(parts.by_ref()));
                     ended.extend(parts.filter(|rest| !rest.is_empty()).map(|rest| (at, rest)));
                 }
             }
         }
-        (small, ended)
+        Ok((small, ended))
     }
 }
 
@@ -100,19 +126,23 @@ impl Room {
         &mut self,
         group: &'a mut [u32],
         is_above: impl Fn(u32) -> bool,
-    ) -> (&'a mut [u32], &'a mut [u32]) {
+        watch: &Watch,
+    ) -> Result<(&'a mut [u32], &'a mut [u32])> {
         let parted = &mut self.parted;
         parted.resize(parted.len().max(group.len()), 0);
         let (mut below, mut above) = (0, 0);
         // Each is written to both sides, and written over unless it belongs there.
-        for at in 0..group.len() {
-            let (cell, goes_up) = (group[at], usize::from(is_above(group[at])));
-            (group[below], parted[above]) = (cell, cell);
-            (below, above) = (below + 1 - goes_up, above + goes_up);
+        for start in (0..group.len()).step_by(PIECE) {
+            watch.check()?;
+            for at in start..group.len().min(start + PIECE) {
+                let (cell, goes_up) = (group[at], usize::from(is_above(group[at])));
+                (group[below], parted[above]) = (cell, cell);
+                (below, above) = (below + 1 - goes_up, above + goes_up);
+            }
         }
         let (lower, upper) = group.split_at_mut(below);
         upper.copy_from_slice(&parted[..above]);
-        (lower, upper)
+        Ok((lower, upper))
     }
 
     /// Parts a group by what `part` says of each cell, given the parts below each node; their order
@@ -122,19 +152,26 @@ impl Room {
         group: &'a mut [u32],
         parts: usize,
         part: impl Fn(u32, &[u32]) -> u32,
-    ) -> Vec<&'a mut [u32]> {
+        watch: &Watch,
+    ) -> Result<Vec<&'a mut [u32]>> {
         let Room { part_of, part_below, next, parted } = self;
         next.clear();
         next.resize(parts + 1, 0);
         part_of.clear();
-        part_of.extend(group.iter().map(|cell| part(*cell, part_below)));
+        for piece in group.chunks(PIECE) {
+            watch.check()?;
+            part_of.extend(piece.iter().map(|cell| part(*cell, part_below)));
+        }
         part_of.iter().for_each(|part| next[*part as usize + 1] += 1);
         (0..parts).for_each(|part| next[part + 1] += next[part]);
         parted.resize(parted.len().max(group.len()), 0);
-        for (cell, part) in group.iter().zip(&*part_of) {
-            let place = &mut next[*part as usize];
-            parted[*place as usize] = *cell;
-            *place += 1;
+        for (cells, parts) in group.chunks(PIECE).zip(part_of.chunks(PIECE)) {
+            watch.check()?;
+            for (cell, part) in cells.iter().zip(parts) {
+                let place = &mut next[*part as usize];
+                parted[*place as usize] = *cell;
+                *place += 1;
+            }
         }
         group.copy_from_slice(&parted[..group.len()]);
         // Where each part ends, the next one goes.
@@ -144,6 +181,6 @@ impl Room {
             (rest, start) = (others, *end);
             first
         });
-        cut.collect()
+        Ok(cut.collect())
     }
 }

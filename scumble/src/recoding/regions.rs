@@ -9,6 +9,7 @@ use super::Columns;
 use crate::error::{Error, Result, quoted};
 use crate::table::Type;
 use crate::taxonomy::{ANY_NUMBER, Axis, Node, ROOT, cover_label};
+use crate::watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -188,18 +189,19 @@ impl Regions {
     /// The same tree with a branch for missing values wherever an axis that has some is parted
     /// without one: no row went there, but a tuple of the domain may, and it is no number above or
     /// below a threshold.
-    pub fn with_missing_apart(self, axes: &[Axis]) -> Regions {
+    pub fn with_missing_apart(self, axes: &[Axis], watch: &Watch) -> Result<Regions> {
         let missing = |column: usize| match &axes[column] {
             Axis::Ordered(axis) => axis.missing,
             Axis::Tree(_) => None,
         };
         if (0..axes.len()).all(|column| missing(column).is_none()) {
-            return self;
+            return Ok(self);
         }
         let mut nodes = vec![RegionNode::Region];
         // A node, its new number, and the axes whose missing values are set apart above it.
         let mut next = vec![(0u32, 0u32, vec![false; axes.len()])];
         while let Some((old, at, mut apart)) = next.pop() {
+            watch.check()?;
             let mut push = |old: u32, apart: &[bool]| {
                 nodes.push(RegionNode::Region);
                 next.push((old, nodes.len() as u32 - 1, apart.to_vec()));
@@ -245,7 +247,7 @@ impl Regions {
             };
             nodes[at as usize] = node;
         }
-        Regions { nodes, style: self.style }
+        Ok(Regions { nodes, style: self.style })
     }
 
     /// The box of every node, over so many axes.
@@ -353,8 +355,8 @@ impl Regions {
         let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
         saved.iter().try_for_each(|node| bound.bind(node))?;
         match bound.next.is_empty() {
-            true => Ok(Regions { nodes: bound.nodes, style: Style::Cover }
-                .with_missing_apart(columns.axes)),
+            true => Regions { nodes: bound.nodes, style: Style::Cover }
+                .with_missing_apart(columns.axes, &Watch::default()),
             false => Err(bound.mismatch("its tree ends early".into())),
         }
     }

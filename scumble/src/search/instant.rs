@@ -1,11 +1,16 @@
 //! Searches that are decided by belief: what is asked of an estimate, and how a candidate is
 //! checked against the rows.
 
+use crate::error::Result;
 use crate::estimate::multinomial::Total;
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
 use crate::table::Tallies;
+use crate::watch::Watch;
+
+/// Groups that are judged between two polls for an abort: one may take a microsecond.
+const JUDGED: usize = 1 << 12;
 
 /// Which estimate decides, with its threshold.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -68,14 +73,20 @@ pub struct Candidates {
 
 impl Candidates {
     /// Puts the cheapest first; of equal ones, the one that was found first.
-    pub(super) fn sort(&mut self) {
-        self.list.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+    pub(super) fn sort(&mut self, watch: &Watch) -> Result<()> {
+        let costs = self.list.iter().map(|candidate| candidate.cost);
+        let mut order: Vec<(f64, usize)> = costs.zip(0..).collect();
+        watch.sort_by(&mut order, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
+        let mut list: Vec<Option<Candidate>> =
+            std::mem::take(&mut self.list).into_iter().map(Some).collect();
+        self.list.extend(order.into_iter().filter_map(|(_, at)| list[at].take()));
+        Ok(())
     }
 }
 
 /// Whether a mapping of levels or cuts, in the codes of a task, may be released: one pass over its
 /// cells.
-pub fn holds(task: &Task, mapping: &Mapping) -> bool {
+pub fn holds(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<bool> {
     let maps: Vec<Vec<u32>> = match mapping {
         Mapping::Levels(levels) => task
             .taxonomies
@@ -84,25 +95,33 @@ pub fn holds(task: &Task, mapping: &Mapping) -> bool {
             .map(|(tree, level)| tree.level(*level).nodes().to_vec())
             .collect(),
         Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of().to_vec()).collect(),
-        Mapping::Regions(_) => return false,
+        Mapping::Regions(_) => return Ok(false),
     };
-    let (groups, went) = task.cells.recode(&maps);
-    let merge = |(tally, values): (&Tallies, &usize)| tally.merge(groups.len(), &went, *values);
+    let (groups, went) = task.cells.try_recode(&maps, watch)?;
+    let merge =
+        |(tally, values): (&Tallies, &usize)| tally.try_merge(groups.len(), &went, *values, watch);
     // Sizes first: they are at hand, and often they decide.
     let least =
         task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1);
     let small = groups.counts().iter().map(|rows| u64::from(*rows)).filter(|rows| *rows < least);
     if small.sum::<u64>() > task.suppressible {
-        return false;
+        return Ok(false);
     }
-    let tallies: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+    let tallies: Vec<Tallies> =
+        task.tallies.iter().zip(&task.values).map(merge).collect::<Result<_>>()?;
     let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
         all_hold(
             requirements,
             &Group { rows: u64::from(groups.counts()[index]), columns: &tallies, index },
         )
     };
-    let kept: Vec<bool> = (0..groups.len()).map(|group| judge(&task.requirements, group)).collect();
+    let mut kept: Vec<bool> = Vec::with_capacity(groups.len());
+    for group in 0..groups.len() {
+        if group % JUDGED == 0 {
+            watch.check()?;
+        }
+        kept.push(judge(&task.requirements, group));
+    }
     let lost: u64 = groups
         .counts()
         .iter()
@@ -111,14 +130,17 @@ pub fn holds(task: &Task, mapping: &Mapping) -> bool {
         .map(|(rows, _)| u64::from(*rows))
         .sum();
     if lost > task.suppressible || lost == task.rows() {
-        return false;
+        return Ok(false);
     }
     if lost == 0 {
-        return true;
+        return Ok(true);
     }
     // What compares a group with the whole must hold against the released rows as well.
     let mut released: Vec<Vec<u64>> = task.values.iter().map(|values| vec![0; *values]).collect();
     for group in (0..groups.len()).filter(|group| kept[*group]) {
+        if group % JUDGED == 0 {
+            watch.check()?;
+        }
         for (totals, tally) in released.iter_mut().zip(&tallies) {
             tally
                 .group(group)
@@ -131,5 +153,13 @@ pub fn holds(task: &Task, mapping: &Mapping) -> bool {
         .iter()
         .filter_map(|requirement| requirement.against_release(&released))
         .collect();
-    (0..groups.len()).all(|group| !kept[group] || judge(&again, group))
+    for group in 0..groups.len() {
+        if group % JUDGED == 0 {
+            watch.check()?;
+        }
+        if kept[group] && !judge(&again, group) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

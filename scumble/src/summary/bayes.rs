@@ -8,6 +8,8 @@
 //! number of tuples times the values of a few attributes, not the product of all domains.
 
 use super::{Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
+use crate::error::Result;
+use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
 
 /// An attribute and what it depends on.
@@ -46,28 +48,32 @@ impl Dependence {
             .fold(0, |number, (given, value)| number * sizes[*given] as u64 + value)
     }
 
-    fn conditional(&self, sizes: &[usize]) -> Conditional {
+    fn conditional(&self, sizes: &[usize], watch: &Watch) -> Result<Conditional> {
         let mut rows: Conditional = FxHashMap::default();
-        for (values, count) in &self.counts {
-            let Some((value, given)) = values.split_last() else { continue };
-            let key = self.number(given.iter().map(|value| u64::from(*value)), sizes);
-            rows.entry(key).or_default().push((*value, *count as f64));
+        for piece in self.counts.chunks(PIECE) {
+            watch.check()?;
+            for (values, count) in piece {
+                let Some((value, given)) = values.split_last() else { continue };
+                let key = self.number(given.iter().map(|value| u64::from(*value)), sizes);
+                rows.entry(key).or_default().push((*value, *count as f64));
+            }
         }
         for values in rows.values_mut() {
+            watch.check()?;
             let whole: f64 = values.iter().map(|(_, count)| count).sum();
             values.iter_mut().for_each(|(_, count)| *count /= whole);
         }
-        rows
+        Ok(rows)
     }
 }
 
 impl Network {
     /// A network of attributes with so many values; each dependence stands after those of the
     /// attributes that it names.
-    pub fn new(sizes: Vec<usize>, dependences: Vec<Dependence>) -> Network {
-        let conditionals =
-            dependences.iter().map(|dependence| dependence.conditional(&sizes)).collect();
-        Network { sizes, dependences, conditionals }
+    pub fn new(sizes: Vec<usize>, dependences: Vec<Dependence>, watch: &Watch) -> Result<Network> {
+        let conditional = |dependence: &Dependence| dependence.conditional(&sizes, watch);
+        let conditionals = dependences.iter().map(conditional).collect::<Result<_>>()?;
+        Ok(Network { sizes, dependences, conditionals })
     }
 
     /// The attributes in order.
@@ -91,14 +97,15 @@ impl Network {
 }
 
 impl Believe for Network {
-    fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
+    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let telling = self.telling(groups);
         // Each attribute's groups are digits of the final number, whatever the order in which they
         // are found.
         let mut weights = vec![1u64; groups.len()];
         for attribute in (0..groups.len().saturating_sub(1)).rev() {
-            weights[attribute] =
-                weights[attribute + 1].checked_mul(groups[attribute + 1].len.max(1) as u64)?;
+            let above = groups[attribute + 1].len.max(1) as u64;
+            let Some(weight) = weights[attribute + 1].checked_mul(above) else { return Ok(None) };
+            weights[attribute] = weight;
         }
         // A state: the number so far, and the values that are still asked for.
         let mut states: Vec<(u64, u64, f64)> = vec![(0, 0, 1.0)];
@@ -116,17 +123,21 @@ impl Believe for Network {
             };
             let still: Vec<usize> =
                 asked.iter().copied().chain([dependence.attribute]).filter(later).collect();
-            still.iter().try_fold(1u64, |product, attribute| {
+            let values = still.iter().try_fold(1u64, |product, attribute| {
                 product.checked_mul(self.sizes[*attribute] as u64)
-            })?;
+            });
             let grouped = (&groups[dependence.attribute], weights[dependence.attribute]);
-            states = self.extended(&states, (&asked, &still), place, grouped)?;
-            asked = still;
+            let extended = match values {
+                None => None,
+                Some(_) => self.extended(&states, (&asked, &still), place, grouped, watch)?,
+            };
+            let Some(extended) = extended else { return Ok(None) };
+            (states, asked) = (extended, still);
         }
         let mut tuples: Vec<(u64, f64)> =
             states.into_iter().map(|(number, _, share)| (number, share)).collect();
-        tuples.sort_unstable_by_key(|(number, _)| *number);
-        Some(Joint { tuples })
+        watch.sort_by(&mut tuples, |one, other| one.0.cmp(&other.0))?;
+        Ok(Some(Joint { tuples }))
     }
 }
 
@@ -139,7 +150,8 @@ impl Network {
         (asked, still): (&[usize], &[usize]),
         place: usize,
         (groups, weight): (&Groups<'_>, u64),
-    ) -> Option<Vec<(u64, u64, f64)>> {
+        watch: &Watch,
+    ) -> Result<Option<Vec<(u64, u64, f64)>>> {
         let (dependence, conditional) = (&self.dependences[place], &self.conditionals[place]);
         // The value of an asked attribute is a digit of the state's second number.
         let digit = |attribute: usize| {
@@ -148,12 +160,14 @@ impl Network {
                 asked[at + 1..].iter().map(|known| self.sizes[*known] as u64).product();
             Some((below, self.sizes[attribute] as u64))
         };
-        let digits: Vec<(u64, u64)> =
-            dependence.given.iter().map(|given| digit(*given)).collect::<Option<_>>()?;
+        let digits: Option<Vec<(u64, u64)>> =
+            dependence.given.iter().map(|given| digit(*given)).collect();
+        let Some(digits) = digits else { return Ok(None) };
         let kept: Vec<Option<(u64, u64)>> =
             still.iter().map(|attribute| digit(*attribute)).collect();
         let mut next: FxHashMap<(u64, u64), f64> = FxHashMap::default();
         for (number, values, share) in states {
+            watch.check()?;
             let given = dependence
                 .number(digits.iter().map(|(below, size)| values / below % size), &self.sizes);
             for (value, chance) in conditional.get(&given).map_or(&[][..], Vec::as_slice) {
@@ -170,9 +184,10 @@ impl Network {
                     share * chance;
             }
             if next.len() > MOST_TUPLES {
-                return None;
+                return Ok(None);
             }
         }
-        Some(next.into_iter().map(|((number, values), share)| (number, values, share)).collect())
+        let states = next.into_iter().map(|((number, values), share)| (number, values, share));
+        Ok(Some(states.collect()))
     }
 }

@@ -2,6 +2,7 @@
 //! should meet.
 
 use super::{Belief, Believe, Groups, Histogram, Joint, NOWHERE, Summary};
+use crate::error::Result;
 use crate::estimate::binomial::Binomial;
 use crate::estimate::bucket::{Condition, of_rows, of_values};
 use crate::estimate::diverse::Diversity;
@@ -11,6 +12,7 @@ use crate::estimate::sampled::Sampled;
 use crate::loss::Loss;
 use crate::recoding::Mapping;
 use crate::taxonomy::{Axis, Cut, Taxonomy};
+use crate::watch::Watch;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -122,7 +124,12 @@ impl Beliefs {
 
     /// Believed shares by groups of the quasi-identifiers, and by the values of a sensitive
     /// attribute where one is named.
-    fn joint(&self, keys: &[Grouped], sensitive: Option<usize>) -> Option<Joint> {
+    fn joint(
+        &self,
+        keys: &[Grouped],
+        sensitive: Option<usize>,
+        watch: &Watch,
+    ) -> Result<Option<Joint>> {
         let told = sensitive.map(|position| &self.sensitive[position]);
         let attributes = &self.summary.attributes[keys.len()..];
         let nothing: Vec<u32> =
@@ -135,7 +142,7 @@ impl Beliefs {
                 None => Groups { of: &nothing[..attribute.values.len()], len: 1 },
             });
         }
-        self.summary.joint(&groups)
+        self.summary.joint(&groups, watch)
     }
 }
 
@@ -146,12 +153,13 @@ pub struct Estimator<'a> {
     shortcuts: Shortcuts,
     /// Where attributes are independent.
     grid: Option<Grid>,
+    watch: Watch,
 }
 
 impl<'a> Estimator<'a> {
-    /// An estimator that may use these shortcuts.
-    pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts) -> Estimator<'a> {
-        let mut estimator = Estimator { beliefs, shortcuts, grid: None };
+    /// An estimator that may use these shortcuts, and whose work `watch` can abort.
+    pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts, watch: &Watch) -> Result<Estimator<'a>> {
+        let mut estimator = Estimator { beliefs, shortcuts, grid: None, watch: watch.clone() };
         if beliefs.summary.belief == Belief::Histogram {
             let caps = beliefs.condition.caps.iter();
             let diverse = caps.map(|(position, caps)| {
@@ -163,15 +171,20 @@ impl<'a> Estimator<'a> {
             } else {
                 beliefs.condition.least.max(DIVERSE_SCALE)
             };
-            estimator.grid =
-                Some(Grid::new(beliefs.rows(), scale, |size| estimator.bucket(size, &diverse)));
+            let bucket = |size| estimator.bucket(size, &diverse);
+            estimator.grid = Some(Grid::new(beliefs.rows(), scale, bucket, watch)?);
         }
-        estimator
+        Ok(estimator)
     }
 
     /// The beliefs.
     pub fn beliefs(&self) -> &'a Beliefs {
         self.beliefs
+    }
+
+    /// What can abort its work.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
     }
 
     /// The grid of estimates, where attributes are independent.
@@ -180,7 +193,7 @@ impl<'a> Estimator<'a> {
     }
 
     /// A bucket that holds this share of the rows, as far as is believed.
-    fn believed(&self, share: f64, diverse: &[Diversity]) -> (Size, Bucket) {
+    fn believed(&self, share: f64, diverse: &[Diversity]) -> Result<(Size, Bucket)> {
         let rows = self.beliefs.rows();
         match &self.beliefs.summary.belief {
             // What a sample has counted is no likelihood; where values decide it is taken for one.
@@ -188,27 +201,26 @@ impl<'a> Estimator<'a> {
                 let sampled = drawn.rows().len() as u64;
                 let seen = ((share * sampled as f64).round() as u64).max(1);
                 let size = Sampled { seen, sampled, rows };
-                (size.into(), size.bucket(self.beliefs.condition.least))
+                Ok((size.into(), size.bucket(self.beliefs.condition.least)))
             }
             _ => {
                 let size = Binomial { n: rows, p: share.min(1.0) };
-                (size.into(), self.bucket(size, diverse))
+                Ok((size.into(), self.bucket(size, diverse)?))
             }
         }
     }
 
-    fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Bucket {
+    fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Result<Bucket> {
         let least = self.beliefs.condition.least;
         if diverse.is_empty() {
-            of_rows(size, least, self.shortcuts)
-        } else {
-            of_values(size, least, diverse, self.shortcuts)
+            return Ok(of_rows(size, least, self.shortcuts));
         }
+        of_values(size, least, diverse, self.shortcuts, &self.watch)
     }
 
     /// The estimates of a mapping, given by the groups of each quasi-identifier; `None` where it
     /// has too many buckets to be believed in.
-    pub fn total(&self, keys: &[Grouped]) -> Option<Total> {
+    pub fn total(&self, keys: &[Grouped]) -> Result<Option<Total>> {
         self.total_while(keys, &|_| true)
     }
 
@@ -217,20 +229,24 @@ impl<'a> Estimator<'a> {
         &self,
         keys: &[Grouped],
         promising: &dyn Fn(&Total) -> bool,
-    ) -> Option<Total> {
+    ) -> Result<Option<Total>> {
         if let Some(grid) = &self.grid {
-            return Some(grid.total(&self.multiset(grid, keys)));
+            return Ok(Some(grid.total(&self.multiset(grid, keys)?)));
         }
         let beliefs = self.beliefs;
-        let buckets = beliefs.joint(keys, None)?;
+        let Some(buckets) = beliefs.joint(keys, None, &self.watch)? else { return Ok(None) };
         // For each capped column, shares by bucket and value: values of one bucket stand side by
         // side.
-        let columns =
-            beliefs.condition.caps.iter().map(|(position, _)| beliefs.joint(keys, Some(*position)));
-        let columns: Vec<Joint> = columns.collect::<Option<_>>()?;
+        let mut columns: Vec<Joint> = Vec::new();
+        for (position, _) in &beliefs.condition.caps {
+            let joint = beliefs.joint(keys, Some(*position), &self.watch)?;
+            let Some(joint) = joint else { return Ok(None) };
+            columns.push(joint);
+        }
         let mut at = vec![0; columns.len()];
         let mut total = Total::default();
         for (number, likelihood) in &buckets.tuples {
+            self.watch.check()?;
             let mut shares = Vec::new();
             for ((joint, at), (position, _)) in
                 columns.iter().zip(&mut at).zip(&beliefs.condition.caps)
@@ -249,27 +265,29 @@ impl<'a> Estimator<'a> {
             let diverse: Vec<Diversity> = caps
                 .map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts))
                 .collect();
-            let (size, bucket) = self.believed(*likelihood, &diverse);
+            let (size, bucket) = self.believed(*likelihood, &diverse)?;
             total.add(size, &bucket, 1.0);
             if !promising(&total) {
-                return None;
+                return Ok(None);
             }
         }
-        Some(total)
+        Ok(Some(total))
     }
 
     /// By how much the logarithm of the probability and the expectation of a mapping may be off for
     /// the sake of speed.
-    pub fn error(&self, keys: &[Grouped]) -> [f64; 2] {
-        self.grid
-            .as_ref()
-            .map_or([0.0; 2], |grid| grid.error(&self.multiset(grid, keys), keys.len()))
+    pub fn error(&self, keys: &[Grouped]) -> Result<[f64; 2]> {
+        match &self.grid {
+            None => Ok([0.0; 2]),
+            Some(grid) => Ok(grid.error(&self.multiset(grid, keys)?, keys.len())),
+        }
     }
 
     /// The likelihoods of all buckets.
-    fn multiset(&self, grid: &Grid, keys: &[Grouped]) -> Multiset {
-        let keys = keys.iter().enumerate();
-        keys.fold(grid.whole(), |set, (column, keys)| grid.times(&set, &self.shares(column, keys)))
+    fn multiset(&self, grid: &Grid, keys: &[Grouped]) -> Result<Multiset> {
+        keys.iter().enumerate().try_fold(grid.whole(), |set, (column, keys)| {
+            grid.times(&set, &self.shares(column, keys), &self.watch)
+        })
     }
 
     /// The share of rows in each group of one quasi-identifier.
@@ -280,27 +298,29 @@ impl<'a> Estimator<'a> {
     }
 
     /// What is believed of one box of leaves; `None` where there is too much to be gone through.
-    pub fn of_box(&self, ranges: &[Range<u32>]) -> Option<(Size, Bucket)> {
+    pub fn of_box(&self, ranges: &[Range<u32>]) -> Result<Option<(Size, Bucket)>> {
         let beliefs = self.beliefs;
         let keys: Vec<Grouped> = ranges
             .iter()
             .enumerate()
             .map(|(column, range)| beliefs.within(column, range))
             .collect();
-        let share: f64 = beliefs.joint(&keys, None)?.tuples.iter().map(|(_, share)| share).sum();
+        let Some(joint) = beliefs.joint(&keys, None, &self.watch)? else { return Ok(None) };
+        let share: f64 = joint.tuples.iter().map(|(_, share)| share).sum();
         let mut diverse = Vec::new();
         for (position, caps) in &beliefs.condition.caps {
             let mut shares = vec![0.0; beliefs.sensitive[*position].values];
-            let joint = beliefs.joint(&keys, Some(*position))?;
+            let joint = beliefs.joint(&keys, Some(*position), &self.watch)?;
+            let Some(joint) = joint else { return Ok(None) };
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
             diverse.push(Diversity::new(&shares, caps, self.shortcuts));
         }
-        Some(self.believed(share, &diverse))
+        Ok(Some(self.believed(share, &diverse)?))
     }
 
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those
     /// that are not zero.
-    pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Vec<(u32, f64)> {
+    pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Result<Vec<(u32, f64)>> {
         let of = |(at, range): (usize, &Range<u32>)| match at == column {
             false => self.beliefs.within(at, range),
             true => {
@@ -313,11 +333,8 @@ impl<'a> Estimator<'a> {
             }
         };
         let keys: Vec<Grouped> = ranges.iter().enumerate().map(of).collect();
-        let joint = self.beliefs.joint(&keys, None).unwrap_or_default();
-        joint
-            .tuples
-            .iter()
-            .map(|(leaf, share)| (*leaf as u32 + ranges[column].start, *share))
-            .collect()
+        let joint = self.beliefs.joint(&keys, None, &self.watch)?.unwrap_or_default();
+        let leaf = |(leaf, share): &(u64, f64)| (*leaf as u32 + ranges[column].start, *share);
+        Ok(joint.tuples.iter().map(leaf).collect())
     }
 }

@@ -6,6 +6,7 @@ use super::{Attribute, Belief, Drawn, Kind, Summary};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::table::Dictionary;
+use crate::watch::{PIECE, Watch};
 use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 
 /// Memory that one counted tuple takes, and one value with its text.
@@ -124,16 +125,24 @@ impl Builder {
     /// The summary. `columns` are the dictionaries of the codes, and what else is known of each
     /// attribute: its values and counts are filled in here, in the order of their texts, which says
     /// nothing about the order of rows.
-    pub fn finish(self, columns: Vec<(&Dictionary, Attribute)>) -> Summary {
+    pub fn finish(self, columns: Vec<(&Dictionary, Attribute)>, watch: &Watch) -> Result<Summary> {
         let mut numbers = Vec::new();
         let mut attributes = Vec::new();
         for ((dictionary, attribute), counts) in columns.into_iter().zip(self.counts) {
             let mut order: Vec<u32> = (0..counts.len() as u32).collect();
-            order.sort_unstable_by_key(|code| dictionary.value(*code));
+            watch.sort_by(&mut order, |one, other| {
+                dictionary.value(*one).cmp(dictionary.value(*other))
+            })?;
             let mut number = vec![0; counts.len()];
-            order.iter().zip(0..).for_each(|(code, place)| number[*code as usize] = place);
+            let mut values = Vec::with_capacity(order.len());
+            for piece in order.chunks(PIECE) {
+                watch.check()?;
+                for code in piece {
+                    number[*code as usize] = values.len() as u32;
+                    values.push(dictionary.value(*code).to_string());
+                }
+            }
             numbers.push(number);
-            let values = order.iter().map(|code| dictionary.value(*code).to_string()).collect();
             let counts = order.iter().map(|code| counts[*code as usize]).collect();
             attributes.push(Attribute { values, counts, ..attribute });
         }
@@ -143,19 +152,24 @@ impl Builder {
                 let sizes: Vec<usize> =
                     attributes.iter().map(|attribute| attribute.values.len()).collect();
                 let tables = Tables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
-                Belief::Bayes(renumbered(&tables.network(self.structure), sizes, &numbers))
+                let network = tables.network(self.structure, watch)?;
+                Belief::Bayes(renumbered(&network, sizes, &numbers, watch)?)
             }
             Kind::Sample => {
                 let mut drawn = self.sample;
-                for row in drawn.values.chunks_exact_mut(drawn.width.max(1)) {
-                    row.iter_mut()
-                        .zip(&numbers)
-                        .for_each(|(value, number)| *value = number[*value as usize]);
+                let width = drawn.width.max(1);
+                for piece in drawn.values.chunks_mut(PIECE * width) {
+                    watch.check()?;
+                    for row in piece.chunks_exact_mut(width) {
+                        row.iter_mut()
+                            .zip(&numbers)
+                            .for_each(|(value, number)| *value = number[*value as usize]);
+                    }
                 }
-                Belief::Sample(drawn.sorted())
+                Belief::Sample(drawn.sorted(watch)?)
             }
         };
-        Summary { file: "summary".into(), rows: self.rows, attributes, belief }
+        Ok(Summary { file: "summary".into(), rows: self.rows, attributes, belief })
     }
 }
 
@@ -175,18 +189,32 @@ fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::Counts)>
 }
 
 /// The same network with other numbers for values.
-fn renumbered(network: &Network, sizes: Vec<usize>, numbers: &[Vec<u32>]) -> Network {
+fn renumbered(
+    network: &Network,
+    sizes: Vec<usize>,
+    numbers: &[Vec<u32>],
+    watch: &Watch,
+) -> Result<Network> {
     let mut dependences = network.dependences().to_vec();
     for dependence in &mut dependences {
         let columns: Vec<usize> =
             dependence.given.iter().copied().chain([dependence.attribute]).collect();
-        for (values, _) in &mut dependence.counts {
-            values
-                .iter_mut()
-                .zip(&columns)
-                .for_each(|(value, column)| *value = numbers[*column][*value as usize]);
+        for piece in dependence.counts.chunks_mut(PIECE) {
+            watch.check()?;
+            for (values, _) in piece {
+                values
+                    .iter_mut()
+                    .zip(&columns)
+                    .for_each(|(value, column)| *value = numbers[*column][*value as usize]);
+            }
         }
-        dependence.counts.sort_unstable();
+        let counts = std::mem::take(&mut dependence.counts);
+        let mut order: Vec<&(Vec<u32>, u64)> = counts.iter().collect();
+        watch.sort(&mut order)?;
+        for piece in order.chunks(PIECE) {
+            watch.check()?;
+            dependence.counts.extend(piece.iter().map(|counted| (*counted).clone()));
+        }
     }
-    Network::new(sizes, dependences)
+    Network::new(sizes, dependences, watch)
 }

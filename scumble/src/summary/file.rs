@@ -8,6 +8,7 @@ use super::bayes::{Dependence, Network};
 use super::{Attribute, Belief, Drawn, Kind, Summary};
 use crate::error::{Error, Result, quoted};
 use crate::table::{Role, Type};
+use crate::watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -242,7 +243,8 @@ fn checked_network(
     if dependences.len() != attributes.len() {
         return Err("the network leaves out attributes".into());
     }
-    Ok(Network::new(sizes, dependences))
+    // An inert watch aborts nothing.
+    Network::new(sizes, dependences, &Watch::default()).map_err(|error| error.to_string())
 }
 
 fn checked_sample(

@@ -2,6 +2,8 @@
 //! values.
 
 use super::{Attribute, Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
+use crate::error::Result;
+use crate::watch::Watch;
 
 /// Attributes with their counts, and nothing else.
 #[derive(Clone, Copy, Debug)]
@@ -26,14 +28,15 @@ impl Histogram<'_> {
 }
 
 impl Believe for Histogram<'_> {
-    fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
+    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let mut tuples = vec![(0u64, 1.0)];
         for (attribute, groups) in groups.iter().enumerate() {
+            watch.check()?;
             let shares = self.shares(attribute, groups);
             let held: Vec<(u64, f64)> =
                 (0..).zip(shares).filter(|(_, share)| *share > 0.0).collect();
             if tuples.len().saturating_mul(held.len()) > MOST_TUPLES {
-                return None;
+                return Ok(None);
             }
             let extended = tuples.iter().flat_map(|(number, chance)| {
                 held.iter()
@@ -41,6 +44,6 @@ impl Believe for Histogram<'_> {
             });
             tuples = extended.collect();
         }
-        Some(Joint { tuples })
+        Ok(Some(Joint { tuples }))
     }
 }

@@ -7,7 +7,9 @@
 //! parents alone, so every score that can be asked for is computed once.
 
 use super::bayes::{Dependence, Network};
+use crate::error::Result;
 use crate::random::Random;
+use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
 
 /// How the structure of a network is found.
@@ -56,32 +58,46 @@ fn values(key: u64, width: usize) -> impl Iterator<Item = u32> {
 
 impl Tables {
     /// The counts of some attributes, in the order in which they are named.
-    fn counts(&self, attributes: &[usize]) -> Vec<(Vec<u32>, u64)> {
+    fn counts(&self, attributes: &[usize], watch: &Watch) -> Result<Vec<(Vec<u32>, u64)>> {
         let holds = |set: &[usize]| attributes.iter().all(|attribute| set.contains(attribute));
         let Some((set, counts)) = self.tables.iter().find(|(set, _)| holds(set)) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let places: Vec<usize> = attributes
             .iter()
             .filter_map(|attribute| set.iter().position(|one| one == attribute))
             .collect();
-        let mut summed: FxHashMap<Vec<u32>, u64> = FxHashMap::default();
-        for (key, count) in counts {
-            let whole: Vec<u32> = values(*key, set.len()).collect();
-            *summed.entry(places.iter().map(|place| whole[*place]).collect()).or_insert(0) += count;
+        // The values as digits of one number, in the order in which they are named.
+        let digit = |key: u64, place: usize| {
+            key >> (VALUE_BITS * (set.len() - 1 - place) as u32) & ((1 << VALUE_BITS) - 1)
+        };
+        let mut summed: Counts = FxHashMap::default();
+        for (number, (key, count)) in counts.iter().enumerate() {
+            if number % PIECE == 0 {
+                watch.check()?;
+            }
+            let named = places.iter().fold(0, |all, place| all << VALUE_BITS | digit(*key, *place));
+            *summed.entry(named).or_insert(0) += count;
         }
-        let mut counts: Vec<(Vec<u32>, u64)> = summed.into_iter().collect();
-        counts.sort_unstable();
-        counts
+        let mut summed: Vec<(u64, u64)> = summed.into_iter().collect();
+        watch.sort(&mut summed)?;
+        let mut counts = Vec::with_capacity(summed.len());
+        for piece in summed.chunks(PIECE) {
+            watch.check()?;
+            let tuple = |(key, count): &(u64, u64)| (values(*key, places.len()).collect(), *count);
+            counts.extend(piece.iter().map(tuple));
+        }
+        Ok(counts)
     }
 
     /// The logarithm of the likelihood of an attribute given others, less the penalty for its
     /// parameters.
-    fn score(&self, attribute: usize, given: &[usize]) -> f64 {
+    fn score(&self, attribute: usize, given: &[usize], watch: &Watch) -> Result<f64> {
         let both: Vec<usize> = given.iter().copied().chain([attribute]).collect();
-        let counts = self.counts(&both);
+        let counts = self.counts(&both, watch)?;
         let mut likelihood = 0.0;
         for same in counts.chunk_by(|a, b| a.0[..given.len()] == b.0[..given.len()]) {
+            watch.check()?;
             let whole: u64 = same.iter().map(|(_, count)| count).sum();
             likelihood += same
                 .iter()
@@ -89,34 +105,35 @@ impl Tables {
                 .sum::<f64>();
         }
         let parameters: f64 = given.iter().map(|one| self.sizes[*one] as f64).product::<f64>();
-        likelihood
-            - 0.5 * (self.rows as f64).ln() * parameters * (self.sizes[attribute] as f64 - 1.0)
+        let penalty =
+            0.5 * (self.rows as f64).ln() * parameters * (self.sizes[attribute] as f64 - 1.0);
+        Ok(likelihood - penalty)
     }
 
     /// The network of a structure.
-    pub(super) fn network(&self, structure: Structure) -> Network {
+    pub(super) fn network(&self, structure: Structure, watch: &Watch) -> Result<Network> {
         let parents = match structure {
-            Structure::ChowLiu => self.tree(),
-            Structure::Greedy => Scores::new(self).greedy(),
-            Structure::Annealed { seed } => Scores::new(self).annealed(seed),
+            Structure::ChowLiu => self.tree(watch)?,
+            Structure::Greedy => Scores::new(self, watch)?.greedy(watch)?,
+            Structure::Annealed { seed } => Scores::new(self, watch)?.annealed(seed, watch)?,
         };
         let dependences = order(&parents).into_iter().map(|attribute| {
             let given = parents[attribute].clone();
             let all: Vec<usize> = given.iter().copied().chain([attribute]).collect();
-            Dependence { attribute, counts: self.counts(&all), given }
+            Ok(Dependence { attribute, counts: self.counts(&all, watch)?, given })
         });
-        Network::new(self.sizes.clone(), dependences.collect())
+        Network::new(self.sizes.clone(), dependences.collect::<Result<_>>()?, watch)
     }
 
     /// The maximum spanning tree by mutual information, from the first attribute on: parents of
     /// each.
-    fn tree(&self) -> Vec<Vec<usize>> {
+    fn tree(&self, watch: &Watch) -> Result<Vec<Vec<usize>>> {
         let many = self.sizes.len();
-        let alone: Vec<f64> =
-            (0..many).map(|one| entropy(&self.counts(&[one]), self.rows)).collect();
-        let information = |a: usize, b: usize| {
-            alone[a] + alone[b] - entropy(&self.counts(&[a.min(b), a.max(b)]), self.rows)
-        };
+        let entropy_of =
+            |attributes: &[usize]| Ok(entropy(&self.counts(attributes, watch)?, self.rows));
+        let alone: Vec<f64> = (0..many).map(|one| entropy_of(&[one])).collect::<Result<_>>()?;
+        let information =
+            |a: usize, b: usize| Ok(alone[a] + alone[b] - entropy_of(&[a.min(b), a.max(b)])?);
         let mut parents = vec![Vec::new(); many];
         // For each attribute outside of the tree, the one inside that it shares most with.
         let mut nearest: Vec<Option<(f64, usize)>> = vec![Some((f64::NEG_INFINITY, 0)); many];
@@ -125,7 +142,7 @@ impl Tables {
         for _ in 1..many {
             for (outside, known) in nearest.iter_mut().enumerate() {
                 if let Some(known) = known {
-                    let shared = information(outside, last);
+                    let shared: f64 = information(outside, last)?;
                     if shared > known.0 {
                         *known = (shared, last);
                     }
@@ -139,7 +156,7 @@ impl Tables {
             parents[joins] = vec![inside];
             (nearest[joins], last) = (None, joins);
         }
-        parents
+        Ok(parents)
     }
 }
 
@@ -184,7 +201,7 @@ struct Scores {
 }
 
 impl Scores {
-    fn new(tables: &Tables) -> Scores {
+    fn new(tables: &Tables, watch: &Watch) -> Result<Scores> {
         let many = tables.sizes.len();
         let mut by_parents = FxHashMap::default();
         for attribute in 0..many {
@@ -195,11 +212,11 @@ impl Scores {
             for given in
                 std::iter::once(Vec::new()).chain(others.iter().map(|one| vec![*one])).chain(pairs)
             {
-                let score = tables.score(attribute, &given);
+                let score = tables.score(attribute, &given, watch)?;
                 by_parents.insert((attribute, given), score);
             }
         }
-        Scores { many, rows: tables.rows as f64, by_parents }
+        Ok(Scores { many, rows: tables.rows as f64, by_parents })
     }
 
     fn of(&self, attribute: usize, given: &[usize]) -> f64 {
@@ -238,9 +255,10 @@ impl Scores {
         Some((next, gain))
     }
 
-    fn greedy(&self) -> Vec<Vec<usize>> {
+    fn greedy(&self, watch: &Watch) -> Result<Vec<Vec<usize>>> {
         let mut parents = vec![Vec::new(); self.many];
         loop {
+            watch.check()?;
             let edges = (0..self.many)
                 .flat_map(|from| (0..self.many).map(move |to| (from, to)))
                 .filter(|(a, b)| a != b);
@@ -249,16 +267,17 @@ impl Scores {
                 changes.filter_map(|((from, to), turn)| self.changed(&parents, from, to, turn));
             match best.reduce(|a, b| if b.1 > a.1 { b } else { a }) {
                 Some((next, gain)) if gain > 1e-9 * self.rows => parents = next,
-                _ => return parents,
+                _ => return Ok(parents),
             }
         }
     }
 
-    fn annealed(&self, seed: u64) -> Vec<Vec<usize>> {
+    fn annealed(&self, seed: u64, watch: &Watch) -> Result<Vec<Vec<usize>>> {
         let mut random = Random::new(seed);
         let mut parents = vec![Vec::new(); self.many];
         let (mut score, mut best) = (0.0, (0.0, parents.clone()));
         for step in 0..STEPS {
+            watch.check()?;
             let done = f64::from(step) / f64::from(STEPS);
             let temperature =
                 self.rows * TEMPERATURES.0 * (TEMPERATURES.1 / TEMPERATURES.0).powf(done);
@@ -276,7 +295,7 @@ impl Scores {
                 }
             }
         }
-        best.1
+        Ok(best.1)
     }
 }
 
@@ -318,7 +337,8 @@ mod tests {
     fn likelihood(tables: &Tables, parents: &[Vec<usize>]) -> f64 {
         let penalty = 0.5 * 400f64.ln();
         let of = |(one, given): (usize, &Vec<usize>)| {
-            tables.score(one, given) + penalty * 2.0 * 3f64.powi(given.len() as i32)
+            tables.score(one, given, &Watch::silent()).unwrap()
+                + penalty * 2.0 * 3f64.powi(given.len() as i32)
         };
         parents.iter().enumerate().map(of).sum()
     }
@@ -327,7 +347,7 @@ mod tests {
     fn the_tree_is_the_likeliest_of_all_trees() {
         for seed in 0..20 {
             let tables = tables(seed, 4, 2);
-            let found = likelihood(&tables, &tables.tree());
+            let found = likelihood(&tables, &tables.tree(&Watch::silent()).unwrap());
             // Every choice of a parent for each of the others that is a tree.
             let mut trees = 0;
             for choice in 0..4usize.pow(3) {
@@ -348,12 +368,14 @@ mod tests {
     fn two_parents_are_found_and_scores_add_up() {
         for seed in 0..5 {
             let tables = tables(seed, 4, 3);
-            let scores = Scores::new(&tables);
+            let watch = Watch::silent();
+            let scores = Scores::new(&tables, &watch).unwrap();
             let whole = |parents: &[Vec<usize>]| -> f64 {
                 parents.iter().enumerate().map(|(one, given)| scores.of(one, given)).sum()
             };
-            let (greedy, annealed) = (scores.greedy(), scores.annealed(seed));
-            assert_eq!(annealed, scores.annealed(seed), "the same seed");
+            let greedy = scores.greedy(&watch).unwrap();
+            let annealed = scores.annealed(seed, &watch).unwrap();
+            assert_eq!(annealed, scores.annealed(seed, &watch).unwrap(), "the same seed");
             for parents in [&greedy, &annealed] {
                 assert_eq!(order(parents).len(), 4);
                 assert!(parents.iter().all(|given| given.len() <= 2));

@@ -26,8 +26,10 @@ pub use histogram::Histogram;
 pub use learn::Structure;
 pub use sample::Drawn;
 
+use crate::error::Result;
 use crate::table::{Role, Type};
 use crate::taxonomy::Taxonomy;
+use crate::watch::Watch;
 use std::path::{Path, PathBuf};
 
 /// Tuples of groups, or steps on the way to them, that are listed at most; a mapping with more is
@@ -136,21 +138,22 @@ pub struct Joint {
 /// What a kind of belief can tell.
 pub trait Believe {
     /// The believed share of each tuple of groups, one of each attribute; `None` where there are
-    /// too many to be listed.
-    fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint>;
+    /// too many to be listed. Fails only if the job is aborted.
+    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>>;
 }
 
 impl Believe for Summary {
-    fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
-        groups
+    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
+        let tuples = groups
             .iter()
-            .try_fold(1u64, |product, groups| product.checked_mul(groups.len.max(1) as u64))?;
+            .try_fold(1u64, |product, groups| product.checked_mul(groups.len.max(1) as u64));
         match &self.belief {
+            _ if tuples.is_none() => Ok(None),
             Belief::Histogram => {
-                Histogram { rows: self.rows, attributes: &self.attributes }.joint(groups)
+                Histogram { rows: self.rows, attributes: &self.attributes }.joint(groups, watch)
             }
-            Belief::Bayes(network) => network.joint(groups),
-            Belief::Sample(drawn) => drawn.joint(groups),
+            Belief::Bayes(network) => network.joint(groups, watch),
+            Belief::Sample(drawn) => drawn.joint(groups, watch),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! A uniform sample: the believed share of a tuple is its share of the sampled rows.
 
 use super::{Believe, Groups, Joint, NOWHERE};
+use crate::error::Result;
+use crate::watch::{PIECE, Watch};
 
 /// Sampled rows, as tuples of values. They have no names, and an order of their own: that of the
 /// tuples.
@@ -19,15 +21,20 @@ impl Drawn {
     }
 
     /// The same rows in the order of their tuples.
-    pub fn sorted(self) -> Drawn {
+    pub fn sorted(self, watch: &Watch) -> Result<Drawn> {
         let mut rows: Vec<&[u32]> = self.rows().collect();
-        rows.sort_unstable();
-        Drawn { width: self.width, values: rows.concat() }
+        watch.sort(&mut rows)?;
+        let mut values = Vec::with_capacity(self.values.len());
+        for piece in rows.chunks(PIECE) {
+            watch.check()?;
+            piece.iter().for_each(|row| values.extend_from_slice(row));
+        }
+        Ok(Drawn { width: self.width, values })
     }
 }
 
 impl Believe for Drawn {
-    fn joint(&self, groups: &[Groups<'_>]) -> Option<Joint> {
+    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let number = |row: &[u32]| {
             row.iter().zip(groups).try_fold(0u64, |number, (value, groups)| {
                 match groups.of[*value as usize] {
@@ -36,13 +43,17 @@ impl Believe for Drawn {
                 }
             })
         };
-        let mut numbers: Vec<u64> = self.rows().filter_map(number).collect();
-        numbers.sort_unstable();
+        let mut numbers: Vec<u64> = Vec::new();
+        for piece in self.values.chunks(PIECE * self.width.max(1)) {
+            watch.check()?;
+            numbers.extend(piece.chunks_exact(self.width.max(1)).filter_map(number));
+        }
+        watch.sort(&mut numbers)?;
         let rows = self.rows().len().max(1) as f64;
         let tuples = numbers
             .chunk_by(|a, b| a == b)
             .map(|alike| (alike[0], alike.len() as f64 / rows))
             .collect();
-        Some(Joint { tuples })
+        Ok(Some(Joint { tuples }))
     }
 }

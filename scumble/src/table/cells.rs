@@ -3,6 +3,8 @@
 //! Whatever a search asks is asked of cells. A table of ten million people has ten or a hundred
 //! thousand of them, and the rows themselves are read once.
 
+use crate::error::Result;
+use crate::watch::{PIECE, Watch};
 use hashbrown::HashTable;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
@@ -118,25 +120,37 @@ impl Cells {
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each
     /// old one went to.
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
+        // An inert watch aborts nothing.
+        self.try_recode(maps, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_recode(&self, maps: &[Vec<u32>], watch: &Watch) -> Result<(Cells, Vec<u32>)> {
         if maps.iter().all(|map| is_one_to_one(map)) {
             // Distinct tuples stay distinct.
             let mut codes = Vec::with_capacity(self.codes.len());
-            for tuple in self.tuples() {
-                codes.extend(tuple.iter().zip(maps).map(|(code, map)| map[*code as usize]));
+            for piece in self.codes.chunks(self.width.max(1) * PIECE) {
+                watch.check()?;
+                for tuple in piece.chunks_exact(self.width.max(1)) {
+                    codes.extend(tuple.iter().zip(maps).map(|(code, map)| map[*code as usize]));
+                }
             }
             let cells = Cells { codes, counts: self.counts.clone(), ..Cells::new(self.width) };
-            return (cells, (0..self.len() as u32).collect());
+            return Ok((cells, (0..self.len() as u32).collect()));
         }
         let mut cells = Cells::new(self.width);
         let mut tuple = vec![0; self.width];
-        let went = (0..self.len() as u32).map(|cell| {
-            for ((code, map), new) in self.codes(cell).iter().zip(maps).zip(&mut tuple) {
-                *new = map[*code as usize];
+        let mut went = Vec::with_capacity(self.len());
+        for start in (0..self.len()).step_by(PIECE) {
+            watch.check()?;
+            for cell in start..(start + PIECE).min(self.len()) {
+                for ((code, map), new) in self.codes(cell as u32).iter().zip(maps).zip(&mut tuple) {
+                    *new = map[*code as usize];
+                }
+                went.push(cells.add(&tuple, self.counts[cell]));
             }
-            cells.add(&tuple, self.counts[cell as usize])
-        });
-        let went = went.collect();
-        (cells, went)
+        }
+        Ok((cells, went))
     }
 }
 
@@ -149,17 +163,46 @@ pub(crate) fn gather(
     groups: usize,
     items: impl Iterator<Item = (u32, u32)> + Clone,
 ) -> (Vec<u32>, Vec<u32>) {
+    // An inert watch aborts nothing.
+    try_gather(groups, items, &Watch::default()).unwrap_or_default()
+}
+
+/// The same, unless the job is aborted.
+pub(crate) fn try_gather(
+    groups: usize,
+    items: impl Iterator<Item = (u32, u32)> + Clone,
+    watch: &Watch,
+) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut next = vec![0u32; groups + 1];
-    items.clone().for_each(|(group, _)| next[group as usize + 1] += 1);
+    pieces(items.clone(), watch, |(group, _)| next[group as usize + 1] += 1)?;
     (0..groups).for_each(|group| next[group + 1] += next[group]);
     let bounds = next.clone();
     let mut gathered = vec![0; bounds[groups] as usize];
-    for (group, item) in items {
+    pieces(items, watch, |(group, item)| {
         let place = &mut next[group as usize];
         gathered[*place as usize] = item;
         *place += 1;
+    })?;
+    Ok((gathered, bounds))
+}
+
+/// Does something with every item, unless the job is aborted.
+fn pieces<T>(
+    mut items: impl Iterator<Item = T>,
+    watch: &Watch,
+    mut each: impl FnMut(T),
+) -> Result<()> {
+    loop {
+        watch.check()?;
+        let mut left = PIECE;
+        items.by_ref().take(PIECE).for_each(|item| {
+            each(item);
+            left -= 1;
+        });
+        if left > 0 {
+            return Ok(());
+        }
     }
-    (gathered, bounds)
 }
 
 /// Groups that lie between `bounds`, some thousand rows of neighbours at a time.
@@ -189,9 +232,17 @@ impl Counter {
 
     /// Adds the values that occur with their counts, in ascending order: by the row where it is not
     /// much longer than the group, else by sorting.
-    fn count(&mut self, values: &[u32], entries: &mut Vec<(u32, u32)>) {
+    fn count(
+        &mut self,
+        values: &[u32],
+        entries: &mut Vec<(u32, u32)>,
+        watch: &Watch,
+    ) -> Result<()> {
         if !self.row.is_empty() && values.len() * 4 >= self.row.len() {
-            values.iter().for_each(|value| self.row[*value as usize] += 1);
+            for piece in values.chunks(PIECE) {
+                watch.check()?;
+                piece.iter().for_each(|value| self.row[*value as usize] += 1);
+            }
             // Nothing branches on which values occur: each is written, and the next one over it
             // unless it counts.
             let mut filled = entries.len();
@@ -202,15 +253,17 @@ impl Counter {
                 *count = 0;
             }
             entries.truncate(filled);
-            return;
+            return Ok(());
         }
         self.sorted.clear();
         self.sorted.extend_from_slice(values);
-        match values.len() < LARGE {
-            true => self.sorted.sort_unstable(),
-            false => self.sorted.par_sort_unstable(),
+        match values.len() {
+            0..LARGE => self.sorted.sort_unstable(),
+            LARGE..PIECE => self.sorted.par_sort_unstable(),
+            _ => watch.sort(&mut self.sorted)?,
         }
         entries.extend(self.sorted.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)));
+        Ok(())
     }
 }
 
@@ -228,41 +281,57 @@ pub struct Tallies {
 impl Tallies {
     /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
     pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
+        // An inert watch aborts nothing.
+        Tallies::try_count(number_of_groups, groups, values, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_count(
+        number_of_groups: usize,
+        groups: &[u32],
+        values: &[u32],
+        watch: &Watch,
+    ) -> Result<Tallies> {
         let distinct = values.iter().max().map_or(0, |last| *last as usize + 1);
         if number_of_groups.saturating_mul(distinct) <= FEW.min(2 * values.len()) {
-            return Tallies::count_few(number_of_groups, distinct, groups, values);
+            return Tallies::count_few(number_of_groups, distinct, groups, values, watch);
         }
         // Values are put beside those of their group, then each group counts its own.
-        let (gathered, bounds) =
-            gather(number_of_groups, groups.iter().copied().zip(values.iter().copied()));
-        let counted: Vec<_> = neighbours(&bounds, LARGE)
+        let (gathered, bounds) = try_gather(
+            number_of_groups,
+            groups.iter().copied().zip(values.iter().copied()),
+            watch,
+        )?;
+        let counted: Vec<(Vec<u32>, Vec<(u32, u32)>)> = neighbours(&bounds, LARGE)
             .into_par_iter()
             .map_init(
                 || Counter::new(distinct),
                 |counter, groups| {
+                    watch.check()?;
                     let (mut ends, mut entries) = (Vec::with_capacity(groups.len()), Vec::new());
                     for bounds in bounds[groups.start..=groups.end].windows(2) {
-                        counter
-                            .count(&gathered[bounds[0] as usize..bounds[1] as usize], &mut entries);
+                        let values = &gathered[bounds[0] as usize..bounds[1] as usize];
+                        counter.count(values, &mut entries, watch)?;
                         ends.push(entries.len() as u32);
                     }
-                    (ends, entries)
+                    Ok((ends, entries))
                 },
             )
-            .collect();
+            .collect::<Result<_>>()?;
         drop(gathered);
-        let total = counted.iter().map(|(_, entries): &(_, Vec<_>)| entries.len()).sum();
+        let total = counted.iter().map(|(_, entries)| entries.len()).sum();
         let mut tallies = Tallies {
             starts: Vec::with_capacity(number_of_groups + 1),
             entries: Vec::with_capacity(total),
         };
         tallies.starts.push(0);
         for (ends, entries) in counted {
+            watch.check()?;
             let before = tallies.entries.len() as u32;
             tallies.starts.extend(ends.into_iter().map(|end| before + end));
             tallies.entries.extend_from_slice(&entries);
         }
-        tallies
+        Ok(tallies)
     }
 
     /// The same where every group may as well have a place for each value.
@@ -271,10 +340,14 @@ impl Tallies {
         distinct: usize,
         groups: &[u32],
         values: &[u32],
-    ) -> Tallies {
+        watch: &Watch,
+    ) -> Result<Tallies> {
         let mut counts = vec![0u32; number_of_groups * distinct];
-        for (group, value) in groups.iter().zip(values) {
-            counts[*group as usize * distinct + *value as usize] += 1;
+        for (groups, values) in groups.chunks(PIECE).zip(values.chunks(PIECE)) {
+            watch.check()?;
+            for (group, value) in groups.iter().zip(values) {
+                counts[*group as usize * distinct + *value as usize] += 1;
+            }
         }
         let mut tallies =
             Tallies { starts: Vec::with_capacity(number_of_groups + 1), entries: Vec::new() };
@@ -286,7 +359,7 @@ impl Tallies {
             );
             tallies.starts.push(tallies.entries.len() as u32);
         }
-        tallies
+        Ok(tallies)
     }
 
     /// Tallies put together group by group.
@@ -334,17 +407,43 @@ impl Tallies {
     }
 
     /// Adds some groups of other tallies to the only group.
-    pub fn add_groups(&mut self, others: &Tallies, groups: std::ops::Range<usize>) {
+    pub fn add_groups(
+        &mut self,
+        others: &Tallies,
+        groups: Range<usize>,
+        watch: &Watch,
+    ) -> Result<()> {
         let entries = &others.entries
             [others.starts[groups.start] as usize..others.starts[groups.end] as usize];
-        self.entries.extend_from_slice(entries);
-        self.entries.sort_unstable_by_key(|entry| entry.0);
+        for piece in entries.chunks(PIECE) {
+            watch.check()?;
+            self.entries.extend_from_slice(piece);
+        }
+        watch.sort_by(&mut self.entries, |one, other| one.0.cmp(&other.0))?;
         self.entries.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
             kept.1 += if same { next.1 } else { 0 };
             same
         });
         self.starts[1] = self.entries.len() as u32;
+        Ok(())
+    }
+
+    /// A copy, unless the job is aborted.
+    pub(crate) fn try_clone(&self, watch: &Watch) -> Result<Tallies> {
+        let mut copy = Tallies {
+            starts: Vec::with_capacity(self.starts.len()),
+            entries: Vec::with_capacity(self.entries.len()),
+        };
+        for piece in self.starts.chunks(PIECE) {
+            watch.check()?;
+            copy.starts.extend_from_slice(piece);
+        }
+        for piece in self.entries.chunks(PIECE) {
+            watch.check()?;
+            copy.entries.extend_from_slice(piece);
+        }
+        Ok(copy)
     }
 
     /// The values of a group with their counts.
@@ -370,24 +469,40 @@ impl Tallies {
     /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new
     /// ones. `values` is larger than any value.
     pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
+        // An inert watch aborts nothing.
+        self.try_merge(groups, went, values, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_merge(
+        &self,
+        groups: usize,
+        went: &[u32],
+        values: usize,
+        watch: &Watch,
+    ) -> Result<Tallies> {
         if values == 1 {
-            return self.merge_one(groups, went);
+            return self.merge_one(groups, went, watch);
         }
         // Groups in the order of where they go (a counting sort), then each new group by a row of
         // counts.
         let mut ends = vec![0u32; groups + 1];
-        for new in went {
-            ends[*new as usize + 1] += 1;
+        for piece in went.chunks(PIECE) {
+            watch.check()?;
+            piece.iter().for_each(|new| ends[*new as usize + 1] += 1);
         }
         for group in 0..groups {
             ends[group + 1] += ends[group];
         }
         // What is now the beginning of each group becomes its end while it is filled.
         let mut order = vec![0u32; went.len()];
-        for (old, new) in (0..).zip(went) {
-            let next = &mut ends[*new as usize];
-            order[*next as usize] = old;
-            *next += 1;
+        for (start, piece) in (0..).step_by(PIECE).zip(went.chunks(PIECE)) {
+            watch.check()?;
+            for (old, new) in (start..).zip(piece) {
+                let next = &mut ends[*new as usize];
+                order[*next as usize] = old;
+                *next += 1;
+            }
         }
         let mut row = Row { short: [0; SHORT_ROW], long: vec![0; values], seen: Vec::new() };
         // Merging never makes entries more; a row's worth of room lets the last group write before
@@ -396,7 +511,12 @@ impl Tallies {
         let mut starts = Vec::with_capacity(groups + 1);
         let (mut start, mut len) = (0, 0);
         starts.push(0);
+        let mut checked = 0;
         for end in &ends[..groups] {
+            if *end as usize - checked >= PIECE / 16 {
+                watch.check()?;
+                checked = *end as usize;
+            }
             match &order[start..*end as usize] {
                 [only] => {
                     let only = self.group(*only as usize);
@@ -404,43 +524,58 @@ impl Tallies {
                     len += only.len();
                 }
                 several if values <= SHORT_ROW => {
-                    len += row.add_short(self, several, &mut entries[len..])
+                    len += row.add_short(self, several, &mut entries[len..], watch)?
                 }
-                several => len += row.add_long(self, several, &mut entries[len..]),
+                several => len += row.add_long(self, several, &mut entries[len..], watch)?,
             }
             start = *end as usize;
             starts.push(len as u32);
         }
         entries.truncate(len);
         entries.shrink_to_fit();
-        Tallies { starts, entries }
+        Ok(Tallies { starts, entries })
     }
 
     /// The same for a column of one value: sums.
-    fn merge_one(&self, groups: usize, went: &[u32]) -> Tallies {
+    fn merge_one(&self, groups: usize, went: &[u32], watch: &Watch) -> Result<Tallies> {
         let mut sums = vec![0u32; groups];
-        for (bounds, new) in self.starts.windows(2).zip(went) {
-            if bounds[0] < bounds[1] {
-                sums[*new as usize] += self.entries[bounds[0] as usize].1;
+        for (start, piece) in (0..).step_by(PIECE).zip(went.chunks(PIECE)) {
+            watch.check()?;
+            for (bounds, new) in self.starts[start..].windows(2).zip(piece) {
+                if bounds[0] < bounds[1] {
+                    sums[*new as usize] += self.entries[bounds[0] as usize].1;
+                }
             }
         }
         let mut starts = Vec::with_capacity(groups + 1);
         let mut entries = Vec::with_capacity(groups);
         starts.push(0);
-        for sum in sums {
-            entries.extend((sum > 0).then_some((0, sum)));
-            starts.push(entries.len() as u32);
+        for piece in sums.chunks(PIECE) {
+            watch.check()?;
+            for sum in piece {
+                entries.extend((*sum > 0).then_some((0, *sum)));
+                starts.push(entries.len() as u32);
+            }
         }
-        Tallies { starts, entries }
+        Ok(Tallies { starts, entries })
     }
 
     /// How often each of `values` values occurs in all groups together.
     pub fn totals(&self, values: usize) -> Vec<u64> {
+        // An inert watch aborts nothing.
+        self.try_totals(values, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_totals(&self, values: usize, watch: &Watch) -> Result<Vec<u64>> {
         let mut totals = vec![0; values];
-        for (value, count) in &self.entries {
-            totals[*value as usize] += u64::from(*count);
+        for piece in self.entries.chunks(PIECE) {
+            watch.check()?;
+            for (value, count) in piece {
+                totals[*value as usize] += u64::from(*count);
+            }
         }
-        totals
+        Ok(totals)
     }
 }
 
@@ -463,10 +598,14 @@ impl Row {
         tallies: &Tallies,
         groups: &[u32],
         entries: &mut [(u32, u32)],
-    ) -> usize {
-        for group in groups {
-            for (value, count) in tallies.group(*group as usize) {
-                self.short[*value as usize % SHORT_ROW] += count;
+        watch: &Watch,
+    ) -> Result<usize> {
+        for piece in groups.chunks(PIECE / 16) {
+            watch.check()?;
+            for group in piece {
+                for (value, count) in tallies.group(*group as usize) {
+                    self.short[*value as usize % SHORT_ROW] += count;
+                }
             }
         }
         let mut filled = 0;
@@ -475,25 +614,46 @@ impl Row {
             filled += usize::from(*count > 0);
             *count = 0;
         }
-        filled
+        Ok(filled)
     }
 
     /// The same where values are many: only those that occur are looked at.
-    fn add_long(&mut self, tallies: &Tallies, groups: &[u32], entries: &mut [(u32, u32)]) -> usize {
-        for (value, count) in groups.iter().flat_map(|group| tallies.group(*group as usize)) {
-            let known = &mut self.long[*value as usize];
-            if *known == 0 {
-                self.seen.push(*value);
+    fn add_long(
+        &mut self,
+        tallies: &Tallies,
+        groups: &[u32],
+        entries: &mut [(u32, u32)],
+        watch: &Watch,
+    ) -> Result<usize> {
+        for piece in groups.chunks(PIECE / 16) {
+            watch.check()?;
+            for (value, count) in piece.iter().flat_map(|group| tallies.group(*group as usize)) {
+                let known = &mut self.long[*value as usize];
+                if *known == 0 {
+                    self.seen.push(*value);
+                }
+                *known += count;
             }
-            *known += count;
-        }
-        self.seen.sort_unstable();
-        for (value, entry) in self.seen.iter().zip(entries) {
-            *entry = (*value, std::mem::take(&mut self.long[*value as usize]));
         }
         let filled = self.seen.len();
+        if filled < PIECE {
+            self.seen.sort_unstable();
+            for (value, entry) in self.seen.iter().zip(entries) {
+                *entry = (*value, std::mem::take(&mut self.long[*value as usize]));
+            }
+        } else {
+            // Going through all values needs no sort, which could not be aborted.
+            let mut entries = entries.iter_mut();
+            for (start, piece) in (0..).step_by(PIECE).zip(self.long.chunks_mut(PIECE)) {
+                watch.check()?;
+                let occurring = (start..).zip(piece).filter(|(_, count)| **count > 0);
+                for ((value, count), entry) in occurring.zip(entries.by_ref()) {
+                    *entry = (value, std::mem::take(count));
+                }
+            }
+        }
         self.seen.clear();
-        filled
+        Ok(filled)
     }
 }
 

@@ -11,7 +11,7 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub(crate) use cells::{gather, neighbours};
+pub(crate) use cells::{gather, neighbours, try_gather};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};

@@ -6,6 +6,7 @@
 
 use scumble::random::Random;
 use scumble::search::buckets::{Annotated, Bucket, Measure, Shape, fakes, merge};
+use scumble::watch::Watch;
 
 /// A small random tree over `leaves` values, with random numbers and weights; the weights are
 /// returned too.
@@ -158,7 +159,11 @@ fn fakes_are_the_best_of_all_fakes() {
         let limit = random.between(1, if leaves > 5 { 4 } else { 6 }) as u32;
         let truth: Vec<u64> =
             (0..=limit).map(|fakes| with_fakes(&tree, &group, fakes, 0)).collect();
-        assert_eq!(fakes::sums(&tree, &group, limit), truth, "case {case}: {group:?} {tree:?}");
+        assert_eq!(
+            fakes::sums(&tree, &group, limit, &Watch::silent()).unwrap(),
+            truth,
+            "case {case}: {group:?} {tree:?}"
+        );
         let bucket = Bucket::fill(&tree, &group, limit);
         let taken = spread(&bucket.fakes).len();
         assert_eq!(

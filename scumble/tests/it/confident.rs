@@ -432,7 +432,7 @@ fn regions_are_confident_and_no_worse_than_the_full_domain() {
             let presence = format!("min = 0, max = 0.4, confidence = 0.6{of}");
             let policy = small.policy(&presence, "search.algorithm = \"mpalm\"");
             let (_table, prepared) = small.prepared(&policy, Shortcuts::default());
-            let Ok(found) = mfalm::search(&prepared.task) else { continue };
+            let Ok(found) = mfalm::search(&prepared.task, &Watch::silent()) else { continue };
             let recoded = Recoded::new(&prepared.task, &found.mapping).unwrap();
             let confident = prepared.task.confident.as_ref().unwrap();
             for class in 0..recoded.classes.len() as u32 {

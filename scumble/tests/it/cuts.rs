@@ -10,6 +10,7 @@ use scumble::search::cuts::l_plus_optimize::{self, Outcome, Techniques};
 use scumble::search::cuts::{Cuts, Machine, Problem, Suppression, annealing};
 use scumble::table::{Cells, Dictionary, Tallies};
 use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
+use scumble::watch::Watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,7 +81,7 @@ impl Case {
 
     fn search(&self, top: usize, techniques: Techniques) -> (Machine, Outcome) {
         let machine = self.machine();
-        let outcome = l_plus_optimize::search(&machine, techniques, top, &mut |_| true);
+        let outcome = l_plus_optimize::search(&machine, techniques, top, &mut |_| true).unwrap();
         (machine, outcome)
     }
 
@@ -127,7 +128,7 @@ impl Case {
             scheme: self.scheme,
             loss: self.loss,
         };
-        Machine::new(&problem, &cells)
+        Machine::new(&problem, &cells, &Watch::silent()).unwrap()
     }
 
     /// All cuts of a tree: for each leaf the level at which it is said. A node that covers the same
@@ -392,7 +393,8 @@ fn bounds_hold_whenever_a_search_is_ended() {
             last_decided = progress.decided;
             left = left.saturating_sub(1);
             left > 0
-        });
+        })
+        .unwrap();
         let all = case.all_costs();
         let least = all.first().copied().unwrap_or(f64::INFINITY);
         assert!(
@@ -403,7 +405,7 @@ fn bounds_hold_whenever_a_search_is_ended() {
         );
         if let Some((cost, cuts)) = outcome.best.first() {
             assert!(
-                *cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts)),
+                *cost >= least - 1e-9 * least && close(*cost, machine.cost(cuts).unwrap()),
                 "{}",
                 case.describe()
             );
@@ -419,7 +421,7 @@ fn annealing_finds_cuts_that_cost_what_it_says() {
     let (mut reached, mut all_cases) = (0, 0);
     cases(20, |random, case| {
         let machine = case.machine();
-        let outcome = annealing::search(&machine, 400, random.next_u64(), &mut |_| true);
+        let outcome = annealing::search(&machine, 400, random.next_u64(), &mut |_| true).unwrap();
         let Some(least) = case.all_costs().first().copied() else { return };
         all_cases += 1;
         // Annealing begins at the roots, which cannot always be released where suppression could
@@ -427,7 +429,7 @@ fn annealing_finds_cuts_that_cost_what_it_says() {
         let Some((cost, cuts)) = outcome.best.first() else { return };
         assert!(
             *cost >= least - 1e-9 * least
-                && close(*cost, machine.cost(cuts))
+                && close(*cost, machine.cost(cuts).unwrap())
                 && outcome.bound <= least * (1.0 + 1e-9)
         );
         reached += u64::from(close(*cost, least));
@@ -452,7 +454,7 @@ fn a_generalized_cut_is_one_step_up() {
         assert_eq!(changed.len(), 1);
         assert!(next[changed[0]].len() < cuts[changed[0]].len());
         assert!(machine.taxonomy_cuts(&next).is_some(), "it covers every leaf once");
-        assert!(machine.cost(&next) >= outcome.bound - 1e-9);
+        assert!(machine.cost(&next).unwrap() >= outcome.bound - 1e-9);
     });
 }
 

@@ -50,7 +50,8 @@ fn paper(folder: &Folder, asked: &str) -> Policy {
 /// A summary of a table in memory.
 fn summary(file: &Path, policy: &Policy, kind: Kind, structure: Structure) -> Summary {
     let options = InstantOptions { kind, structure, ..InstantOptions::default() };
-    jobs::summary_of(&read(file, b',', policy), policy, &options, 1 << 30).unwrap()
+    jobs::summary_of(&read(file, b',', policy), policy, &options, 1 << 30, &Watch::silent())
+        .unwrap()
 }
 
 /// The believed share of one tuple: a list of values for each attribute.
@@ -63,7 +64,14 @@ fn share(summary: &Summary, tuple: &[&[&str]]) -> f64 {
     };
     let groups: Vec<Vec<u32>> = summary.attributes.iter().zip(tuple).map(inside).collect();
     let groups: Vec<Groups<'_>> = groups.iter().map(|of| Groups { of, len: 1 }).collect();
-    summary.joint(&groups).unwrap().tuples.iter().map(|(_, share)| share).sum()
+    summary
+        .joint(&groups, &Watch::default())
+        .unwrap()
+        .unwrap()
+        .tuples
+        .iter()
+        .map(|(_, share)| share)
+        .sum()
 }
 
 const AM: &[&str] = &["US", "Canada", "Brazil"];
@@ -112,8 +120,8 @@ fn the_papers_summary_functions() {
     );
     // The mapping [0, 1, 1] has four buckets of likelihood 1/4 with two rows each on average.
     let beliefs = policy.believe(network, Path::new("s.json")).unwrap();
-    let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
-    let total = Nodes::new(&estimator).unwrap().total(&[0, 1, 1]).unwrap();
+    let estimator = Estimator::new(&beliefs, Shortcuts::NONE, &Watch::silent()).unwrap();
+    let total = Nodes::new(&estimator).unwrap().total(&[0, 1, 1]).unwrap().unwrap();
     // Eight rows dealt to four buckets: each is alone in its own with chance (3/4)^7.
     assert!((total.outliers() - 8.0 * 0.75f64.powi(7)).abs() < 1e-9, "{}", total.outliers());
 }
@@ -228,7 +236,7 @@ fn generalized_tuples_are_sums_of_single_ones() {
                 }
             }
             truth.retain(|_, share| *share > 1e-15);
-            let found = summary.joint(&groups).unwrap().tuples;
+            let found = summary.joint(&groups, &Watch::default()).unwrap().unwrap().tuples;
             let held: Vec<&(u64, f64)> = found.iter().filter(|(_, share)| *share > 1e-15).collect();
             assert_eq!(held.len(), truth.len(), "{kind:?} {structure:?}");
             for ((key, share), (known, truth)) in held.into_iter().zip(&truth) {
@@ -254,24 +262,25 @@ fn coarser_nodes_are_not_worse() {
             for (kind, structure) in KINDS {
                 let beliefs =
                     policy.believe(summary(&table, &policy, kind, structure), &table).unwrap();
-                let estimator = Estimator::new(&beliefs, Shortcuts::NONE);
+                let estimator =
+                    Estimator::new(&beliefs, Shortcuts::NONE, &Watch::silent()).unwrap();
                 let nodes = Nodes::new(&estimator).unwrap();
                 let heights: Vec<usize> =
                     beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
                 let by_rows = beliefs.condition.caps.is_empty();
                 let chance_slack = if by_rows { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
-                    let total = nodes.total(&levels).unwrap();
+                    let total = nodes.total(&levels).unwrap().unwrap();
                     let error = |levels: &[usize]| {
                         let keys = beliefs.grouped_by(&Mapping::Levels(levels.to_vec())).unwrap();
-                        estimator.error(&keys)[1]
+                        estimator.error(&keys).unwrap()[1]
                     };
                     for column in
                         (0..levels.len()).filter(|column| levels[*column] < heights[*column])
                     {
                         let mut coarser = levels.clone();
                         coarser[column] += 1;
-                        let above = nodes.total(&coarser).unwrap();
+                        let above = nodes.total(&coarser).unwrap().unwrap();
                         let error = error(&levels) + error(&coarser);
                         let (fine, coarse) = (total.outliers(), above.outliers());
                         assert!(
@@ -307,10 +316,10 @@ fn candidates_are_all_nodes_that_are_believed_in_the_cheapest_first() {
     let policy = random_policy(&folder, "privacy.k = 10");
     for (kind, structure) in KINDS {
         let beliefs = policy.believe(summary(&table, &policy, kind, structure), &table).unwrap();
-        let estimator = Estimator::new(&beliefs, Shortcuts::ALL);
+        let estimator = Estimator::new(&beliefs, Shortcuts::ALL, &Watch::silent()).unwrap();
         let nodes = Nodes::new(&estimator).unwrap();
         for by in [By::Probability(0.8), By::Expectation(1.0), By::Expectation(25.0)] {
-            let found = nodes.candidates(by, &Watch::default());
+            let found = nodes.candidates(by, &Watch::default()).unwrap();
             assert!(found.list.windows(2).all(|pair| pair[0].cost <= pair[1].cost));
             let mut listed: Vec<&[usize]> =
                 found.list.iter().map(|one| one.mapping.levels()).collect();
@@ -318,7 +327,8 @@ fn candidates_are_all_nodes_that_are_believed_in_the_cheapest_first() {
             // A node counts if it and everything above it is believed in.
             let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
             let all = every(&heights);
-            let accepted = |levels: &Vec<usize>| by.accepts(&nodes.total(levels).unwrap(), 500);
+            let accepted =
+                |levels: &Vec<usize>| by.accepts(&nodes.total(levels).unwrap().unwrap(), 500);
             let above = |levels: &Vec<usize>| {
                 all.iter()
                     .filter(|other| other.iter().zip(levels).all(|(a, b)| a >= b))
@@ -444,8 +454,8 @@ proptest! {
         if cut { bytes.truncate(at) } else { bytes[at] = byte }
         if let Ok(summary) = Summary::from_json(&bytes, Path::new("s.json")) {
             let _ = policy.believe(summary, Path::new("s.json")).map(|beliefs| {
-                let estimator = Estimator::new(&beliefs, Shortcuts::ALL);
-                Nodes::new(&estimator).map(|nodes| nodes.candidates(By::Probability(0.5), &Watch::default()).list.len())
+                let estimator = Estimator::new(&beliefs, Shortcuts::ALL, &Watch::silent()).unwrap();
+                Nodes::new(&estimator).map(|nodes| nodes.candidates(By::Probability(0.5), &Watch::default()).unwrap().list.len())
             });
         }
     }

@@ -16,6 +16,7 @@ use scumble::release::Recoded;
 use scumble::search::regions::mondrian;
 use scumble::search::{Task, Warrant};
 use scumble::table::{Data, Role, Table, Tallies};
+use scumble::watch::Watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -68,7 +69,7 @@ impl<'a> Made<'a> {
     fn new(table: &'a Table, policy: &Policy) -> Option<Made<'a>> {
         let bound = Bound::new(table, policy);
         let task = &bound.prepared.task;
-        let found = match mondrian::search(task, policy.search().partitioning) {
+        let found = match mondrian::search(task, policy.search().partitioning, &Watch::silent()) {
             Ok(found) => found,
             Err(Error::CannotBeMet { .. }) => return None,
             Err(other) => panic!("{other}"),
@@ -418,7 +419,9 @@ fn regression_does_not_care_where_zero_is() {
         let numbers = bound.prepared.task.target_numbers.take().unwrap();
         bound.prepared.task.target_numbers =
             Some(numbers.iter().map(|number| number + 1e12).collect());
-        let far = mondrian::search(&bound.prepared.task, policy.search().partitioning).unwrap();
+        let far =
+            mondrian::search(&bound.prepared.task, policy.search().partitioning, &Watch::silent())
+                .unwrap();
         assert_eq!(far.mapping, near.mapping, "{}", case.what);
     }
 }

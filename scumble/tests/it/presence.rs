@@ -106,7 +106,7 @@ fn a_range_that_the_whole_misses_cannot_be_met() {
         assert!(matches!(found, Err(Error::CannotBeMet { .. })));
     }
     assert!(matches!(
-        mpalm::search(&prepared.task, Partitioning::default()),
+        mpalm::search(&prepared.task, Partitioning::default(), &Watch::silent()),
         Err(Error::CannotBeMet { .. })
     ));
 }

@@ -178,16 +178,21 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
         let bound = ready.bound(&format!("k = {k}"), "0")?;
         let task = &bound.prepared.task;
         let start = Instant::now();
-        let mondrian = mondrian::search(task, Partitioning::default())?;
+        let mondrian = mondrian::search(task, Partitioning::default(), &Watch::default())?;
         let (seconds, optimum) = (start.elapsed().as_secs_f64(), bound.lm(&mondrian)?);
         for (summary, (kind, _)) in KINDS.iter().enumerate() {
             let beliefs = bound.beliefs(summary)?;
             let start = Instant::now();
-            let estimator = Estimator::new(&beliefs, Shortcuts::ALL);
+            let estimator = Estimator::new(&beliefs, Shortcuts::ALL, &Watch::default())?;
             let foreseen =
-                m_instant::partition(&estimator, By::Probability(threshold), &Watch::default());
+                m_instant::partition(&estimator, By::Probability(threshold), &Watch::default())?;
             let first = start.elapsed().as_secs_f64();
-            let settled = m_instant::settle(task, &foreseen.regions, Partitioning::default())?;
+            let settled = m_instant::settle(
+                task,
+                &foreseen.regions,
+                Partitioning::default(),
+                &Watch::default(),
+            )?;
             let both = start.elapsed().as_secs_f64();
             let lm = bound.lm(&settled)?;
             rows.push(vec![
@@ -243,14 +248,14 @@ fn speed(ready: &Ready) -> Result<Measured> {
         let (mut one, mut space) = (f64::INFINITY, 0);
         for _ in 0..10 {
             let start = Instant::now();
-            let estimator = Estimator::new(&beliefs, Shortcuts::ALL);
+            let estimator = Estimator::new(&beliefs, Shortcuts::ALL, &Watch::default())?;
             let nodes = Nodes::new(&estimator)?;
             let heights: Vec<usize> = beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
             let mut levels = vec![0; heights.len()];
             let mut outliers = 0.0;
             space = 0;
             loop {
-                outliers += nodes.total(&levels).map_or(0.0, |total| total.outliers());
+                outliers += nodes.total(&levels)?.map_or(0.0, |total| total.outliers());
                 space += 1;
                 // The next node, like the next number of an odometer.
                 let Some(column) =
@@ -265,7 +270,7 @@ fn speed(ready: &Ready) -> Result<Measured> {
             whole = whole.min(start.elapsed().as_secs_f64());
             let start = Instant::now();
             (0..1000).for_each(|_| {
-                std::hint::black_box(nodes.total(std::hint::black_box(
+                _ = std::hint::black_box(nodes.total(std::hint::black_box(
                     &heights.iter().map(|height| height / 2).collect::<Vec<_>>(),
                 )));
             });

@@ -122,7 +122,13 @@ impl Ready {
             let options =
                 InstantOptions { kind, structure: Structure::ChowLiu, ..InstantOptions::default() };
             let start = Instant::now();
-            summaries.push(jobs::summary_of(&table, &policy, &options, 8 << 30)?);
+            summaries.push(jobs::summary_of(
+                &table,
+                &policy,
+                &options,
+                8 << 30,
+                &Watch::default(),
+            )?);
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(Ready { data, keys, table, summaries, seconds })
@@ -204,17 +210,21 @@ impl Bound<'_> {
     ) -> Result<Reached> {
         let beliefs = self.beliefs(summary)?;
         let start = Instant::now();
-        let estimator = Estimator::new(&beliefs, shortcuts);
+        let estimator = Estimator::new(&beliefs, shortcuts, &Watch::default())?;
         let candidates = match subtree {
-            false => Nodes::new(&estimator)?.candidates(by, &Watch::default()),
+            false => Nodes::new(&estimator)?.candidates(by, &Watch::default())?,
             true => cuts::s_instant::candidates(&estimator, by, &Watch::default())?,
         };
         let mut checks = 0;
         let task = &self.prepared.task;
-        let found = candidates.list.into_iter().find(|candidate| {
+        let mut found = None;
+        for candidate in candidates.list {
             checks += 1;
-            holds(task, &candidate.mapping)
-        });
+            if holds(task, &candidate.mapping, &Watch::default())? {
+                found = Some(candidate);
+                break;
+            }
+        }
         let seconds = start.elapsed().as_secs_f64();
         let lm = found
             .map(|found| Recoded::new(task, &found.mapping).map(|recoded| recoded.lm(task)))
@@ -228,14 +238,14 @@ impl Bound<'_> {
         let prepared = policy.prepare(&self.ready.table)?;
         let Some(on_cuts) = &prepared.cuts else { return Ok(None) };
         let start = Instant::now();
-        let machine = Machine::new(&on_cuts.problem, &prepared.task.cells);
+        let machine = Machine::new(&on_cuts.problem, &prepared.task.cells, &Watch::default())?;
         let mut go_on = |_: &l_plus_optimize::Progress| start.elapsed().as_secs_f64() < 60.0;
         let outcome = l_plus_optimize::search(
             &machine,
             l_plus_optimize::Techniques::default(),
             1,
             &mut go_on,
-        );
+        )?;
         let seconds = start.elapsed().as_secs_f64();
         let cut = outcome.best.first().and_then(|(_, cuts)| machine.taxonomy_cuts(cuts));
         let lm = cut.map(|cut| {

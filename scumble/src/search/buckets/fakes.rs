@@ -35,6 +35,8 @@
 
 use super::hierarchy::ROOT;
 use super::{Annotated, Group, size};
+use crate::error::Result;
+use crate::watch::Watch;
 
 /// What some subdomains inside a node cost, by the number of fakes. `costs[i]` is for `first + i`
 /// fakes; fewer than `first` are not enough; more than the last cost what the last costs. Never
@@ -64,9 +66,10 @@ impl Row {
 
 /// The least sums of two rows' entries, for at most `limit` fakes together; `None` where more are
 /// needed.
-fn combine(one: &Row, other: &Row, limit: usize) -> Option<Row> {
+fn combine(one: &Row, other: &Row, limit: usize, watch: &Watch) -> Result<Option<Row>> {
     let first = one.first + other.first;
-    let room = (limit + 1).checked_sub(first).filter(|room| *room > 0)?;
+    let room = (limit + 1).checked_sub(first).filter(|room| *room > 0);
+    let Some(room) = room else { return Ok(None) };
     let length = (one.costs.len() + other.costs.len() - 1).min(room);
     let mut costs = vec![u64::MAX; length];
     let (short, long) =
@@ -76,6 +79,7 @@ fn combine(one: &Row, other: &Row, limit: usize) -> Option<Row> {
         if skip > 0 && *cost == short.costs[skip - 1] {
             continue;
         }
+        watch.check()?;
         for (sum, other) in costs[skip..].iter_mut().zip(&long.costs) {
             *sum = (*sum).min(other.wrapping_add(*cost));
         }
@@ -88,7 +92,7 @@ fn combine(one: &Row, other: &Row, limit: usize) -> Option<Row> {
     }
     let mut row = Row { first, costs, units: Vec::new() };
     row.trim();
-    Some(row)
+    Ok(Some(row))
 }
 
 /// The tables of all nodes for one group.
@@ -99,10 +103,11 @@ struct Tables<'a> {
     limit: usize,
     /// For each node but the root, a row for every number of units of the node above.
     rows: Vec<Vec<Row>>,
+    watch: &'a Watch,
 }
 
 impl<'a> Tables<'a> {
-    fn new(hierarchy: &'a Annotated, group: &Group, limit: u32) -> Tables<'a> {
+    fn new(hierarchy: &'a Annotated, group: &Group, limit: u32, watch: &'a Watch) -> Tables<'a> {
         let mut upto = vec![0u64; hierarchy.leaves() as usize + 1];
         for (leaf, count) in group {
             upto[*leaf as usize + 1] += u64::from(*count);
@@ -115,15 +120,17 @@ impl<'a> Tables<'a> {
             .iter()
             .map(|node| upto[node.leaves.end as usize] - upto[node.leaves.start as usize]);
         let inside = inside.collect();
-        Tables { hierarchy, inside, limit: limit as usize, rows: vec![Vec::new(); nodes.len()] }
+        let rows = vec![Vec::new(); nodes.len()];
+        Tables { hierarchy, inside, limit: limit as usize, rows, watch }
     }
 
     /// The most units that each node's children can ever be given: whole units of what can be kept
     /// inside the node, with no more fakes than there may be.
-    fn most_units(&self) -> Vec<u64> {
+    fn most_units(&self) -> Result<Vec<u64>> {
         let nodes = self.hierarchy.nodes();
         let mut most = vec![0u64; nodes.len()];
         for (number, node) in nodes.iter().enumerate().filter(|(_, node)| node.unit > 0) {
+            self.watch.check()?;
             let kept = match number as u32 {
                 ROOT => self.inside[number] + self.limit as u64,
                 _ => (most[node.parent as usize] * node.weight)
@@ -147,26 +154,33 @@ impl<'a> Tables<'a> {
             }
             most[number] = enough;
         }
-        most
+        Ok(most)
     }
 
     /// The children's rows for some units put together, one by one.
-    fn combined(&self, number: u32, units: usize, limit: usize) -> Option<Vec<Row>> {
+    fn combined(&self, number: u32, units: usize, limit: usize) -> Result<Option<Vec<Row>>> {
         let children = self.hierarchy.node(number).children.clone();
         let mut together: Vec<Row> = Vec::with_capacity(children.len());
         for child in children {
             let row = &self.rows[child as usize][units];
-            together.push(match together.last() {
-                None => row.clone(),
-                Some(before) => combine(before, row, limit)?,
-            });
+            let next = match together.last() {
+                None => Some(row.clone()),
+                Some(before) => combine(before, row, limit, self.watch)?,
+            };
+            let Some(next) = next else { return Ok(None) };
+            together.push(next);
         }
-        Some(together)
+        Ok(Some(together))
     }
 
     /// Fills the rows of a node for `kept` = each of `wanted`, ascending, from those of its
     /// children.
-    fn fill(&self, number: u32, most_units: u64, wanted: impl Iterator<Item = u64>) -> Vec<Row> {
+    fn fill(
+        &self,
+        number: u32,
+        most_units: u64,
+        wanted: impl Iterator<Item = u64>,
+    ) -> Result<Vec<Row>> {
         let node = self.hierarchy.node(number);
         let inside = self.inside[number as usize];
         // For each number of fakes the least of (children's costs) - units * unit * range over the
@@ -176,13 +190,10 @@ impl<'a> Tables<'a> {
         let mut rows = Vec::new();
         for kept in wanted {
             while node.unit > 0 && tried < most_units && (tried + 1) * node.unit <= kept {
+                self.watch.check()?;
                 tried += 1;
-                let Some(row) = self
-                    .combined(number, tried as usize, self.limit)
-                    .and_then(|mut rows| rows.pop())
-                else {
-                    continue;
-                };
+                let combined = self.combined(number, tried as usize, self.limit)?;
+                let Some(row) = combined.and_then(|mut rows| rows.pop()) else { continue };
                 let saved = i128::from(tried) * i128::from(node.unit) * i128::from(node.range);
                 let last = row.costs.len() - 1;
                 for (offset, best) in best[row.first..].iter_mut().enumerate() {
@@ -192,6 +203,7 @@ impl<'a> Tables<'a> {
                     }
                 }
             }
+            self.watch.check()?;
             let first = kept.saturating_sub(inside) as usize;
             if first > self.limit {
                 break;
@@ -205,20 +217,22 @@ impl<'a> Tables<'a> {
             row.trim();
             rows.push(row);
         }
-        rows
+        Ok(rows)
     }
 
     /// Puts `fakes` into the leaves below a node so that `kept` subdomains inside it cost least.
-    fn place(&self, number: u32, fakes: usize, units: u32, counts: &mut [u32]) {
+    fn place(&self, number: u32, fakes: usize, units: u32, counts: &mut [u32]) -> Result<()> {
         let node = self.hierarchy.node(number);
         if fakes == 0 {
-            return;
+            return Ok(());
         }
-        let together = if units == 0 { None } else { self.combined(number, units as usize, fakes) };
+        self.watch.check()?;
+        let together =
+            if units == 0 { None } else { self.combined(number, units as usize, fakes)? };
         // Fakes that end up as the node itself may have any value inside it.
         let Some(together) = together.filter(|rows| !rows.is_empty()) else {
             counts[node.leaves.start as usize] += fakes as u32;
-            return;
+            return Ok(());
         };
         let mut left = fakes;
         for (position, child) in node.children.clone().enumerate().rev() {
@@ -239,46 +253,57 @@ impl<'a> Tables<'a> {
             };
             left -= given;
             let units = row.at(given).and_then(|entry| row.units.get(entry)).copied().unwrap_or(0);
-            self.place(child, given, units, counts);
+            self.place(child, given, units, counts)?;
         }
+        Ok(())
     }
 }
 
 /// The tables of a group, and for each exact number of fakes the least sum of ranges with the
 /// root's units.
-fn solve<'a>(hierarchy: &'a Annotated, group: &Group, limit: u32) -> (Tables<'a>, Vec<(u64, u32)>) {
-    let mut tables = Tables::new(hierarchy, group, limit);
-    let most_units = tables.most_units();
+fn solve<'a>(
+    hierarchy: &'a Annotated,
+    group: &Group,
+    limit: u32,
+    watch: &'a Watch,
+) -> Result<(Tables<'a>, Vec<(u64, u32)>)> {
+    let mut tables = Tables::new(hierarchy, group, limit, watch);
+    let most_units = tables.most_units()?;
     for number in (1..hierarchy.nodes().len() as u32).rev() {
         let node = hierarchy.node(number);
         let wanted = (0..=most_units[node.parent as usize]).map(|units| units * node.weight);
-        tables.rows[number as usize] = tables.fill(number, most_units[number as usize], wanted);
+        tables.rows[number as usize] = tables.fill(number, most_units[number as usize], wanted)?;
     }
     let wanted = (0..=u64::from(limit)).map(|fakes| size(group) + fakes);
-    let rows = tables.fill(ROOT, most_units[ROOT as usize], wanted);
+    let rows = tables.fill(ROOT, most_units[ROOT as usize], wanted)?;
     let exactly = |(fakes, row): (usize, &Row)| {
         row.at(fakes).map(|entry| (row.costs[entry], row.units[entry]))
     };
     let sums = rows.iter().enumerate().filter_map(exactly).collect();
-    (tables, sums)
+    Ok((tables, sums))
 }
 
 /// The least sum of ranges with exactly 0, 1, … `limit` fakes.
-pub fn sums(hierarchy: &Annotated, group: &Group, limit: u32) -> Vec<u64> {
-    solve(hierarchy, group, limit).1.into_iter().map(|(sum, _)| sum).collect()
+pub fn sums(hierarchy: &Annotated, group: &Group, limit: u32, watch: &Watch) -> Result<Vec<u64>> {
+    Ok(solve(hierarchy, group, limit, watch)?.1.into_iter().map(|(sum, _)| sum).collect())
 }
 
 /// The fakes, at most `limit`, that make the least sum of ranges: leaves with counts, ascending. Of
 /// several numbers that do equally well the least is taken, so a group that gains nothing takes
 /// none.
-pub fn choose(hierarchy: &Annotated, group: &Group, limit: u32) -> Vec<(u32, u32)> {
-    let (tables, sums) = solve(hierarchy, group, limit);
+pub fn choose(
+    hierarchy: &Annotated,
+    group: &Group,
+    limit: u32,
+    watch: &Watch,
+) -> Result<Vec<(u32, u32)>> {
+    let (tables, sums) = solve(hierarchy, group, limit, watch)?;
     let best = sums.into_iter().enumerate().min_by_key(|(fakes, (sum, _))| (*sum, *fakes));
     let mut counts = vec![0; hierarchy.leaves() as usize];
     if let Some((fakes, (_, units))) = best {
-        tables.place(ROOT, fakes, units, &mut counts);
+        tables.place(ROOT, fakes, units, &mut counts)?;
     }
-    (0..).zip(counts).filter(|(_, count)| *count > 0).collect()
+    Ok((0..).zip(counts).filter(|(_, count)| *count > 0).collect())
 }
 
 #[cfg(test)]
@@ -328,7 +353,7 @@ mod tests {
             [0, 1, 2, 3, 4].map(|fakes| exhaustive(&tree, &g, fakes, 0)),
             [4, 11, 10, 17, 0]
         );
-        assert_eq!(sums(&tree, &g, 4), [4, 11, 10, 17, 0]);
+        assert_eq!(sums(&tree, &g, 4, &Watch::silent()).unwrap(), [4, 11, 10, 17, 0]);
         let best = Bucket::fill(&tree, &g, 4);
         assert_eq!((best.fakes, best.sum_of_ranges), (group(&[2, 4, 6, 8]), 0));
         // Without the fourth fake none at all is best: four pairs with a range of 1 each.
@@ -356,10 +381,14 @@ mod tests {
     #[test]
     fn example_5_exactly_two_fakes() {
         let (tree, g) = (uniform(8), group(&[1, 2, 3, 5, 6, 7, 7]));
-        let tables = Tables::new(&tree, &g, 2);
+        let watch = Watch::silent();
+        let tables = Tables::new(&tree, &g, 2, &watch);
         // With both fakes on the right 3 and 6 values stand on the two sides, so three go to the
         // root.
         assert_eq!((tables.inside[1], tables.inside[2] + 2), (3, 6));
-        assert_eq!(sums(&tree, &g, 2), [0, 1, 2].map(|fakes| exhaustive(&tree, &g, fakes, 0)));
+        assert_eq!(
+            sums(&tree, &g, 2, &Watch::silent()).unwrap(),
+            [0, 1, 2].map(|fakes| exhaustive(&tree, &g, fakes, 0))
+        );
     }
 }

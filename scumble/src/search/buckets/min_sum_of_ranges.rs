@@ -16,6 +16,8 @@
 
 use super::hierarchy::ROOT;
 use super::{Annotated, Group};
+use crate::error::Result;
+use crate::watch::Watch;
 
 /// The largest number of whole units that an allocation of `kept` subdomains may have: `inside` are
 /// the numbers of values in the children with the children's weights, `unit` is the sum of the
@@ -25,7 +27,7 @@ pub fn units(kept: u64, unit: u64, inside: impl Iterator<Item = (u64, u64)>) -> 
 }
 
 /// The best generalization: nodes with copies, in ascending order.
-pub fn generalize(hierarchy: &Annotated, group: &Group) -> Vec<(u32, u32)> {
+pub fn generalize(hierarchy: &Annotated, group: &Group, watch: &Watch) -> Result<Vec<(u32, u32)>> {
     // `upto[i]` is the number of values before entry `i`.
     let mut upto = Vec::with_capacity(group.len() + 1);
     upto.push(0u64);
@@ -37,6 +39,7 @@ pub fn generalize(hierarchy: &Annotated, group: &Group) -> Vec<(u32, u32)> {
     let mut open = vec![(ROOT, upto[group.len()], 0, group.len())];
     let mut ends = Vec::new();
     while let Some((number, kept, from, to)) = open.pop() {
+        watch.check()?;
         let children = hierarchy.children(number);
         ends.clear();
         let mut at = from;
@@ -59,8 +62,8 @@ pub fn generalize(hierarchy: &Annotated, group: &Group) -> Vec<(u32, u32)> {
             }
         }
     }
-    found.sort_unstable();
-    found
+    watch.sort(&mut found)?;
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -82,7 +85,8 @@ mod tests {
             &Shape::Balanced { arity: 2 },
             Measure::Numbers(&[30, 40, 50, 60]),
         );
-        let found = generalize(&tree, &[(0, 2), (1, 2), (2, 1), (3, 1)]);
+        let group = [(0, 2), (1, 2), (2, 1), (3, 1)];
+        let found = generalize(&tree, &group, &Watch::silent()).unwrap();
         // Two copies of the root and each value once.
         assert_eq!(found, [(0, 2), (3, 1), (4, 1), (5, 1), (6, 1)]);
         assert_eq!(tree.sum_of_ranges(&found), 60);

@@ -29,8 +29,10 @@ mod target;
 pub use hierarchy::{Annotated, Measure, Node, Shape};
 pub use target::{Rounding, Target, normal, zipf};
 
+use crate::error::Result;
 use crate::ratio::Ratio;
 use crate::table::Tallies;
+use crate::watch::Watch;
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -51,13 +53,27 @@ pub struct Bucket {
 impl Bucket {
     /// The best bucket of a group with at most `limit` fakes.
     pub fn fill(hierarchy: &Annotated, group: &Group, limit: u32) -> Bucket {
-        let fakes = if limit == 0 { Vec::new() } else { fakes::choose(hierarchy, group, limit) };
+        // An inert watch aborts nothing.
+        Bucket::try_fill(hierarchy, group, limit, &Watch::default()).unwrap_or_default()
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_fill(
+        hierarchy: &Annotated,
+        group: &Group,
+        limit: u32,
+        watch: &Watch,
+    ) -> Result<Bucket> {
+        let fakes = match limit {
+            0 => Vec::new(),
+            _ => fakes::choose(hierarchy, group, limit, watch)?,
+        };
         let subdomains = match fakes.is_empty() {
-            true => min_sum_of_ranges::generalize(hierarchy, group),
-            false => min_sum_of_ranges::generalize(hierarchy, &merge(group, &fakes)),
+            true => min_sum_of_ranges::generalize(hierarchy, group, watch)?,
+            false => min_sum_of_ranges::generalize(hierarchy, &merge(group, &fakes), watch)?,
         };
         let sum_of_ranges = hierarchy.sum_of_ranges(&subdomains);
-        Bucket { subdomains, fakes, sum_of_ranges }
+        Ok(Bucket { subdomains, fakes, sum_of_ranges })
     }
 
     /// How many subdomains there are: one for each value, and one for each fake.
@@ -131,13 +147,13 @@ impl Distributed<'_> {
 
 impl Problem<'_> {
     /// A bucket for each of some groups, which are parts of the owner's.
-    fn fill(&self, tallies: &Tallies, part_of: &[u32]) -> Vec<Bucket> {
+    fn fill(&self, tallies: &Tallies, part_of: &[u32], watch: &Watch) -> Result<Vec<Bucket>> {
         let bucket = |group: usize| {
             let target = &self.targets[self.target_of[part_of[group] as usize] as usize];
             let leaf =
                 |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);
             let values: Vec<(u32, u32)> = tallies.group(group).iter().map(leaf).collect();
-            Bucket::fill(&target.hierarchy, &values, self.fakes.limit(size(&values)))
+            Bucket::try_fill(&target.hierarchy, &values, self.fakes.limit(size(&values)), watch)
         };
         (0..part_of.len()).into_par_iter().map(bucket).collect()
     }

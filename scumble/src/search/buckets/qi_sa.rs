@@ -6,21 +6,40 @@
 //! quasi-identifiers tell little about the sensitive attribute.
 
 use super::{Distributed, Problem};
+use crate::error::Result;
 use crate::table::Tallies;
-use rayon::slice::ParallelSliceMut;
+use crate::watch::{PIECE, Watch};
 use std::borrow::Cow;
 
 /// Fills a bucket for each part; `tuples` numbers the tuple of quasi-identifiers of each row. Parts
 /// are in the order of their groups, then of their tuples.
-pub fn search<'a>(problem: &Problem<'a>, tuples: &[u32]) -> Distributed<'a> {
+pub fn search<'a>(problem: &Problem<'a>, tuples: &[u32], watch: &Watch) -> Result<Distributed<'a>> {
     let pair = |(group, tuple): (&u32, &u32)| u64::from(*group) << 32 | u64::from(*tuple);
-    let mut parts: Vec<u64> = problem.groups.iter().zip(tuples).map(pair).collect();
-    parts.par_sort_unstable();
-    parts.dedup();
+    let pieces = || problem.groups.chunks(PIECE).zip(tuples.chunks(PIECE));
+    let mut sorted: Vec<u64> = Vec::with_capacity(tuples.len());
+    for (groups, tuples) in pieces() {
+        watch.check()?;
+        sorted.extend(groups.iter().zip(tuples).map(pair));
+    }
+    watch.sort(&mut sorted)?;
+    let mut parts: Vec<u64> = Vec::new();
+    for piece in sorted.chunks(PIECE) {
+        watch.check()?;
+        for part in piece {
+            if parts.last() != Some(part) {
+                parts.push(*part);
+            }
+        }
+    }
+    drop(sorted);
     let number = |row| parts.binary_search(&pair(row)).map_or(0, |part| part as u32);
-    let groups: Vec<u32> = problem.groups.iter().zip(tuples).map(number).collect();
+    let mut groups: Vec<u32> = Vec::with_capacity(tuples.len());
+    for (owner, tuples) in pieces() {
+        watch.check()?;
+        groups.extend(owner.iter().zip(tuples).map(number));
+    }
     let part_of: Vec<u32> = parts.iter().map(|part| (part >> 32) as u32).collect();
-    let tallies = Tallies::count(parts.len(), &groups, problem.values);
-    let buckets = problem.fill(&tallies, &part_of);
-    Distributed { groups: groups.into(), tallies: Cow::Owned(tallies), part_of, buckets }
+    let tallies = Tallies::try_count(parts.len(), &groups, problem.values, watch)?;
+    let buckets = problem.fill(&tallies, &part_of, watch)?;
+    Ok(Distributed { groups: groups.into(), tallies: Cow::Owned(tallies), part_of, buckets })
 }

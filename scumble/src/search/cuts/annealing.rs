@@ -9,6 +9,7 @@
 use super::enumeration::{Scratch, Subtree};
 use super::l_plus_optimize::{Outcome, Progress};
 use super::{Cuts, Machine};
+use crate::error::Result;
 use crate::random::Random;
 
 /// Steps that are taken unless the caller ends it.
@@ -23,14 +24,15 @@ pub fn search(
     steps: u64,
     seed: u64,
     go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Outcome {
+) -> Result<Outcome> {
     let mut random = Random::new(seed);
     let mut scratch = Scratch::default();
     let last = machine.widest();
-    let bound = Subtree::root(machine, last).assess(machine, last, false, None, &mut scratch).bound;
+    let mut root = Subtree::root(machine, last)?;
+    let bound = root.assess(machine, last, false, None, &mut scratch)?.bound;
     // The roots are feasible if anything is that suppresses nothing.
     let mut cuts: Cuts = machine.trees.iter().map(|tree| vec![tree.root()]).collect();
-    let mut cost = machine.cost_with(&cuts, &mut scratch);
+    let mut cost = machine.cost_with(&cuts, &mut scratch)?;
     let mut best = (cost, cuts.clone());
     let mut temperature = TEMPERATURES.0 * cost;
     let factor = (TEMPERATURES.1 / TEMPERATURES.0).powf(1.0 / steps.max(1) as f64);
@@ -43,7 +45,7 @@ pub fn search(
             break;
         }
         let Some(next) = machine.neighbour(&cuts, &mut random) else { break };
-        let other = machine.cost_with(&next, &mut scratch);
+        let other = machine.cost_with(&next, &mut scratch)?;
         visited += 1;
         if other <= cost || random.unit() < ((cost - other) / temperature).exp() {
             (cost, cuts) = (other, next);
@@ -53,11 +55,12 @@ pub fn search(
         }
         temperature *= factor;
     }
+    machine.watch.check()?;
     let found = best.0.is_finite().then(|| (machine.reported(best.0), best.1));
-    Outcome {
+    Ok(Outcome {
         best: found.into_iter().collect(),
         bound: machine.reported(bound),
         optimal: false,
         visited,
-    }
+    })
 }

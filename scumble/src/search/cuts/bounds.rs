@@ -21,8 +21,10 @@
 //! - A suppressed row costs the suppression instead of its own generalization, row by row (theorem
 //!   6), not the sum's least terms only.
 
+use crate::error::Result;
 use crate::loss::Loss;
 use crate::privacy::Caps;
+use crate::watch::{PIECE, Watch};
 
 /// What happens to a partition that breaks a cap (section III-C).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,12 +210,18 @@ impl Rules {
     /// The least that a partition can cost at any cut of the subtree, which splits it into unions
     /// of its members. `rows` and `counts` are the sums over members, `general` that of their costs
     /// without suppression.
-    pub fn bound(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+    pub fn bound(
+        &self,
+        rows: u64,
+        counts: &[u32],
+        general: f64,
+        members: &[Member<'_>],
+        watch: &Watch,
+    ) -> Result<f64> {
         if self.meets(rows, counts) {
-            general
-        } else {
-            self.broken_bound(rows, counts, general, members)
+            return Ok(general);
         }
+        self.broken_bound(rows, counts, general, members, watch)
     }
 
     /// The same of a partition that does not meet what is asked.
@@ -223,11 +231,12 @@ impl Rules {
         counts: &[u32],
         general: f64,
         members: &[Member<'_>],
-    ) -> f64 {
+        watch: &Watch,
+    ) -> Result<f64> {
         if let [only] = members {
-            return self.broken_cost(only);
+            return Ok(self.broken_cost(only));
         }
-        match self.scheme {
+        Ok(match self.scheme {
             Suppression::None => f64::INFINITY,
             Suppression::AllRecords if rows < self.k => self.suppressed * rows as f64,
             Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
@@ -235,32 +244,33 @@ impl Rules {
                 let whole = |member: &Member<'_>| {
                     self.suppressed * member.rows as f64 - self.general(member)
                 };
-                let of_members = self.members_to_lose(rows, counts, members, whole);
-                general + of_members.max(self.rows_to_lose(rows, counts, general, members))
+                let of_members = self.members_to_lose(rows, counts, members, whole, watch)?;
+                let of_rows = self.rows_to_lose(rows, counts, general, members, watch)?;
+                general + of_members.max(of_rows)
             }
             Suppression::AllValues => {
                 let lost =
                     self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
                 let whole = |member: &Member<'_>| self.suppressed * member.rows as f64;
-                general + lost.max(self.members_to_lose(rows, counts, members, whole))
+                general + lost.max(self.members_to_lose(rows, counts, members, whole, watch)?)
             }
             Suppression::ViolatingValues => {
                 let least = |(value, count): (usize, u64)| {
                     if !self.members {
-                        return self.suppressed * self.least_to_lose(value, count, rows) as f64;
+                        return Ok(self.suppressed * self.least_to_lose(value, count, rows) as f64);
                     }
                     let cost = |member: &Member<'_>| {
                         self.suppressed * self.of_value(member.counts, value) as f64
                     };
-                    self.lose_for(value, rows, counts, members, cost)
+                    self.lose_for(value, rows, counts, members, cost, watch)
                 };
-                general + self.broken(rows, counts).map(least).sum::<f64>()
+                general + self.broken(rows, counts).map(least).sum::<Result<f64>>()?
             }
             Suppression::ViolatingRecords => match self.loss {
-                Loss::Dm => self.squares_after_loss(rows - self.kept(counts), members),
-                _ => general + self.rows_to_lose(rows, counts, general, members),
+                Loss::Dm => self.squares_after_loss(rows - self.kept(counts), members, watch)?,
+                _ => general + self.rows_to_lose(rows, counts, general, members, watch)?,
             },
-        }
+        })
     }
 
     /// Lemma 3: at least so many rows with a value go until it meets its cap, if nothing else goes.
@@ -274,11 +284,18 @@ impl Rules {
 
     /// What suppression adds at least if the fewest rows go, and of those the ones that cost most
     /// to keep.
-    fn rows_to_lose(&self, rows: u64, counts: &[u32], general: f64, members: &[Member<'_>]) -> f64 {
+    fn rows_to_lose(
+        &self,
+        rows: u64,
+        counts: &[u32],
+        general: f64,
+        members: &[Member<'_>],
+        watch: &Watch,
+    ) -> Result<f64> {
         let mut lost = rows - self.kept(counts);
         if self.loss == Loss::Cm {
             // A row costs 0 or 1, and those that cost 1 go first, whatever member they are of.
-            return (lost as f64 - general).max(0.0);
+            return Ok((lost as f64 - general).max(0.0));
         }
         let each = |member: &Member<'_>| match self.loss {
             Loss::Lm => self.suppressed - member.loss,
@@ -286,14 +303,14 @@ impl Rules {
         };
         let mut gains: Vec<(f64, u64)> =
             members.iter().map(|member| (each(member), member.rows)).collect();
-        gains.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        watch.sort_by(&mut gains, |a, b| a.0.total_cmp(&b.0))?;
         let mut added = 0.0;
         for (each, rows) in gains {
             let taken = rows.min(lost);
             added += each * taken as f64;
             lost -= taken;
         }
-        added
+        Ok(added)
     }
 
     /// What losing whole members adds at least: the dearest of the values that break their cap.
@@ -303,12 +320,16 @@ impl Rules {
         counts: &[u32],
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64 + Copy,
-    ) -> f64 {
+        watch: &Watch,
+    ) -> Result<f64> {
         if !self.members {
-            return 0.0;
+            return Ok(0.0);
         }
-        let least = |(value, _): (usize, u64)| self.lose_for(value, rows, counts, members, cost);
-        self.broken(rows, counts).map(least).fold(0.0, f64::max)
+        let mut most: f64 = 0.0;
+        for (value, _) in self.broken(rows, counts) {
+            most = most.max(self.lose_for(value, rows, counts, members, cost, watch)?);
+        }
+        Ok(most)
     }
 
     /// The least cost of losing parts of members until a value meets its cap in the rest.
@@ -319,19 +340,23 @@ impl Rules {
         counts: &[u32],
         members: &[Member<'_>],
         cost: impl Fn(&Member<'_>) -> f64,
-    ) -> f64 {
+        watch: &Watch,
+    ) -> Result<f64> {
         let Some(mut left) = self.caps.excess(value, self.of_value(counts, value), rows) else {
-            return 0.0;
+            return Ok(0.0);
         };
         let mut items: Vec<(f64, f64, f64)> = Vec::with_capacity(members.len());
-        for member in members {
-            let count = self.of_value(member.counts, value);
-            if let Some(excess) = self.caps.excess(value, count, member.rows) {
-                let cost = cost(member);
-                items.push((cost / excess, cost, excess));
+        for piece in members.chunks(PIECE) {
+            watch.check()?;
+            for member in piece {
+                let count = self.of_value(member.counts, value);
+                if let Some(excess) = self.caps.excess(value, count, member.rows) {
+                    let cost = cost(member);
+                    items.push((cost / excess, cost, excess));
+                }
             }
         }
-        items.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        watch.sort_by(&mut items, |a, b| a.0.total_cmp(&b.0))?;
         let mut added = 0.0;
         for (each, cost, excess) in items {
             if excess >= left {
@@ -341,7 +366,7 @@ impl Rules {
             added += cost;
             left -= excess;
         }
-        added * BELOW
+        Ok(added * BELOW)
     }
 
     /// The least that DM counts for rows that stay together. Of more than half the table it may be
@@ -355,9 +380,9 @@ impl Rules {
     /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are
     /// least if they go from the largest members. A row of a member larger than half the table
     /// gains more than its suppression costs, so such a member shrinks to the half in any case.
-    fn squares_after_loss(&self, lost: u64, members: &[Member<'_>]) -> f64 {
+    fn squares_after_loss(&self, lost: u64, members: &[Member<'_>], watch: &Watch) -> Result<f64> {
         let mut sizes: Vec<u64> = members.iter().map(|member| member.rows).collect();
-        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        watch.sort_by(&mut sizes, |a, b| b.cmp(a))?;
         let half = (self.suppressed as u64).div_ceil(2);
         let lost = lost.max(sizes[0].saturating_sub(half));
         // Level the largest members down together.
@@ -382,6 +407,6 @@ impl Rules {
         let low = level.saturating_sub(each);
         let squares = (many - more) * low * low + more * low.saturating_sub(1).pow(2);
         let rest: u64 = sizes[many as usize..].iter().map(|size| size * size).sum();
-        self.suppressed * lost as f64 + (squares + rest) as f64
+        Ok(self.suppressed * lost as f64 + (squares + rest) as f64)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::enumeration::{Scratch, Subtree};
 use super::{Cuts, Machine, Tree};
+use crate::error::Result;
 
 /// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut
 /// that is the best for some column on the way, with its cost, and says whether to go on.
@@ -11,25 +12,27 @@ pub(super) fn descend(
     mut cuts: Cuts,
     scratch: &mut Scratch,
     seen: &mut dyn FnMut(f64, &Cuts) -> bool,
-) {
+) -> Result<()> {
     let columns = machine.trees.len();
     let (mut best, mut settled) = (f64::INFINITY, 0);
     // The widest column first: it has most to choose.
     let mut column = machine.widest();
     while settled < columns {
         let assessment =
-            Subtree::only(machine, column, &cuts).assess(machine, column, false, None, scratch);
-        if let Some((cost, cut)) = machine.trees[column].best_cuts(&assessment.costs, 1).pop() {
+            Subtree::only(machine, column, &cuts)?.assess(machine, column, false, None, scratch)?;
+        let tree = &machine.trees[column];
+        if let Some((cost, cut)) = tree.best_cuts(&assessment.costs, 1, &machine.watch)?.pop() {
             settled = if cost < best { 0 } else { settled };
             best = cost;
             cuts[column] = cut;
         }
         if !seen(assessment.cost, &cuts) {
-            return;
+            break;
         }
         settled += 1;
         column = (column + 1) % columns;
     }
+    Ok(())
 }
 
 /// The cut that goes so far down every tree: 0 at the roots, 1 at the leaves.

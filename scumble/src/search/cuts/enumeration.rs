@@ -11,7 +11,8 @@
 //! | [`Subtree::lock`] | backtracking step | the value stays in every further cut |
 
 use super::groups::Groups;
-use super::{Cuts, Machine, Member};
+use super::{Cuts, Machine, Member, POLLED};
+use crate::error::Result;
 use crate::loss::Loss;
 use std::sync::Arc;
 
@@ -92,10 +93,10 @@ const NONE: u32 = u32::MAX;
 
 impl Subtree {
     /// The whole tree: nothing but roots, all of them open.
-    pub(super) fn root(machine: &Machine, last: usize) -> Subtree {
+    pub(super) fn root(machine: &Machine, last: usize) -> Result<Subtree> {
         let above: Vec<Vec<u32>> =
             machine.trees.iter().map(|tree| (0..tree.branches().len() as u32).collect()).collect();
-        let groups = Groups::new(machine, last, &above);
+        let groups = Groups::new(machine, last, &above)?;
         let columns = machine.trees.iter().enumerate().filter(|(column, _)| *column != last);
         let roots =
             columns.enumerate().map(|(place, (_, tree))| Value { place, node: tree.root() });
@@ -106,7 +107,7 @@ impl Subtree {
             let leaf = machine.trees[column].branch(value.node).is_leaf();
             if leaf { locked.push(value) } else { open.push(value) }
         }
-        Subtree {
+        Ok(Subtree {
             class: Arc::new(vec![0; groups.loss.len()]),
             groups: Arc::new(groups),
             losses: Arc::new(vec![loss]),
@@ -116,15 +117,15 @@ impl Subtree {
             bound: 0.0,
             sums: Arc::default(),
             unjoined: None,
-        }
+        })
     }
 
     /// One cut of the branched columns, with every cut of the last.
-    pub(super) fn only(machine: &Machine, last: usize, cuts: &Cuts) -> Subtree {
+    pub(super) fn only(machine: &Machine, last: usize, cuts: &Cuts) -> Result<Subtree> {
         let above: Vec<Vec<u32>> =
             machine.trees.iter().zip(cuts).map(|(tree, cut)| tree.above(cut)).collect();
-        let groups = Groups::new(machine, last, &above);
-        Subtree {
+        let groups = Groups::new(machine, last, &above)?;
+        Ok(Subtree {
             class: Arc::new((0..groups.loss.len() as u32).collect()),
             losses: Arc::new(groups.loss.clone()),
             groups: Arc::new(groups),
@@ -134,16 +135,16 @@ impl Subtree {
             bound: 0.0,
             sums: Arc::default(),
             unjoined: None,
-        }
+        })
     }
 
     /// The cuts in which an open value is said by itself. Groups below it join.
-    pub(super) fn lock(&self, machine: &Machine, last: usize, value: Value) -> Subtree {
+    pub(super) fn lock(&self, machine: &Machine, last: usize, value: Value) -> Result<Subtree> {
         let column = machine.column(last, value.place);
-        let (groups, class) = self.joined(machine, last, value);
+        let (groups, class) = self.joined(machine, last, value)?;
         let mut locked = self.locked.clone();
         locked.push(value);
-        Subtree {
+        Ok(Subtree {
             groups: Arc::new(groups),
             class: Arc::new(class),
             losses: self.losses.clone(),
@@ -153,18 +154,18 @@ impl Subtree {
             bound: self.bound,
             sums: Arc::default(),
             unjoined: None,
-        }
+        })
     }
 
     /// The groups after a value was locked, and the partition of each of their tuples.
-    fn joined(&self, machine: &Machine, last: usize, value: Value) -> (Groups, Vec<u32>) {
+    fn joined(&self, machine: &Machine, last: usize, value: Value) -> Result<(Groups, Vec<u32>)> {
         let column = machine.column(last, value.place);
-        let (groups, went) = self.groups.lock(machine, column, value.place, value.node);
+        let (groups, went) = self.groups.lock(machine, column, value.place, value.node)?;
         let mut class = vec![0; groups.loss.len()];
         for (old, new) in went.iter().enumerate() {
             class[*new as usize] = self.class[old];
         }
-        (groups, class)
+        Ok((groups, class))
     }
 
     /// Gives up the groups of a subtree that waits for its visit, until then: those it was joined
@@ -175,15 +176,21 @@ impl Subtree {
     }
 
     /// Undoes [`unjoin`](Self::unjoin).
-    pub(super) fn join(&mut self, machine: &Machine, last: usize) {
+    pub(super) fn join(&mut self, machine: &Machine, last: usize) -> Result<()> {
         if let Some(value) = self.unjoined.take() {
-            let (groups, class) = self.joined(machine, last, value);
+            let (groups, class) = self.joined(machine, last, value)?;
             (self.groups, self.class) = (Arc::new(groups), Arc::new(class));
         }
+        Ok(())
     }
 
     /// The cuts in which an open value is said by its children or below. Partitions with it split.
-    pub(super) fn specialize(&self, machine: &Machine, last: usize, value: Value) -> Subtree {
+    pub(super) fn specialize(
+        &self,
+        machine: &Machine,
+        last: usize,
+        value: Value,
+    ) -> Result<Subtree> {
         let column = machine.column(last, value.place);
         let tree = &machine.trees[column];
         let branch = tree.branch(value.node);
@@ -198,6 +205,9 @@ impl Subtree {
         let mut losses = Vec::new();
         let mut class = Vec::with_capacity(self.class.len());
         for (old, node) in self.class.iter().zip(self.groups.nodes_of(value.place)) {
+            if class.len() % POLLED == 0 {
+                machine.watch.check()?;
+            }
             let way = way_of(node);
             let number = &mut numbers[*old as usize * ways + way];
             if *number == NONE {
@@ -220,7 +230,7 @@ impl Subtree {
             let list = if tree.branch(*child).is_leaf() { &mut locked } else { &mut open };
             list.push(Value { node: *child, ..value });
         }
-        Subtree {
+        Ok(Subtree {
             groups: self.groups.clone(),
             class: Arc::new(class),
             losses: Arc::new(losses),
@@ -230,18 +240,30 @@ impl Subtree {
             bound: self.bound,
             sums: Arc::default(),
             unjoined: None,
-        }
+        })
     }
 
     /// What LM adds if a value is locked now and nothing is suppressed.
-    pub(super) fn loss_of_locking(&self, machine: &Machine, last: usize, value: Value) -> f64 {
+    pub(super) fn loss_of_locking(
+        &self,
+        machine: &Machine,
+        last: usize,
+        value: Value,
+    ) -> Result<f64> {
         let column = machine.column(last, value.place);
         let codes = &machine.trees[column].branch(value.node).codes;
         let whole = machine.loss(column, value.node);
-        let groups = self.groups.nodes_of(value.place).zip(&self.groups.rows);
-        let inside = groups
-            .filter(|(node, _)| codes.contains(&machine.trees[column].branch(*node).codes.start));
-        inside.map(|(node, rows)| (whole - machine.loss(column, node)) * *rows as f64).sum()
+        let mut nodes = self.groups.nodes_of(value.place);
+        let mut loss = 0.0;
+        for rows in self.groups.rows.chunks(POLLED) {
+            machine.watch.check()?;
+            for (rows, node) in rows.iter().zip(nodes.by_ref()) {
+                if codes.contains(&machine.trees[column].branch(node).codes.start) {
+                    loss += (whole - machine.loss(column, node)) * *rows as f64;
+                }
+            }
+        }
+        Ok(loss)
     }
 
     /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless
@@ -255,7 +277,7 @@ impl Subtree {
         all: bool,
         change: Option<(&Subtree, Value)>,
         scratch: &mut Scratch,
-    ) -> Assessment {
+    ) -> Result<Assessment> {
         let tree = &machine.trees[last];
         let nodes = tree.branches().len();
         let (mut bounds, mut least, mut costs) =
@@ -272,24 +294,28 @@ impl Subtree {
             (from, from.having(machine, last, value), self.having(machine, last, value))
         });
         for (number, branch) in tree.branches().iter().enumerate() {
+            machine.watch.check()?;
             let below = |of: &[f64]| match branch.is_leaf() {
                 true => f64::INFINITY,
                 false => branch.children.iter().map(|child| of[*child as usize]).sum(),
             };
             (bounds[number], least[number]) = (below(&bounds), below(&least));
             let node = number as u32;
-            if all || self.floor(machine, last, node) < least[number] {
+            if all || self.floor(machine, last, node)? < least[number] {
                 let known = touched.as_ref().and_then(|(from, before, after)| {
-                    let Costs { bound, cost } = (*from.sums.get(number)?)?;
-                    let gone = from.partitions(machine, last, node, Some(before), scratch);
-                    let come = self.partitions(machine, last, node, Some(after), scratch);
-                    Some(Costs {
-                        bound: bound - gone.bound + come.bound,
-                        cost: cost - gone.cost + come.cost,
-                    })
+                    Some((from, before, after, (*from.sums.get(number)?)?))
                 });
-                let here =
-                    known.unwrap_or_else(|| self.partitions(machine, last, node, None, scratch));
+                let here = match known {
+                    None => self.partitions(machine, last, node, None, scratch)?,
+                    Some((from, before, after, Costs { bound, cost })) => {
+                        let gone = from.partitions(machine, last, node, Some(before), scratch)?;
+                        let come = self.partitions(machine, last, node, Some(after), scratch)?;
+                        Costs {
+                            bound: bound - gone.bound + come.bound,
+                            cost: cost - gone.cost + come.cost,
+                        }
+                    }
+                };
                 sums[number] = Some(here);
                 costs[number] = here.cost;
                 bounds[number] = bounds[number].min(here.bound);
@@ -297,7 +323,7 @@ impl Subtree {
             }
         }
         self.sums = Arc::new(sums);
-        Assessment { bound: bounds[nodes - 1], cost: least[nodes - 1], costs }
+        Ok(Assessment { bound: bounds[nodes - 1], cost: least[nodes - 1], costs })
     }
 
     /// Which tuples have a value, or something below it.
@@ -312,21 +338,23 @@ impl Subtree {
 
     /// What the partitions with one node of the last tree cost at least, known without their
     /// tallies.
-    fn floor(&self, machine: &Machine, last: usize, node: u32) -> f64 {
+    fn floor(&self, machine: &Machine, last: usize, node: u32) -> Result<f64> {
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
-        match machine.rules.loss {
-            Loss::Lm => {
-                let loss = |(tuple, rows): (&u32, &u32)| {
-                    (self.groups.loss[*tuple as usize] + here) * f64::from(*rows)
-                };
-                list.tuples.iter().zip(&list.rows).map(loss).sum()
+        let mut floor = 0.0;
+        for (tuples, rows) in list.tuples.chunks(POLLED).zip(list.rows.chunks(POLLED)) {
+            machine.watch.check()?;
+            match machine.rules.loss {
+                Loss::Lm => tuples.iter().zip(rows).for_each(|(tuple, rows)| {
+                    floor += (self.groups.loss[*tuple as usize] + here) * f64::from(*rows);
+                }),
+                Loss::Dm => rows.iter().for_each(|rows| {
+                    floor += machine.rules.least_square(u64::from(*rows));
+                }),
+                Loss::Cm => {}
             }
-            Loss::Dm => {
-                list.rows.iter().map(|rows| machine.rules.least_square(u64::from(*rows))).sum()
-            }
-            Loss::Cm => 0.0,
         }
+        Ok(floor)
     }
 
     /// The partitions with one node of the last tree, all or those of some tuples: the sums of
@@ -338,7 +366,7 @@ impl Subtree {
         node: u32,
         of: Option<&Vec<bool>>,
         scratch: &mut Scratch,
-    ) -> Costs {
+    ) -> Result<Costs> {
         let Machine { rules, width, .. } = machine;
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
@@ -349,13 +377,20 @@ impl Subtree {
             loss: self.groups.loss[list.tuples[at] as usize] + here,
         };
         let wanted = |tuple: &u32| of.is_none_or(|of| of[*tuple as usize]);
-        for (at, tuple) in list.tuples.iter().enumerate().filter(|(_, tuple)| wanted(tuple)) {
-            let member = member(at);
-            scratch.add(self.class[*tuple as usize], at as u32, &member, rules.general(&member));
+        for start in (0..list.tuples.len()).step_by(POLLED) {
+            machine.watch.check()?;
+            let tuples = (start..list.tuples.len().min(start + POLLED)).zip(&list.tuples[start..]);
+            for (at, tuple) in tuples.filter(|(_, tuple)| wanted(tuple)) {
+                let (class, member) = (self.class[*tuple as usize], member(at));
+                scratch.add(class, at as u32, &member, rules.general(&member));
+            }
         }
         let (mut bound, mut cost) = (0.0, 0.0);
         let mut members = Vec::new();
-        for class in &scratch.order {
+        for (number, class) in scratch.order.iter().enumerate() {
+            if number % POLLED == 0 {
+                machine.watch.check()?;
+            }
             let class = *class as usize;
             let Sum { rows, general, head, .. } = scratch.sums[class];
             let counts = &scratch.counts[class * width..][..*width];
@@ -372,9 +407,9 @@ impl Subtree {
                 members.push(member(at as usize));
                 at = scratch.before[at as usize];
             }
-            bound += rules.broken_bound(rows, counts, general, &members);
+            bound += rules.broken_bound(rows, counts, general, &members, &machine.watch)?;
         }
-        Costs { bound, cost }
+        Ok(Costs { bound, cost })
     }
 
     /// The most general cut, with a cut of the last column.

@@ -6,7 +6,8 @@
 //! node, grouped by what the most specific cut of the subtree says of the other columns. Locking a
 //! value joins groups; specializing one leaves them as they are.
 
-use super::Machine;
+use super::{Machine, POLLED};
+use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -38,6 +39,23 @@ impl List {
         }
     }
 
+    /// Adds groups one after the other.
+    fn add_all<'a>(
+        &mut self,
+        groups: impl Iterator<Item = (u32, u32, &'a [u32])>,
+        at: &mut [u32],
+        machine: &Machine,
+    ) -> Result<()> {
+        machine.watch.check()?;
+        for (number, (tuple, rows, counts)) in groups.enumerate() {
+            if number % POLLED == POLLED - 1 {
+                machine.watch.check()?;
+            }
+            self.add(at, tuple, rows, counts);
+        }
+        Ok(())
+    }
+
     pub(super) fn groups(&self, width: usize) -> impl Iterator<Item = (u32, u32, &[u32])> {
         let counts = self.counts.chunks_exact(width);
         self.tuples
@@ -64,7 +82,7 @@ pub(super) struct Groups {
 impl Groups {
     /// The groups of all rows at a cut: `above[column][leaf]` is the node that says a leaf. The
     /// last column's is not read.
-    pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Groups {
+    pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Result<Groups> {
         let columns: Vec<usize> =
             (0..machine.trees.len()).filter(|column| *column != last).collect();
         let mut tuple_of: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
@@ -73,7 +91,10 @@ impl Groups {
         let tree = &machine.trees[last];
         let mut tuples = Vec::with_capacity(machine.cells.len());
         let mut key = Vec::with_capacity(columns.len());
-        for cell in &machine.cells {
+        for (number, cell) in machine.cells.iter().enumerate() {
+            if number % POLLED == 0 {
+                machine.watch.check()?;
+            }
             key.clear();
             key.extend(columns.iter().map(|column| above[*column][cell.leaves[*column] as usize]));
             let tuple = match tuple_of.get(&key) {
@@ -96,7 +117,10 @@ impl Groups {
         // Leaves first; each list needs to know where its tuples are, so cells are taken leaf by
         // leaf.
         let mut at = vec![0u32; groups.loss.len()];
-        for cell in &machine.by_leaf[last] {
+        for (number, cell) in machine.by_leaf[last].iter().enumerate() {
+            if number % POLLED == 0 {
+                machine.watch.check()?;
+            }
             let (cell, tuple) = (&machine.cells[*cell as usize], tuples[*cell as usize]);
             lists[cell.leaves[last] as usize].add(&mut at, tuple, cell.rows, &cell.counts);
         }
@@ -104,13 +128,11 @@ impl Groups {
         for (number, branch) in tree.branches().iter().enumerate() {
             let (finer, this) = lists.split_at_mut(number);
             for child in &branch.children {
-                for (tuple, rows, counts) in finer[*child as usize].groups(width) {
-                    this[0].add(&mut at, tuple, rows, counts);
-                }
+                this[0].add_all(finer[*child as usize].groups(width), &mut at, machine)?;
             }
         }
         groups.lists = Arc::new(lists);
-        groups
+        Ok(groups)
     }
 
     /// The node of each tuple in a column, which is counted among the other columns.
@@ -127,13 +149,16 @@ impl Groups {
         column: usize,
         place: usize,
         value: u32,
-    ) -> (Groups, Vec<u32>) {
+    ) -> Result<(Groups, Vec<u32>)> {
         let columns = self.nodes.len() / self.loss.len().max(1);
         let mut tuple_of: FxHashMap<&[u32], u32> = FxHashMap::default();
         let codes = &machine.trees[column].branch(value).codes;
         let mut nodes = self.nodes.clone();
         let mut locked = Vec::with_capacity(self.loss.len());
         for tuple in 0..self.loss.len() {
+            if tuple % POLLED == 0 {
+                machine.watch.check()?;
+            }
             let node = &mut nodes[tuple * columns + place];
             let inside = codes.contains(&machine.trees[column].branch(*node).codes.start);
             locked.push(if inside {
@@ -153,6 +178,9 @@ impl Groups {
         };
         let mut went = Vec::with_capacity(self.loss.len());
         for tuple in 0..self.loss.len() {
+            if tuple % POLLED == 0 {
+                machine.watch.check()?;
+            }
             let key = &nodes[tuple * columns..][..columns];
             let next = joined.loss.len() as u32;
             let number = *tuple_of.entry(key).or_insert(next);
@@ -168,13 +196,14 @@ impl Groups {
             let mut at = vec![0u32; joined.loss.len()];
             let join = |list: &List| {
                 let mut joined = List::default();
-                for (tuple, rows, counts) in list.groups(machine.width) {
-                    joined.add(&mut at, went[tuple as usize], rows, counts);
-                }
-                joined
+                let groups = list.groups(machine.width);
+                let groups =
+                    groups.map(|(tuple, rows, counts)| (went[tuple as usize], rows, counts));
+                joined.add_all(groups, &mut at, machine)?;
+                Ok(joined)
             };
-            joined.lists = Arc::new(self.lists.iter().map(join).collect());
+            joined.lists = Arc::new(self.lists.iter().map(join).collect::<Result<_>>()?);
         }
-        (joined, went)
+        Ok((joined, went))
     }
 }

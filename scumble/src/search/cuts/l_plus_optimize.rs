@@ -35,6 +35,7 @@
 use super::descent::{at_depth, descend};
 use super::enumeration::{Assessment, Scratch, Subtree, Value};
 use super::{Cuts, Machine};
+use crate::error::Result;
 use crate::loss::Loss;
 
 /// Parts of the algorithm that can be left out, to see what each is worth.
@@ -89,7 +90,7 @@ pub fn search(
     techniques: Techniques,
     top: usize,
     go_on: &mut dyn FnMut(&Progress) -> bool,
-) -> Outcome {
+) -> Result<Outcome> {
     let last = machine.widest();
     let by_rows;
     let machine = match techniques.members {
@@ -109,11 +110,12 @@ pub fn search(
         scratch: [Scratch::default(), Scratch::default()],
     };
     if techniques.first_solution {
-        search.first_solution(go_on);
+        search.first_solution(go_on)?;
     }
-    let (bound, optimal) = search.run(go_on);
+    let (bound, optimal) = search.run(go_on)?;
+    machine.watch.check()?;
     let best = search.best.into_iter().map(|(cost, cuts)| (machine.reported(cost), cuts)).collect();
-    Outcome { best, bound: machine.reported(bound), optimal, visited: search.visited }
+    Ok(Outcome { best, bound: machine.reported(bound), optimal, visited: search.visited })
 }
 
 /// How far down the trees a descent starts.
@@ -144,7 +146,7 @@ impl Search<'_> {
         }
     }
 
-    fn first_solution(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) {
+    fn first_solution(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<()> {
         let mut scratch = Scratch::default();
         let mut more = true;
         for share in STARTS {
@@ -158,8 +160,9 @@ impl Search<'_> {
                     more = more && go_on(&self.progress(0.0, 0.0));
                     more
                 },
-            );
+            )?;
         }
+        Ok(())
     }
 
     fn progress(&self, bound: f64, decided: f64) -> Progress {
@@ -173,23 +176,24 @@ impl Search<'_> {
         }
     }
 
-    fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> (f64, bool) {
-        let mut root = Subtree::root(self.machine, self.last);
+    fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<(f64, bool)> {
+        let mut root = Subtree::root(self.machine, self.last)?;
         let assessment =
-            root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0]);
-        self.learn(&root, &assessment);
+            root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0])?;
+        self.learn(&root, &assessment)?;
         root.bound = assessment.bound;
         let mut stack = vec![root];
         let mut decided = 0.0;
         while let Some(mut node) = stack.pop() {
+            self.machine.watch.check()?;
             if node.bound >= self.limit() || node.open.is_empty() {
                 decided += node.share;
                 continue;
             }
-            node.join(self.machine, self.last);
-            let value = self.choose(&node);
-            let mut special = node.specialize(self.machine, self.last, value);
-            let mut locked = node.lock(self.machine, self.last, value);
+            node.join(self.machine, self.last)?;
+            let value = self.choose(&node)?;
+            let mut special = node.specialize(self.machine, self.last, value)?;
+            let mut locked = node.lock(self.machine, self.last, value)?;
             let [first, second] = &mut self.scratch;
             let (machine, last, all) = (self.machine, self.last, self.top > 1);
             let update = self.techniques.update;
@@ -198,9 +202,10 @@ impl Search<'_> {
                 || special.assess(machine, last, all, change, first),
                 || update.then(|| locked.assess(machine, last, false, change, second)),
             );
-            self.learn(&special, &of_special);
+            let of_special = of_special?;
+            self.learn(&special, &of_special)?;
             special.bound = node.bound.max(of_special.bound);
-            if let Some(of_locked) = of_locked {
+            if let Some(of_locked) = of_locked.transpose()? {
                 locked.bound = node.bound.max(of_locked.bound);
             }
             locked.unjoin(&node, value);
@@ -209,38 +214,40 @@ impl Search<'_> {
             let best = self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost);
             let bound = stack.iter().map(|node| node.bound).fold(best, f64::min);
             if !go_on(&self.progress(bound, decided)) {
-                return (bound, false);
+                return Ok((bound, false));
             }
         }
-        (self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost), true)
+        Ok((self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost), true))
     }
 
-    fn learn(&mut self, node: &Subtree, assessment: &Assessment) {
+    fn learn(&mut self, node: &Subtree, assessment: &Assessment) -> Result<()> {
         self.visited += 1;
         if assessment.cost < self.limit() {
-            for (cost, cut) in self.machine.trees[self.last].best_cuts(&assessment.costs, self.top)
-            {
+            let tree = &self.machine.trees[self.last];
+            for (cost, cut) in tree.best_cuts(&assessment.costs, self.top, &self.machine.watch)? {
                 self.add(cost, node.cuts(self.machine, self.last, cut));
             }
         }
+        Ok(())
     }
 
     /// The value to branch on.
-    fn choose(&self, node: &Subtree) -> Value {
+    fn choose(&self, node: &Subtree) -> Result<Value> {
         let machine = self.machine;
         let weight = |value: &Value| match machine.rules.loss {
             Loss::Lm => node.loss_of_locking(machine, self.last, *value),
             _ => {
-                machine.trees[machine.column(self.last, value.place)].branch(value.node).rows as f64
+                let tree = &machine.trees[machine.column(self.last, value.place)];
+                Ok(tree.branch(value.node).rows as f64)
             }
         };
-        let mut best = (node.open[0], weight(&node.open[0]));
+        let mut best = (node.open[0], weight(&node.open[0])?);
         for value in &node.open[1..] {
-            let weight = weight(value);
+            let weight = weight(value)?;
             if (weight > best.1) == self.techniques.descending && weight != best.1 {
                 best = (*value, weight);
             }
         }
-        best.0
+        Ok(best.0)
     }
 }

@@ -18,10 +18,12 @@ mod tree;
 pub use bounds::{Member, Rules, Suppression};
 pub use tree::{Branch, Tree};
 
+use crate::error::Result;
 use crate::loss::Loss;
 use crate::privacy::Caps;
-use crate::table::{Cells, Tallies};
+use crate::table::{Cells, Tallies, try_gather};
 use crate::taxonomy::{Cut, Taxonomy};
+use crate::watch::{PIECE, Watch};
 use enumeration::Value;
 use std::sync::Arc;
 
@@ -47,6 +49,9 @@ pub struct Problem {
 /// A cut through each tree, as nodes in ascending order.
 pub type Cuts = Vec<Vec<u32>>;
 
+/// Cells or groups between two polls for an abort: each takes a fraction of a microsecond.
+const POLLED: usize = 1 << 12;
+
 /// Rows with the same leaves.
 #[derive(Clone, Debug)]
 struct Cell {
@@ -71,17 +76,22 @@ pub struct Machine {
     /// Costs are this many times what the paper counts: LM's fractions become whole numbers where
     /// these are small enough to be exact.
     scale: f64,
+    watch: Watch,
 }
 
 impl Machine {
-    /// Prepares a search.
-    pub fn new(problem: &Problem, cells: &Cells) -> Machine {
+    /// Prepares a search, which `watch` can abort.
+    pub fn new(problem: &Problem, cells: &Cells, watch: &Watch) -> Result<Machine> {
         let columns = problem.taxonomies.len();
         let mut rows_of: Vec<Vec<u64>> =
             problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
-        for (tuple, count) in cells.tuples().zip(cells.counts()) {
-            for (rows, code) in rows_of.iter_mut().zip(tuple) {
-                rows[*code as usize] += u64::from(*count);
+        let mut tuples = cells.tuples();
+        for counts in cells.counts().chunks(PIECE) {
+            watch.check()?;
+            for (count, tuple) in counts.iter().zip(tuples.by_ref()) {
+                for (rows, code) in rows_of.iter_mut().zip(tuple) {
+                    rows[*code as usize] += u64::from(*count);
+                }
             }
         }
         let trees: Vec<Tree> = problem
@@ -103,12 +113,19 @@ impl Machine {
                 counts,
             }
         };
-        let cells: Vec<Cell> = cells.tuples().zip(cells.counts()).enumerate().map(cell).collect();
-        let by_leaf = (0..columns).map(|column| {
-            let mut order: Vec<u32> = (0..cells.len() as u32).collect();
-            order.sort_by_key(|cell| cells[*cell as usize].leaves[column]);
-            order
-        });
+        let (many, mut tuples) =
+            (cells.len(), cells.tuples().zip(cells.counts()).enumerate().map(cell));
+        let mut cells: Vec<Cell> = Vec::with_capacity(many);
+        while cells.len() < many {
+            watch.check()?;
+            cells.extend(tuples.by_ref().take(POLLED));
+        }
+        let by_leaf = |column: usize| {
+            let leaves = cells.iter().map(|cell| cell.leaves[column]);
+            let branches = trees[column].branches().len();
+            Ok(try_gather(branches, leaves.zip(0..), watch)?.0)
+        };
+        let by_leaf = (0..columns).map(by_leaf).collect::<Result<_>>()?;
         let wholes: Vec<u64> =
             problem.taxonomies.iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect();
         let scale = if problem.loss == Loss::Lm { exact_scale(&wholes, rows) } else { 1.0 };
@@ -124,8 +141,8 @@ impl Machine {
             (Loss::Dm, _) => rows as f64,
             (Loss::Cm, _) => 1.0,
         };
-        Machine {
-            by_leaf: by_leaf.collect(),
+        Ok(Machine {
+            by_leaf,
             losses: trees.iter().zip(&wholes).map(loss).collect(),
             rules: Rules {
                 loss: problem.loss,
@@ -142,7 +159,8 @@ impl Machine {
             cells,
             width,
             scale,
-        }
+            watch: watch.clone(),
+        })
     }
 
     /// What LM counts for a row said by a node.

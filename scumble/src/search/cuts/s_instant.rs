@@ -20,6 +20,7 @@ use crate::search::lattice::s_instant::{Nodes, believed};
 use crate::summary::{Beliefs, Estimator, Grouped};
 use crate::taxonomy::{Cut, Taxonomy};
 use crate::watch::Watch;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// What a way down takes first.
@@ -43,8 +44,9 @@ struct Descent<'a> {
 /// Every cut that was believed in, the cheapest first.
 pub fn candidates(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Candidates> {
     let beliefs = estimator.beliefs();
-    let mut found = Nodes::new(estimator)?.candidates(by, watch);
+    let mut found = Nodes::new(estimator)?.candidates(by, watch)?;
     for candidate in &mut found.list {
+        watch.check()?;
         let cut = |(tree, level): (&Arc<Taxonomy>, &usize)| Cut::at_level(tree, *level);
         let cuts = beliefs.taxonomies.iter().zip(candidate.mapping.levels()).map(cut).collect();
         candidate.mapping = Mapping::Cuts(cuts);
@@ -54,24 +56,26 @@ pub fn candidates(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Ca
         trees.map(|(column, taxonomy)| Tree::new(taxonomy, &beliefs.leaf_rows(column))).collect();
     let mut descent = Descent { estimator, by, trees, visited: 0 };
     for gain in [Gain::Loss, Gain::LossPerBucket, Gain::Rows] {
-        descent.down(gain, &mut found, watch);
+        descent.down(gain, &mut found, watch)?;
     }
     found.visited += descent.visited;
     found.space = descent.trees.iter().try_fold(1u128, |product, tree| {
         let cuts = tree.branch(tree.root()).cuts;
         if cuts < 1e30 { product.checked_mul(cuts as u128) } else { None }
     });
-    found.sort();
+    found.sort(watch)?;
+    watch.check()?;
     Ok(found)
 }
 
 impl Descent<'_> {
-    fn down(&mut self, gain: Gain, found: &mut Candidates, watch: &Watch) {
+    fn down(&mut self, gain: Gain, found: &mut Candidates, watch: &Watch) -> Result<()> {
         let beliefs = self.estimator.beliefs();
         let mut cuts: Cuts = self.trees.iter().map(|tree| vec![tree.root()]).collect();
-        let Some(_) = self.accepted(&cuts) else { return };
-        let mut refused: Vec<(usize, u32)> = Vec::new();
+        let Some(_) = self.accepted(&cuts)? else { return Ok(()) };
+        let mut refused: FxHashSet<(usize, u32)> = FxHashSet::default();
         while !watch.stopped() {
+            watch.check()?;
             let mut steps: Vec<(f64, usize, u32)> = Vec::new();
             for (column, cut) in cuts.iter().enumerate() {
                 let open =
@@ -83,11 +87,11 @@ impl Descent<'_> {
             let Some((_, column, branch)) =
                 steps.into_iter().reduce(|a, b| if b.0 > a.0 { b } else { a })
             else {
-                return;
+                return Ok(());
             };
             let next = self.specialized(&cuts, column, branch);
-            match self.accepted(&next) {
-                None => refused.push((column, branch)),
+            match self.accepted(&next)? {
+                None => _ = refused.insert((column, branch)),
                 Some(total) => {
                     cuts = next;
                     let lm = self.lm(&cuts);
@@ -105,6 +109,7 @@ impl Descent<'_> {
                 }
             }
         }
+        Ok(())
     }
 
     /// What specializing a branch is worth.
@@ -150,7 +155,7 @@ impl Descent<'_> {
     }
 
     /// The estimates of some cuts, where they are believed in.
-    fn accepted(&mut self, cuts: &Cuts) -> Option<Total> {
+    fn accepted(&mut self, cuts: &Cuts) -> Result<Option<Total>> {
         self.visited += 1;
         let beliefs = self.estimator.beliefs();
         let keys: Vec<Grouped> = cuts
@@ -160,7 +165,7 @@ impl Descent<'_> {
             .collect();
         let promising = |so_far: &Total| self.by.is_open(so_far, beliefs.rows());
         let total = self.estimator.total_while(&keys, &promising)?;
-        self.by.accepts(&total, beliefs.rows()).then_some(total)
+        Ok(total.filter(|total| self.by.accepts(total, beliefs.rows())))
     }
 
     fn grouped(&self, beliefs: &Beliefs, column: usize, cut: &[u32]) -> Grouped {

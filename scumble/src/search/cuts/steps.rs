@@ -2,18 +2,19 @@
 
 use super::enumeration::{Scratch, Subtree};
 use super::{Cuts, Machine};
+use crate::error::Result;
 use crate::random::Random;
 
 impl Machine {
     /// What a cut costs, in the paper's unit; infinite where it cannot be released.
-    pub fn cost(&self, cuts: &Cuts) -> f64 {
-        self.reported(self.cost_with(cuts, &mut Scratch::default()))
+    pub fn cost(&self, cuts: &Cuts) -> Result<f64> {
+        Ok(self.reported(self.cost_with(cuts, &mut Scratch::default())?))
     }
 
-    pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut Scratch) -> f64 {
+    pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut Scratch) -> Result<f64> {
         let last = self.widest();
-        let costs = Subtree::only(self, last, cuts).assess(self, last, true, None, scratch).costs;
-        cuts[last].iter().map(|node| costs[*node as usize]).sum()
+        let costs = Subtree::only(self, last, cuts)?.assess(self, last, true, None, scratch)?.costs;
+        Ok(cuts[last].iter().map(|node| costs[*node as usize]).sum())
     }
 
     /// A cut one random step more general: a value is said by its parent, and so are all that lie

@@ -5,7 +5,10 @@
 //! loses no less, so no best cut needs it: a chain of such nodes is one node here, said by the
 //! lowest of them. Nodes without rows are no nodes here; [`Tree::cut`] puts them back.
 
+use crate::error::Result;
 use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::watch::Watch;
+use rustc_hash::FxHashSet;
 
 /// A node of a [`Tree`].
 #[derive(Clone, Debug)]
@@ -164,13 +167,19 @@ impl Tree {
 
     /// The `most` cuts with the least sums of finite costs, the least first; of equal ones the
     /// finer first.
-    pub fn best_cuts(&self, costs: &[f64], most: usize) -> Vec<(f64, Vec<u32>)> {
+    pub fn best_cuts(
+        &self,
+        costs: &[f64],
+        most: usize,
+        watch: &Watch,
+    ) -> Result<Vec<(f64, Vec<u32>)>> {
         let mut best: Vec<Vec<(f64, Vec<u32>)>> = Vec::with_capacity(self.branches.len());
         for (number, branch) in self.branches.iter().enumerate() {
             let mut here = Vec::new();
             if let Some((first, others)) = branch.children.split_first() {
                 here = std::mem::take(&mut best[*first as usize]);
                 for child in others {
+                    watch.check()?;
                     let child = std::mem::take(&mut best[*child as usize]);
                     let pair = |a: &(f64, Vec<u32>), b: &(f64, Vec<u32>)| {
                         (a.0 + b.0, [&a.1[..], &b.1].concat())
@@ -188,13 +197,13 @@ impl Tree {
             here.truncate(most);
             best.push(here);
         }
-        best.pop().unwrap_or_default()
+        Ok(best.pop().unwrap_or_default())
     }
 
     /// A cut of this tree as a cut of its taxonomy. What no row has is said as generally as it can
     /// be.
     pub fn cut(&self, taxonomy: &Taxonomy, cut: &[u32]) -> Option<Cut> {
-        let chosen: Vec<Node> = cut.iter().map(|number| self.branch(*number).node).collect();
+        let chosen: FxHashSet<Node> = cut.iter().map(|number| self.branch(*number).node).collect();
         let mut nodes = Vec::new();
         let mut open = vec![Node { level: taxonomy.height(), index: 0 }];
         while let Some(node) = open.pop() {

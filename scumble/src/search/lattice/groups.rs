@@ -5,8 +5,10 @@
 //! Keys are as short as the columns allow: 32 bits hold the nine columns of the Adult table.
 
 use super::{Node, many};
+use crate::error::Result;
 use crate::search::Task;
 use crate::table::Tallies;
+use crate::watch::{PIECE, Watch};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -171,20 +173,28 @@ pub(super) struct Groups<K> {
 
 impl<K: Key> Groups<K> {
     /// The cells themselves: the groups where nothing is generalized.
-    pub(super) fn bottom(task: &Task, layout: &Layout, bottom: Node) -> Groups<K> {
+    pub(super) fn bottom(
+        task: &Task,
+        layout: &Layout,
+        bottom: Node,
+        watch: &Watch,
+    ) -> Result<Groups<K>> {
         let pack = |tuple: &[u32]| {
             tuple
                 .iter()
                 .zip(&layout.fields)
                 .fold(K::default(), |key, (code, field)| key.flip(*field, *code))
         };
-        let groups = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
-        Groups {
-            node: bottom,
-            groups: groups.collect(),
-            tallies: OnceLock::from(task.tallies.clone()),
-            from: Mutex::new(None),
+        let mut cells = task.cells.tuples().map(pack).zip(task.cells.counts().iter().copied());
+        let mut groups = Vec::with_capacity(task.cells.len());
+        while groups.len() < task.cells.len() {
+            watch.check()?;
+            groups.extend(cells.by_ref().take(PIECE));
         }
+        let tallies: Vec<Tallies> =
+            task.tallies.iter().map(|tallies| tallies.try_clone(watch)).collect::<Result<_>>()?;
+        let tallies = OnceLock::from(tallies);
+        Ok(Groups { node: bottom, groups, tallies, from: Mutex::new(None) })
     }
 
     /// How many groups there are.
@@ -199,19 +209,27 @@ impl<K: Key> Groups<K> {
 
     /// Memory, in groups: these, and what is still needed of finer ones.
     pub(super) fn weight(&self) -> usize {
-        let from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // Whoever holds the lock puts the tallies together, and needs the finer ones no more then.
+        let Ok(from) = self.from.try_lock() else { return self.len() };
         self.len() + from.as_ref().map_or(0, |(_, went)| went.len() / 3)
     }
 
     /// The values of the counted columns in each group.
-    pub(super) fn tallies(&self, values: &[usize]) -> &[Tallies] {
-        self.tallies.get_or_init(|| {
-            let from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-            let Some((finer, went)) = from else { return Vec::new() };
-            let merge =
-                |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), &went, *values);
-            finer.tallies(values).iter().zip(values).map(merge).collect()
-        })
+    pub(super) fn tallies(&self, values: &[usize], watch: &Watch) -> Result<&[Tallies]> {
+        if let Some(known) = self.tallies.get() {
+            return Ok(known);
+        }
+        let mut from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some((finer, went)) = &*from {
+            let merge = |(tally, values): (&Tallies, &usize)| {
+                tally.try_merge(self.len(), went, *values, watch)
+            };
+            let finer = finer.tallies(values, watch)?;
+            let merged = finer.iter().zip(values).map(merge).collect::<Result<_>>()?;
+            *from = None;
+            return Ok(self.tallies.get_or_init(|| merged));
+        }
+        Ok(self.tallies.get().map_or(&[], Vec::as_slice))
     }
 
     /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where
@@ -224,7 +242,8 @@ impl<K: Key> Groups<K> {
         (node, columns): (Node, &[Step]),
         with_tallies: bool,
         unless: Option<TooSmall>,
-    ) -> Option<Groups<K>> {
+        watch: &Watch,
+    ) -> Result<Option<Groups<K>>> {
         let lifts: Vec<(Field, &[u32])> = columns
             .iter()
             .map(|step| {
@@ -236,30 +255,37 @@ impl<K: Key> Groups<K> {
         let lift_all =
             |key| lifts.iter().fold(key, |key: K, (field, lift)| lifted(key, *field, lift));
         let groups = if self.len() > MANY_GROUPS {
-            many::regroup(&self.groups, &mut went, with_tallies, unless, lift_all)?
+            let found =
+                many::regroup(&self.groups, &mut went, with_tallies, unless, lift_all, watch)?;
+            let Some(groups) = found else { return Ok(None) };
+            groups
         } else {
             let raised = match (&lifts[..], with_tallies) {
                 // One column is the rule for small tables, and worth a loop of its own.
                 ([(field, lift)], false) => {
-                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, |key| {
+                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, watch, |key| {
                         lifted(key, *field, lift)
-                    })
+                    })?
                 }
                 ([(field, lift)], true) => {
-                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, |key| {
+                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, watch, |key| {
                         lifted(key, *field, lift)
-                    })
+                    })?
                 }
-                (_, false) => regroup::<K, false>(&self.groups, 0, scratch, &mut went, lift_all),
-                (_, true) => regroup::<K, true>(&self.groups, 0, scratch, &mut went, lift_all),
+                (_, false) => {
+                    regroup::<K, false>(&self.groups, 0, scratch, &mut went, watch, lift_all)?
+                }
+                (_, true) => {
+                    regroup::<K, true>(&self.groups, 0, scratch, &mut went, watch, lift_all)?
+                }
             };
             if unless.is_some_and(|too_small| too_small.are(raised.iter().map(|(_, rows)| *rows))) {
-                return None;
+                return Ok(None);
             }
             raised.to_vec()
         };
         let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-        Some(Groups { node, groups, tallies: OnceLock::new(), from })
+        Ok(Some(Groups { node, groups, tallies: OnceLock::new(), from }))
     }
 }
 
@@ -276,8 +302,9 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
     skipped: u32,
     Scratch { slots, found }: &'a mut Scratch<K>,
     went: &mut Vec<u32>,
+    watch: &Watch,
     lift: impl Fn(K) -> K,
-) -> &'a [(K, u32)] {
+) -> Result<&'a [(K, u32)]> {
     let mut bits = (4 * groups.len()).next_power_of_two().clamp(16, FIRST_SLOTS).trailing_zeros();
     let mut len = 0;
     let mut rest = groups;
@@ -291,7 +318,8 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
         let table = renewed(slots, bits, skipped, &found[..len]);
         let (last, known) = (table.len() - 1, &mut found[..=room]);
         while !rest.is_empty() && (room - len > room / 8 || room == groups.len()) {
-            let (now, later) = rest.split_at(rest.len().min(room - len));
+            watch.check()?;
+            let (now, later) = rest.split_at(rest.len().min(room - len).min(PIECE));
             rest = later;
             for (key, count) in now {
                 let key = lift(*key);
@@ -314,7 +342,7 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
         }
         bits += 1;
     }
-    &found[..len]
+    Ok(&found[..len])
 }
 
 /// A key with the node of a column replaced by the one above it.

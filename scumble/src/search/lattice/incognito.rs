@@ -99,7 +99,7 @@ impl<'a, K: Key> Search<'a, K> {
         watch: &'a Watch,
     ) -> Result<Found> {
         let mut search = Search {
-            engine: Engine::<K>::new(task, lattice, layout),
+            engine: Engine::<K>::new(task, lattice, layout, watch)?,
             best: None,
             seen: FxHashMap::default(),
             hopeless: Vec::new(),
@@ -109,11 +109,12 @@ impl<'a, K: Key> Search<'a, K> {
             watch,
         };
         let least = match strategy {
-            Strategy::BestFirst => search.best_first(),
-            Strategy::TopDown => search.top_down(),
-            Strategy::BottomUp => search.bottom_up(),
+            Strategy::BestFirst => search.best_first()?,
+            Strategy::TopDown => search.top_down()?,
+            Strategy::BottomUp => search.bottom_up()?,
         };
-        search.settle();
+        search.settle()?;
+        watch.check()?;
         let lattice = &search.engine.lattice;
         let (space, visited) = (lattice.space(), search.seen.len() as u64);
         match search.best {
@@ -140,16 +141,17 @@ impl<'a, K: Key> Search<'a, K> {
     }
 
     /// Evaluates nodes that were not seen before, in parallel, and learns from them in their order.
-    fn visit(&mut self, nodes: &[Node]) {
+    fn visit(&mut self, nodes: &[Node]) -> Result<()> {
         let engine = &self.engine;
         let assessed: Vec<Assessment> = match nodes {
-            [node] => vec![engine.assess(*node)],
-            nodes => nodes.par_iter().map(|node| engine.assess(*node)).collect(),
+            [node] => vec![engine.assess(*node)?],
+            nodes => nodes.par_iter().map(|node| engine.assess(*node)).collect::<Result<_>>()?,
         };
         for (node, assessment) in nodes.iter().zip(assessed) {
             self.learn(*node, assessment);
         }
         self.watch.progress("search", self.seen.len() as u64, None);
+        self.watch.check()
     }
 
     fn learn(&mut self, node: Node, assessment: Assessment) {
@@ -198,14 +200,16 @@ impl<'a, K: Key> Search<'a, K> {
 
     /// Each order ends with nothing, or with the least that a node it has not seen may cost if it
     /// was stopped.
-    fn best_first(&mut self) -> Option<f64> {
-        self.visit(&[self.engine.lattice.top()]);
+    fn best_first(&mut self) -> Result<Option<f64>> {
+        self.visit(&[self.engine.lattice.top()])?;
         let mut open = BinaryHeap::from([Open { bound: 0.0, node: self.engine.lattice.bottom() }]);
         let mut front: Vec<Open> = Vec::with_capacity(AT_A_TIME);
         loop {
             // Fill the front with undecided nodes in ascending order of their bounds.
             while front.len() < AT_A_TIME {
                 let Some(Open { bound, node }) = open.pop() else { break };
+                // Many nodes may be decided before one is not.
+                self.watch.check()?;
                 if self.is_dear(bound) {
                     open.clear();
                     break;
@@ -227,14 +231,11 @@ impl<'a, K: Key> Search<'a, K> {
                 }
             }
             if front.is_empty() {
-                return None;
+                return Ok(None);
             }
             if self.watch.stopped() {
-                return front
-                    .iter()
-                    .chain(open.peek())
-                    .map(|open| open.bound)
-                    .min_by(f64::total_cmp);
+                let bounds = front.iter().chain(open.peek()).map(|open| open.bound);
+                return Ok(bounds.min_by(f64::total_cmp));
             }
             let mut probes: Vec<Node> = Vec::with_capacity(front.len());
             for Open { node, .. } in &front {
@@ -243,7 +244,7 @@ impl<'a, K: Key> Search<'a, K> {
                     probes.push(probe);
                 }
             }
-            self.visit(&probes);
+            self.visit(&probes)?;
             front.retain(|open| !self.is_decided(open.node, open.bound));
         }
     }
@@ -251,7 +252,7 @@ impl<'a, K: Key> Search<'a, K> {
     /// Goes down from the best node while that costs no more: of two releases with one cost the
     /// finer is better. LM differs wherever its bound does, so there only levels that lose the same
     /// are tried.
-    fn settle(&mut self) {
+    fn settle(&mut self) -> Result<()> {
         while let Some((cost, best)) = self.best.filter(|_| !self.watch.stopped()) {
             let lattice = &self.engine.lattice;
             let finer: Vec<Node> = (0..lattice.columns())
@@ -264,15 +265,16 @@ impl<'a, K: Key> Search<'a, K> {
                 .collect();
             let unseen: Vec<Node> =
                 finer.iter().copied().filter(|node| !self.seen.contains_key(node)).collect();
-            self.visit(&unseen);
+            self.visit(&unseen)?;
             let equal = |node: &&Node| {
                 self.seen.get(node).is_some_and(|known| known.feasible && known.cost <= cost)
             };
             match finer.iter().find(equal) {
                 Some(node) => self.best = Some((cost, *node)),
-                None => return,
+                None => return Ok(()),
             }
         }
+        Ok(())
     }
 
     /// Whether nothing is left to be found out about a node.
@@ -318,28 +320,30 @@ impl<'a, K: Key> Search<'a, K> {
         (!self.is_dear(cheapest.0)).then_some(cheapest.1)
     }
 
-    fn top_down(&mut self) -> Option<f64> {
-        for node in self.engine.lattice.by_height().into_iter().rev() {
+    fn top_down(&mut self) -> Result<Option<f64>> {
+        for node in self.engine.lattice.by_height(self.watch)?.into_iter().rev() {
+            self.watch.check()?;
             if self.watch.stopped() {
-                return Some(self.engine.bound(self.engine.lattice.bottom()));
+                return Ok(Some(self.engine.bound(self.engine.lattice.bottom())));
             }
             if !self.is_hopeless(node) {
-                self.visit(&[node]);
+                self.visit(&[node])?;
             }
         }
-        None
+        Ok(None)
     }
 
-    fn bottom_up(&mut self) -> Option<f64> {
-        for node in self.engine.lattice.by_height() {
+    fn bottom_up(&mut self) -> Result<Option<f64>> {
+        for node in self.engine.lattice.by_height(self.watch)? {
+            self.watch.check()?;
             if self.watch.stopped() {
-                return Some(self.engine.bound(self.engine.lattice.bottom()));
+                return Ok(Some(self.engine.bound(self.engine.lattice.bottom())));
             }
             if !self.is_dear(self.bound(node)) {
-                self.visit(&[node]);
+                self.visit(&[node])?;
             }
         }
-        None
+        Ok(None)
     }
 }
 

@@ -6,6 +6,8 @@
 //! many rows are in groups that are too small, and that is often certain after a few parts.
 
 use super::groups::{Key, Scratch, TooSmall, regroup as regroup_part};
+use crate::error::Result;
+use crate::watch::Watch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::slice::ParallelSlice;
 
@@ -67,15 +69,19 @@ fn put_together<K: Key>(
     part: usize,
     with_went: bool,
     scratch: &mut Scratch<K>,
-) -> Part<K> {
-    let groups: Vec<(K, u32)> =
-        chunks.iter().flat_map(|chunk| &chunk.groups[chunk.range(part)]).copied().collect();
+    watch: &Watch,
+) -> Result<Part<K>> {
+    let mut groups = Vec::with_capacity(chunks.iter().map(|chunk| chunk.range(part).len()).sum());
+    for chunk in chunks {
+        watch.check()?;
+        groups.extend_from_slice(&chunk.groups[chunk.range(part)]);
+    }
     let mut went = Vec::with_capacity(if with_went { groups.len() } else { 0 });
     let found = match with_went {
-        true => regroup_part::<K, true>(&groups, BITS, scratch, &mut went, |key| key),
-        false => regroup_part::<K, false>(&groups, BITS, scratch, &mut went, |key| key),
+        true => regroup_part::<K, true>(&groups, BITS, scratch, &mut went, watch, |key| key)?,
+        false => regroup_part::<K, false>(&groups, BITS, scratch, &mut went, watch, |key| key)?,
     };
-    (found.to_vec(), went)
+    Ok((found.to_vec(), went))
 }
 
 /// The groups after each key has become another, and where each went if that is asked for; `None`
@@ -86,25 +92,29 @@ pub(super) fn regroup<K: Key>(
     with_went: bool,
     unless: Option<TooSmall>,
     lift: impl Fn(K) -> K + Sync,
-) -> Option<Vec<(K, u32)>> {
+    watch: &Watch,
+) -> Result<Option<Vec<(K, u32)>>> {
     let chunks: Vec<Chunk<K>> = groups
         .par_chunks(CHUNK)
         .enumerate()
-        .map(|(number, chunk)| Chunk::cut(chunk, (number * CHUNK) as u32, with_went, &lift))
-        .collect();
+        .map(|(number, chunk)| {
+            watch.check()?;
+            Ok(Chunk::cut(chunk, (number * CHUNK) as u32, with_went, &lift))
+        })
+        .collect::<Result<_>>()?;
     let (mut parts, mut small) = (Vec::<Part<K>>::with_capacity(PARTS), 0);
     while parts.len() < PARTS {
         let next: Vec<Part<K>> = (parts.len()..parts.len() + AT_A_TIME)
             .into_par_iter()
             .map_init(Scratch::default, |scratch, part| {
-                put_together(&chunks, part, with_went, scratch)
+                put_together(&chunks, part, with_went, scratch, watch)
             })
-            .collect();
+            .collect::<Result<_>>()?;
         if let Some(too_small) = &unless {
             small +=
                 too_small.rows(next.iter().flat_map(|(groups, _)| groups).map(|(_, rows)| *rows));
             if small > too_small.limit {
-                return None;
+                return Ok(None);
             }
         }
         parts.extend(next);
@@ -113,14 +123,23 @@ pub(super) fn regroup<K: Key>(
         went.resize(groups.len(), 0);
         let mut before = 0;
         for (part, (groups, places)) in parts.iter().enumerate() {
-            let origins = chunks.iter().flat_map(|chunk| &chunk.origins[chunk.range(part)]);
-            for (origin, place) in origins.zip(places) {
-                went[*origin as usize] = before + place;
+            let mut places = places.iter();
+            for chunk in &chunks {
+                watch.check()?;
+                for (origin, place) in chunk.origins[chunk.range(part)].iter().zip(places.by_ref())
+                {
+                    went[*origin as usize] = before + place;
+                }
             }
             before += groups.len() as u32;
         }
     }
-    Some(parts.into_iter().flat_map(|(groups, _)| groups).collect())
+    let mut whole = Vec::with_capacity(parts.iter().map(|(groups, _)| groups.len()).sum());
+    for (groups, _) in parts {
+        watch.check()?;
+        whole.extend_from_slice(&groups);
+    }
+    Ok(Some(whole))
 }
 
 #[cfg(test)]
@@ -141,7 +160,8 @@ mod tests {
             *truth.entry(lift(*key)).or_default() += rows;
         }
         let mut went = Vec::new();
-        let found = regroup(&groups, &mut went, true, None, lift).unwrap();
+        let watch = Watch::silent();
+        let found = regroup(&groups, &mut went, true, None, lift, &watch).unwrap().unwrap();
         assert_eq!(found.iter().copied().collect::<HashMap<_, _>>(), truth);
         assert_eq!(found.len(), truth.len());
         for ((key, _), place) in groups.iter().zip(&went) {
@@ -152,7 +172,9 @@ mod tests {
         assert!(small > 100);
         let unless = |limit| Some(TooSmall { least: 40, limit });
         let mut nowhere = Vec::new();
-        assert_eq!(regroup(&groups, &mut nowhere, false, unless(small), lift), Some(found));
-        assert_eq!(regroup(&groups, &mut nowhere, false, unless(small - 1), lift), None);
+        let mut regrouped =
+            |limit| regroup(&groups, &mut nowhere, false, unless(limit), lift, &watch).unwrap();
+        assert_eq!(regrouped(small), Some(found));
+        assert_eq!(regrouped(small - 1), None);
     }
 }

@@ -14,17 +14,22 @@ pub mod spalm;
 
 pub use node::{Lattice, MOST_NODES, Node};
 
+use crate::error::Result;
 use crate::loss::{Lm, LmSum, Loss, dm, minority};
 use crate::privacy::{
     ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing,
 };
 use crate::search::Task;
 use crate::taxonomy::{Level, Taxonomy};
+use crate::watch::{PIECE, Watch};
 use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
 const KEPT_GROUPS: usize = 1 << 24;
+
+/// Groups that are judged between two polls for an abort: one may take a microsecond.
+const JUDGED: usize = 1 << 12;
 
 /// What is known of a node after its groups were judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,6 +75,7 @@ struct Engine<'a, K> {
     /// Memory for roll-up that no thread uses now.
     idle: Mutex<Vec<Scratch<K>>>,
     rows: u64,
+    watch: &'a Watch,
 }
 
 /// The others of a likely world with a value below each node.
@@ -89,12 +95,16 @@ fn most_lost(level: &Level) -> u64 {
 }
 
 /// The rows with each leaf of a column.
-fn rows_of(task: &Task, column: usize) -> Vec<u64> {
+fn rows_of(task: &Task, column: usize, watch: &Watch) -> Result<Vec<u64>> {
     let mut rows = vec![0; task.taxonomies[column].codes() as usize];
-    for (code, count) in task.cells.column(column).zip(task.cells.counts()) {
-        rows[code as usize] += u64::from(*count);
+    let mut codes = task.cells.column(column);
+    for counts in task.cells.counts().chunks(PIECE) {
+        watch.check()?;
+        for (count, code) in counts.iter().zip(codes.by_ref()) {
+            rows[code as usize] += u64::from(*count);
+        }
     }
-    rows
+    Ok(rows)
 }
 
 /// Groups of nodes seen before.
@@ -105,10 +115,11 @@ struct Kept<K> {
 }
 
 impl<'a, K: Key> Engine<'a, K> {
-    fn new(task: &'a Task, lattice: Lattice, layout: Layout) -> Self {
-        let bottom = Groups::bottom(task, &layout, lattice.bottom());
-        let rows_of: Vec<Vec<u64>> =
-            (0..task.taxonomies.len()).map(|column| rows_of(task, column)).collect();
+    fn new(task: &'a Task, lattice: Lattice, layout: Layout, watch: &'a Watch) -> Result<Self> {
+        let bottom = Groups::bottom(task, &layout, lattice.bottom(), watch)?;
+        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
+            .map(|column| rows_of(task, column, watch))
+            .collect::<Result<_>>()?;
         let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
             let lost = |level: &Level| {
                 let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
@@ -136,7 +147,7 @@ impl<'a, K: Key> Engine<'a, K> {
         order.sort_by(|a, b| crowding(a).total_cmp(&crowding(b)));
         let monotone: Vec<Monotone> =
             task.requirements.iter().map(|requirement| requirement.monotone()).collect();
-        Engine {
+        Ok(Engine {
             dearest: task
                 .taxonomies
                 .iter()
@@ -169,7 +180,8 @@ impl<'a, K: Key> Engine<'a, K> {
             task,
             lattice,
             layout,
-        }
+            watch,
+        })
     }
 
     /// Whether a feasible node's coarser neighbours are all feasible too: rows that fail never
@@ -261,7 +273,7 @@ impl<'a, K: Key> Engine<'a, K> {
     /// groups go up one column at a time, so that more steps can be shared; many go up all columns
     /// at once, since large steps between would not stay in cache. `None` where the node is
     /// hopeless because too many groups are too small, and nothing else is to be known of it.
-    fn groups(&self, node: Node) -> Option<Arc<Groups<K>>> {
+    fn groups(&self, node: Node) -> Result<Option<Arc<Groups<K>>>> {
         let mut groups = self.smallest_start(node);
         let mut scratch =
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
@@ -284,16 +296,15 @@ impl<'a, K: Key> Engine<'a, K> {
             // Floors of other losses are drawn from groups, those of hopeless nodes too.
             let unless = (next == node && self.bound_is_floor()).then_some(self.too_small);
             let with_tallies = !self.task.tallies.is_empty();
-            let Some(raised) =
-                groups.raise(&mut scratch, &self.layout, (next, &steps), with_tallies, unless)
-            else {
-                break None;
-            };
+            let (layout, to) = (&self.layout, (next, &steps[..]));
+            let raised =
+                groups.raise(&mut scratch, layout, to, with_tallies, unless, self.watch)?;
+            let Some(raised) = raised else { break None };
             groups = Arc::new(raised);
             self.keep(&groups);
         };
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
-        reached
+        Ok(reached)
     }
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always
@@ -323,41 +334,44 @@ impl<'a, K: Key> Engine<'a, K> {
     }
 
     /// Judges the groups at a node.
-    pub fn assess(&self, node: Node) -> Assessment {
-        let Some(groups) = self.groups(node) else {
+    pub fn assess(&self, node: Node) -> Result<Assessment> {
+        let Some(groups) = self.groups(node)? else {
             let floor = self.bound(node);
-            return Assessment {
+            return Ok(Assessment {
                 cost: f64::INFINITY,
                 feasible: false,
                 hopeless: true,
                 never: 0,
                 floor,
-            };
+            });
         };
-        let judged = self.judge(&groups);
+        let judged = self.judge(&groups)?;
         let limit = self.task.suppressible;
         let hopeless =
             if limit == 0 { self.mergeable && judged.suppressed > 0 } else { judged.never > limit };
         let feasible = judged.suppressed <= limit
             && judged.suppressed < self.rows
-            && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing));
-        let cost = if feasible { self.cost(&groups, &judged) } else { f64::INFINITY };
+            && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing)?);
+        let cost = if feasible { self.cost(&groups, &judged)? } else { f64::INFINITY };
         // Where merging only helps, whatever fails here fails below.
         let never = if self.is_monotone() { judged.suppressed } else { judged.never };
-        Assessment { cost, feasible, hopeless, never, floor: self.floor(&groups) }
+        Ok(Assessment { cost, feasible, hopeless, never, floor: self.floor(&groups)? })
     }
 
     /// Goes through the groups until it is certain that too many rows fail here and at every finer
     /// node.
-    fn judge(&self, groups: &Groups<K>) -> Judged {
+    fn judge(&self, groups: &Groups<K>) -> Result<Judged> {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
         if self.too_small.are(groups.groups.iter().map(|(_, rows)| *rows)) {
-            return Judged { suppressed: u64::MAX, never: u64::MAX, ..judged };
+            return Ok(Judged { suppressed: u64::MAX, never: u64::MAX, ..judged });
         }
-        let tallies = groups.tallies(&task.values);
+        let tallies = groups.tallies(&task.values, self.watch)?;
         for (index, rows) in groups.sizes().enumerate() {
+            if index % JUDGED == 0 {
+                self.watch.check()?;
+            }
             let group = Group { rows, columns: tallies, index };
             if all_hold(&task.requirements, &group) {
                 continue;
@@ -366,7 +380,7 @@ impl<'a, K: Key> Engine<'a, K> {
             // Of the population's groups without a row there is nothing to leave out.
             judged.suppressed += group.rows.max(1);
             if judged.suppressed > task.suppressible && self.is_monotone() {
-                return Judged { never: judged.suppressed, ..judged };
+                return Ok(Judged { never: judged.suppressed, ..judged });
             }
             if task
                 .requirements
@@ -381,25 +395,26 @@ impl<'a, K: Key> Engine<'a, K> {
         }
         if let Some(confident) = &task.confident
             && judged.suppressed == 0
-            && !self.is_confident(groups, confident)
+            && !self.is_confident(groups, confident)?
         {
             // The classes together fail, so no row is the one to leave out.
             judged.suppressed = 1;
         }
-        judged
+        Ok(judged)
     }
 
     /// Whether the classes of a node are confidently present, and cover all that they should.
-    fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> bool {
+    fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> Result<bool> {
         let levels = self.lattice.levels(groups.node);
         let node = |class: usize, column: usize| self.layout.node(&groups.groups[class].0, column);
         let codes = |class: usize, column: usize| {
             self.task.taxonomies[column].level(levels[column]).range(node(class, column))
         };
-        if confident.covers_all() && !confident.is_covered(groups.len(), codes) {
-            return false;
+        if confident.covers_all() && !confident.try_is_covered(groups.len(), codes, self.watch)? {
+            return Ok(false);
         }
-        let needed = confident.needed_by().map(|column| &groups.tallies(&self.task.values)[column]);
+        let tallies = groups.tallies(&self.task.values, self.watch)?;
+        let needed = confident.needed_by().map(|column| &tallies[column]);
         let tuple = |(class, rows): (usize, u64)| {
             let marked = self.marked.iter().zip(&levels).enumerate();
             let marked = marked
@@ -411,19 +426,24 @@ impl<'a, K: Key> Engine<'a, K> {
                 needed.and_then(|needed| needed.group(class).last()).map_or(0, |last| last.0),
             )
         };
-        let tuples: Vec<Tuple> = groups.sizes().enumerate().map(tuple).collect();
-        confident.hold(&tuples)
+        let mut tuples: Vec<Tuple> = Vec::with_capacity(groups.len());
+        let mut classes = groups.sizes().enumerate();
+        while tuples.len() < groups.len() {
+            self.watch.check()?;
+            tuples.extend(classes.by_ref().take(JUDGED).map(&tuple));
+        }
+        confident.try_hold(&tuples, self.watch)
     }
 
     /// Requirements that compare a group with the whole must hold against the released rows as
     /// well.
-    fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> bool {
-        let tallies = groups.tallies(&self.task.values);
+    fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> Result<bool> {
+        let tallies = groups.tallies(&self.task.values, self.watch)?;
         let mut released: Vec<Vec<u64>> = tallies
             .iter()
             .zip(&self.task.values)
-            .map(|(tally, values)| tally.totals(*values))
-            .collect();
+            .map(|(tally, values)| tally.try_totals(*values, self.watch))
+            .collect::<Result<_>>()?;
         for (totals, tally) in released.iter_mut().zip(tallies) {
             for (value, count) in failing.iter().flat_map(|group| tally.group(*group)) {
                 totals[*value as usize] -= u64::from(*count);
@@ -436,18 +456,26 @@ impl<'a, K: Key> Engine<'a, K> {
             .filter_map(|requirement| requirement.against_release(&released))
             .collect();
         let mut failing = failing.iter().copied().peekable();
-        again.is_empty()
-            || (0..groups.len()).all(|index| {
-                let rows = u64::from(groups.groups[index].1);
-                failing.next_if_eq(&index).is_some()
-                    || all_hold(&again, &Group { rows, columns: tallies, index })
-            })
+        if again.is_empty() {
+            return Ok(true);
+        }
+        for index in 0..groups.len() {
+            if index % JUDGED == 0 {
+                self.watch.check()?;
+            }
+            let rows = u64::from(groups.groups[index].1);
+            let is_released = failing.next_if_eq(&index).is_none();
+            if is_released && !all_hold(&again, &Group { rows, columns: tallies, index }) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The cost of a release at a node.
-    fn cost(&self, groups: &Groups<K>, judged: &Judged) -> f64 {
+    fn cost(&self, groups: &Groups<K>, judged: &Judged) -> Result<f64> {
         let Judged { failing, suppressed, .. } = judged;
-        match self.task.loss {
+        Ok(match self.task.loss {
             Loss::Lm => {
                 let mut sum = self.generalization(groups.node);
                 for (column, (lost, whole)) in sum.0.iter_mut().zip(self.lm.whole()).enumerate() {
@@ -467,29 +495,35 @@ impl<'a, K: Key> Engine<'a, K> {
                 (all - dm(lost, self.rows, 0)) as f64
             }
             Loss::Cm => {
-                let lost: u64 = failing.iter().map(|group| self.minority(groups, *group)).sum();
-                let all: u64 = (0..groups.len()).map(|group| self.minority(groups, group)).sum();
+                let lost = self.minorities(groups, failing.iter().copied())?;
+                let all = self.minorities(groups, 0..groups.len())?;
                 (all - lost + suppressed) as f64
             }
-        }
+        })
     }
 
     /// What no coarser node's release can cost less than: the loss without suppression, which only
     /// grows by merging.
-    fn floor(&self, groups: &Groups<K>) -> f64 {
-        match self.task.loss {
+    fn floor(&self, groups: &Groups<K>) -> Result<f64> {
+        Ok(match self.task.loss {
             Loss::Lm => self.bound(groups.node),
             Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
-            Loss::Cm => {
-                (0..groups.len()).map(|group| self.minority(groups, group)).sum::<u64>() as f64
-            }
-        }
+            Loss::Cm => self.minorities(groups, 0..groups.len())? as f64,
+        })
     }
 
-    /// Rows of a group outside its majority label.
-    fn minority(&self, groups: &Groups<K>, group: usize) -> u64 {
-        let labels = self.task.target.map(|target| &groups.tallies(&self.task.values)[target]);
-        labels.map_or(0, |labels| minority(labels.group(group)))
+    /// Rows of some groups outside the majority label of each.
+    fn minorities(&self, groups: &Groups<K>, some: impl Iterator<Item = usize>) -> Result<u64> {
+        let Some(target) = self.task.target else { return Ok(0) };
+        let labels = &groups.tallies(&self.task.values, self.watch)?[target];
+        let mut rows = 0;
+        for (at, group) in some.enumerate() {
+            if at % PIECE == 0 {
+                self.watch.check()?;
+            }
+            rows += minority(labels.group(group));
+        }
+        Ok(rows)
     }
 }
 

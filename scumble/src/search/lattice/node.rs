@@ -5,6 +5,7 @@
 //! compares all columns at once.
 
 use crate::error::{Error, Result};
+use crate::watch::{PIECE, Watch};
 
 /// The most nodes that are searched.
 pub const MOST_NODES: u64 = 1 << 26;
@@ -119,14 +120,17 @@ impl Lattice {
     }
 
     /// Every node, the finest first: in ascending order of the sum of levels.
-    pub fn by_height(&self) -> Vec<Node> {
+    pub fn by_height(&self, watch: &Watch) -> Result<Vec<Node>> {
         let mut nodes = vec![self.bottom()];
         let mut next = 0;
         while let Some(node) = nodes.get(next).copied() {
             nodes.extend(self.successors(node));
             next += 1;
+            if next % PIECE == 0 {
+                watch.check()?;
+            }
         }
-        nodes
+        Ok(nodes)
     }
 }
 
@@ -159,7 +163,7 @@ mod tests {
         #[test]
         fn every_node_is_listed_once_and_the_finest_come_first(heights in prop::collection::vec(0usize..4, 1..5)) {
             let lattice = Lattice::new(heights).unwrap();
-            let nodes = lattice.by_height();
+            let nodes = lattice.by_height(&Watch::silent()).unwrap();
             prop_assert_eq!(nodes.len() as u64, lattice.space());
             prop_assert_eq!(nodes.iter().collect::<std::collections::HashSet<_>>().len(), nodes.len());
             let sums: Vec<usize> = nodes.iter().map(|node| lattice.levels(*node).iter().sum()).collect();

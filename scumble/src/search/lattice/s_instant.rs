@@ -64,8 +64,10 @@ impl<'a> Nodes<'a> {
             let shares = |(column, grouped): (usize, &Vec<Grouped>)| {
                 grouped.iter().map(|grouped| estimator.shares(column, grouped)).collect()
             };
-            Levels::new(grid, &grouped.iter().enumerate().map(shares).collect::<Vec<_>>())
+            let shares: Vec<_> = grouped.iter().enumerate().map(shares).collect();
+            Levels::new(grid, &shares, estimator.watch())
         });
+        let levels = levels.transpose()?;
         let lost = (0..grouped.len()).map(|column| lost(beliefs, column)).collect();
         Ok(Nodes { estimator, lattice, grouped, lost, levels })
     }
@@ -76,13 +78,18 @@ impl<'a> Nodes<'a> {
     }
 
     /// The estimates at some levels; `None` where there are too many buckets to be believed in.
-    pub fn total(&self, levels: &[usize]) -> Option<Total> {
+    pub fn total(&self, levels: &[usize]) -> Result<Option<Total>> {
         self.total_while(levels, &|_| true)
     }
 
-    fn total_while(&self, levels: &[usize], promising: &dyn Fn(&Total) -> bool) -> Option<Total> {
+    fn total_while(
+        &self,
+        levels: &[usize],
+        promising: &dyn Fn(&Total) -> bool,
+    ) -> Result<Option<Total>> {
+        self.estimator.watch().check()?;
         match &self.levels {
-            Some(shared) => Some(shared.total(levels)),
+            Some(shared) => Ok(Some(shared.total(levels))),
             None => self.estimator.total_while(&self.keys(levels), promising),
         }
     }
@@ -99,7 +106,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// Every node that is believed in, the cheapest first.
-    pub fn candidates(&self, by: By, watch: &Watch) -> Candidates {
+    pub fn candidates(&self, by: By, watch: &Watch) -> Result<Candidates> {
         let rows = self.estimator.beliefs().rows();
         let mut found = Candidates { space: Some(self.space().into()), ..Candidates::default() };
         let mut layer = vec![self.lattice.top()];
@@ -108,39 +115,48 @@ impl<'a> Nodes<'a> {
             let estimate = |node: &Node| self.total_while(&self.lattice.levels(*node), &promising);
             let totals: Vec<Option<Total>> = match &self.levels {
                 // A microsecond each: handing them out would take longer.
-                Some(_) => layer.iter().map(estimate).collect(),
-                None => layer.par_iter().map(estimate).collect(),
+                Some(_) => layer.iter().map(estimate).collect::<Result<_>>()?,
+                None => layer.par_iter().map(estimate).collect::<Result<_>>()?,
             };
             found.visited += layer.len() as u64;
             watch.progress("estimate", found.visited, None);
             let mut accepted = FxHashSet::default();
             for (node, total) in layer.iter().zip(&totals) {
+                watch.check()?;
                 if let Some(total) = total.as_ref().filter(|total| by.accepts(total, rows)) {
                     accepted.insert(*node);
                     found.list.push(self.candidate(self.lattice.levels(*node), total));
                 }
             }
-            layer = self.below(&layer, &accepted);
+            layer = self.below(&layer, &accepted, watch)?;
         }
-        found.sort();
-        found
+        found.sort(watch)?;
+        watch.check()?;
+        Ok(found)
     }
 
     /// The nodes one step finer all of whose coarser neighbours are believed in.
-    fn below(&self, layer: &[Node], accepted: &FxHashSet<Node>) -> Vec<Node> {
+    fn below(
+        &self,
+        layer: &[Node],
+        accepted: &FxHashSet<Node>,
+        watch: &Watch,
+    ) -> Result<Vec<Node>> {
         let mut seen = FxHashSet::default();
         let columns = 0..self.lattice.columns();
-        let finer = layer.iter().filter(|node| accepted.contains(node)).flat_map(|node| {
-            columns.clone().filter_map(|column| self.lattice.lowered(*node, column))
-        });
         let above = |node: &Node| {
             columns
                 .clone()
                 .filter_map(|column| self.lattice.raised(*node, column))
                 .all(|above| accepted.contains(&above))
         };
-        let finer: Vec<Node> = finer.filter(|node| seen.insert(*node)).collect();
-        finer.into_iter().filter(above).collect()
+        let mut below = Vec::new();
+        for node in layer.iter().filter(|node| accepted.contains(node)) {
+            watch.check()?;
+            let finer = columns.clone().filter_map(|column| self.lattice.lowered(*node, column));
+            below.extend(finer.filter(|node| seen.insert(*node)).filter(above));
+        }
+        Ok(below)
     }
 }
 

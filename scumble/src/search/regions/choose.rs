@@ -1,9 +1,11 @@
 //! Which split of a partition is taken: from frequency sets alone.
 
 use super::{Aim, FrequencySet, Judge};
+use crate::error::Result;
 use crate::recoding::RegionNode;
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
+use crate::watch::Watch;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -125,26 +127,33 @@ pub fn choose(
     judge: &Judge<'_>,
     aim: &Aim,
     least_gain: f64,
-    mut set: impl FnMut(usize) -> FrequencySet,
-) -> (Option<Choice>, bool) {
+    watch: &Watch,
+    mut set: impl FnMut(usize) -> Result<FrequencySet>,
+) -> Result<(Option<Choice>, bool)> {
     if !matches!(aim, Aim::Median)
-        && let Some((gain, choice)) = by_gain(axes, extents, judge, aim, &mut set)
+        && let Some((gain, choice)) = by_gain(axes, extents, judge, aim, watch, &mut set)?
         && gain >= least_gain
     {
-        return (Some(choice), false);
+        return Ok((Some(choice), false));
     }
-    let mut columns = by_range(axes, extents).into_iter();
-    let choice = columns.find_map(|column| match splits(&axes[column], extents[column]) {
-        Splits::Thresholds { until } => nearest_to_median(column, &set(column), until, judge),
-        Splits::Apart(missing) => {
-            let set = set(column);
-            let at = set.codes.partition_point(|code| *code < missing);
-            allows(&[0..at, at..set.codes.len()], &set, judge)
-                .then(|| apart(column, &set, at, missing))
+    for column in by_range(axes, extents) {
+        let set = set(column)?;
+        let choice = match splits(&axes[column], extents[column]) {
+            Splits::Thresholds { until } => nearest_to_median(column, &set, until, judge, watch)?,
+            Splits::Apart(missing) => {
+                let at = set.codes.partition_point(|code| *code < missing);
+                allows(&[0..at, at..set.codes.len()], &set, judge, watch)?
+                    .then(|| apart(column, &set, at, missing))
+            }
+            Splits::Children { level } => {
+                children(&axes[column], column, level, &set, judge, watch)?
+            }
+        };
+        if choice.is_some() {
+            return Ok((choice, true));
         }
-        Splits::Children { level } => children(&axes[column], column, level, &set(column), judge),
-    });
-    (choice, true)
+    }
+    Ok((None, true))
 }
 
 /// How an attribute can be split within an extent.
@@ -182,20 +191,36 @@ pub(super) fn apart(column: usize, set: &FrequencySet, at: usize, missing: u64) 
 }
 
 /// Whether parts, given as ranges of positions in a set, are all allowable.
-fn allows(parts: &[Range<usize>], set: &FrequencySet, judge: &Judge<'_>) -> bool {
+fn allows(
+    parts: &[Range<usize>],
+    set: &FrequencySet,
+    judge: &Judge<'_>,
+    watch: &Watch,
+) -> Result<bool> {
     let rows = |part: &Range<usize>| set.counts[part.clone()].iter().sum::<u64>();
     if let Some(enough) = judge.enough(parts.len()) {
-        return parts.iter().all(|part| rows(part) >= enough);
+        return Ok(parts.iter().all(|part| rows(part) >= enough));
     }
     let least = judge.least_rows();
-    parts.iter().all(|part| rows(part) >= least)
-        && parts.iter().all(|part| {
-            let mut tallies: Vec<Tallies> = set.tallies.iter().map(|_| Tallies::single()).collect();
-            for (merged, counted) in tallies.iter_mut().zip(&set.tallies) {
-                merged.add_groups(counted, part.clone());
-            }
-            judge.allows(rows(part), &tallies, parts.len())
-        })
+    if !parts.iter().all(|part| rows(part) >= least) {
+        return Ok(false);
+    }
+    for part in parts {
+        if !judge.allows(rows(part), &merged(set, part, watch)?, parts.len()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The values of each counted column in some positions of a set, as one group.
+fn merged(set: &FrequencySet, part: &Range<usize>, watch: &Watch) -> Result<Vec<Tallies>> {
+    let merge = |counted: &Tallies| {
+        let mut single = Tallies::single();
+        single.add_groups(counted, part.clone(), watch)?;
+        Ok(single)
+    };
+    set.tallies.iter().map(merge).collect()
 }
 
 /// The allowable threshold that leaves the most equal halves; of two such, the lower.
@@ -204,13 +229,15 @@ fn nearest_to_median(
     set: &FrequencySet,
     until: u64,
     judge: &Judge<'_>,
-) -> Option<Choice> {
+    watch: &Watch,
+) -> Result<Option<Choice>> {
     let rows = set.rows();
     let positions = set.codes.partition_point(|code| *code <= until);
     let distance = |below: u64| (2 * below).abs_diff(rows);
     // A threshold lies before position `at`; `below` rows are on its left. Candidates are taken
     // from the middle outwards.
-    let (mut at, mut below) = (1, *set.counts.first()?);
+    let Some(first) = set.counts.first() else { return Ok(None) };
+    let (mut at, mut below) = (1, *first);
     // A value that only others of a population have moves nothing.
     while at + 1 < positions
         && (set.counts[at] == 0 || distance(below + set.counts[at]) < distance(below))
@@ -219,28 +246,30 @@ fn nearest_to_median(
         at += 1;
     }
     if at >= positions {
-        return None;
+        return Ok(None);
     }
     let least = judge.least_rows();
     let enough = judge.enough(2);
     if let Some(enough) = enough {
-        return (below >= enough && rows - below >= enough).then(|| threshold(column, set, at));
+        let is_enough = below >= enough && rows - below >= enough;
+        return Ok(is_enough.then(|| threshold(column, set, at)));
     }
-    let mut lower = Sides::new(set, at, below);
+    let mut lower = Sides::new(set, at, below, watch)?;
     let mut upper = lower.clone();
     upper.advance(set);
     loop {
+        watch.check()?;
         // Of two at one distance the lower comes first.
         let lower_open = lower.at >= 1 && lower.below >= least;
         let upper_open = upper.at < positions && rows - upper.below >= least;
         let take_lower = match (lower_open, upper_open) {
-            (false, false) => return None,
+            (false, false) => return Ok(None),
             (true, true) => distance(lower.below) <= distance(upper.below),
             (lower, _) => lower,
         };
         let side = if take_lower { &mut lower } else { &mut upper };
         if side.below >= least && rows - side.below >= least && side.allowed(rows, judge) {
-            return Some(threshold(column, set, side.at));
+            return Ok(Some(threshold(column, set, side.at)));
         }
         if take_lower { lower.retreat(set) } else { upper.advance(set) }
     }
@@ -256,16 +285,9 @@ struct Sides {
 }
 
 impl Sides {
-    fn new(set: &FrequencySet, at: usize, below: u64) -> Sides {
-        let merge = |range: Range<usize>| {
-            let merged = set.tallies.iter().map(|counted| {
-                let mut single = Tallies::single();
-                single.add_groups(counted, range.clone());
-                single
-            });
-            merged.collect()
-        };
-        Sides { at, below, left: merge(0..at), right: merge(at..set.codes.len()) }
+    fn new(set: &FrequencySet, at: usize, below: u64, watch: &Watch) -> Result<Sides> {
+        let left = merged(set, &(0..at), watch)?;
+        Ok(Sides { at, below, left, right: merged(set, &(at..set.codes.len()), watch)? })
     }
 
     fn advance(&mut self, set: &FrequencySet) {
@@ -322,7 +344,8 @@ fn children(
     level: usize,
     set: &FrequencySet,
     judge: &Judge<'_>,
-) -> Option<Choice> {
+    watch: &Watch,
+) -> Result<Option<Choice>> {
     let ranges = child_ranges(axis, level, set);
     let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
     let choice = || Choice::Children {
@@ -330,7 +353,7 @@ fn children(
         level,
         children: ranges.iter().map(|(node, _)| *node).collect(),
     };
-    (parts.len() > 1 && allows(&parts, set, judge)).then(choice)
+    Ok((parts.len() > 1 && allows(&parts, set, judge, watch)?).then(choice))
 }
 
 /// The allowable split with the greatest gain.
@@ -339,14 +362,15 @@ fn by_gain(
     extents: &[Extent],
     judge: &Judge<'_>,
     aim: &Aim,
-    set: &mut impl FnMut(usize) -> FrequencySet,
-) -> Option<(f64, Choice)> {
+    watch: &Watch,
+    set: &mut impl FnMut(usize) -> Result<FrequencySet>,
+) -> Result<Option<(f64, Choice)>> {
     let mut best: Option<(f64, Choice)> = None;
     for (column, (axis, extent)) in axes.iter().zip(extents).enumerate() {
         if extent.first == extent.last {
             continue;
         }
-        let set = set(column);
+        let set = set(column)?;
         let mut candidates: Vec<(f64, Vec<Range<usize>>, Choice)> = Vec::new();
         let all = set.codes.len();
         match splits(axis, *extent) {
@@ -356,7 +380,7 @@ fn by_gain(
                 candidates.push((gain(aim, &set, &parts), parts, apart(column, &set, at, missing)));
             }
             Splits::Thresholds { .. } => {
-                for (at, gain) in gains(aim, &set) {
+                for (at, gain) in gains(aim, &set, watch)? {
                     if best.as_ref().is_none_or(|(known, _)| gain > *known) {
                         candidates.push((gain, vec![0..at, at..all], threshold(column, &set, at)));
                     }
@@ -371,20 +395,24 @@ fn by_gain(
                 candidates.push((gain(aim, &set, &parts), parts, choice));
             }
         }
-        // A stable sort: of equal gains the lowest threshold stays first.
-        candidates.sort_by(|a, b| b.0.total_cmp(&a.0));
+        // Of equal gains the lowest threshold comes first.
+        let gains = candidates.iter().map(|(gain, ..)| *gain);
+        let mut order: Vec<(f64, usize)> = gains.zip(0..).collect();
+        watch.sort_by(&mut order, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)))?;
         let beats = |gain: f64| {
             best.as_ref().is_none_or(|(known, _)| gain.total_cmp(known) == Ordering::Greater)
         };
-        let found = candidates
-            .into_iter()
-            .take_while(|(gain, ..)| beats(*gain))
-            .find(|(_, parts, _)| allows(parts, &set, judge));
-        if let Some((gain, _, choice)) = found {
-            best = Some((gain, choice));
+        let mut found = None;
+        for (gain, at) in order.into_iter().take_while(|(gain, _)| beats(*gain)) {
+            watch.check()?;
+            if allows(&candidates[at].1, &set, judge, watch)? {
+                found = Some((gain, candidates.swap_remove(at).2));
+                break;
+            }
         }
+        best = found.or(best);
     }
-    best
+    Ok(best)
 }
 
 /// What is known of the target in some rows: enough to say how uncertain it is there.
@@ -477,14 +505,15 @@ fn gain(aim: &Aim, set: &FrequencySet, parts: &[Range<usize>]) -> f64 {
 }
 
 /// The gain of every threshold, by the position behind it.
-fn gains(aim: &Aim, set: &FrequencySet) -> Vec<(usize, f64)> {
+fn gains(aim: &Aim, set: &FrequencySet, watch: &Watch) -> Result<Vec<(usize, f64)>> {
     let mut above = spread_of(aim, set, 0..set.codes.len());
     let mut below = Spread::none(aim, set);
     let (rows, whole) = (set.rows(), above.uncertainty());
     let step = |at: usize| {
+        watch.check()?;
         below.add(aim, set, at, 1);
         above.add(aim, set, at, -1);
-        (at + 1, scaled(aim, rows, whole, below.uncertainty() + above.uncertainty()))
+        Ok((at + 1, scaled(aim, rows, whole, below.uncertainty() + above.uncertainty())))
     };
     (0..set.codes.len().saturating_sub(1)).map(step).collect()
 }

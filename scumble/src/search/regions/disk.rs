@@ -252,6 +252,7 @@ impl<R: Receiver> Disk<'_, R> {
         self.happened.written += rows.rows();
         let mut writer = self.folder.file(self.layout.width(), self.limits.block);
         rows.scan(&mut |records| {
+            self.growth.watch.check()?;
             (0..records.len())
                 .try_for_each(|row| writer.push(records.words(row), records.payload(row)))
         })?;
@@ -272,6 +273,7 @@ impl<R: Receiver> Disk<'_, R> {
         let mut writers: Vec<Option<SpillWriter>> = tree.iter().map(|_| None).collect();
         let mut counters: Vec<Counter> = tree.iter().map(|_| Counter::new(counted)).collect();
         rows.scan(&mut |records| {
+            self.growth.watch.check()?;
             for row in 0..records.len() {
                 let words = records.words(row);
                 let at =
@@ -379,6 +381,7 @@ impl<R: Receiver> Disk<'_, R> {
             .payload
             .reserve_exact(usize::try_from(stock.payload_bytes()).map_err(|_| Error::Defect)?);
         stock.scan(&mut |records| {
+            self.growth.watch.check()?;
             for row in 0..records.len() {
                 words.extend_from_slice(records.words(row));
                 words.push(payload.ends.len() as u32);
@@ -387,7 +390,7 @@ impl<R: Receiver> Disk<'_, R> {
             Ok(())
         })?;
         drop(stock);
-        let grown = self.growth.grow(Points::new(self.numbered, &mut words), plain);
+        let grown = self.growth.grow(Points::new(self.numbered, &mut words), plain)?;
         self.happened.nodes += nodes(&grown) - 1;
         let finished =
             Finished { layout: self.numbered, words: &words, grown: &grown, payload: &payload };
@@ -400,6 +403,7 @@ impl<R: Receiver> Disk<'_, R> {
         let mut counter = Counter::new(self.growth.counted);
         self.happened.scanned += 2 * stock.rows();
         stock.scan(&mut |records| {
+            self.growth.watch.check()?;
             for row in 0..records.len() {
                 let words = records.words(row);
                 counter.add(self.layout, words);

@@ -63,7 +63,7 @@ struct Open {
 }
 
 /// Parts the domain as long as the partition is believed in.
-pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
+pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Foreseen> {
     let beliefs = estimator.beliefs();
     let rows = beliefs.rows();
     let enough = KAnonymity::new(beliefs.condition.least.max(1).saturating_mul(PARTS_OF_A_ROW));
@@ -74,18 +74,22 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
     let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
     let mut total = Total::default();
     let mut queue = VecDeque::new();
-    if let Some(whole) = estimator.of_box(&ranges) {
+    if let Some(whole) = estimator.of_box(&ranges)? {
         total.add(whole.0, &whole.1, 1.0);
         queue.push_back(Open { ranges, believed: whole, at: 0 });
     }
     let mut visited = 1;
     while let Some(open) = queue.pop_front() {
+        watch.check()?;
         if watch.stopped() || !total.ln_product.is_finite() {
             break;
         }
         let extents: Vec<Extent> = open.ranges.iter().map(extent).collect();
         let widest = by_range(&beliefs.axes, &extents).first().copied();
-        let chosen = widest.and_then(|column| split(estimator, &enough, &open, &extents, column));
+        let chosen = match widest {
+            Some(column) => split(estimator, &enough, &open, &extents, column, watch)?,
+            None => None,
+        };
         if let Some((choice, parts)) = chosen {
             visited += 1;
             let mut next = total;
@@ -105,7 +109,8 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Foreseen {
         }
         watch.progress("estimate", visited, None);
     }
-    Foreseen { regions, probability: total.probability(rows), outliers: total.outliers(), visited }
+    let (probability, outliers) = (total.probability(rows), total.outliers());
+    Ok(Foreseen { regions, probability, outliers, visited })
 }
 
 /// From the first leaf that some row has to the last.
@@ -129,10 +134,11 @@ fn split(
     open: &Open,
     extents: &[Extent],
     column: usize,
-) -> Option<(Choice, Vec<Part>)> {
+    watch: &Watch,
+) -> Result<Option<(Choice, Vec<Part>)>> {
     let axes = &estimator.beliefs().axes;
     let rows = (estimator.beliefs().rows() * PARTS_OF_A_ROW) as f64;
-    let shares = estimator.within(&open.ranges, column);
+    let shares = estimator.within(&open.ranges, column)?;
     let believed =
         shares.iter().map(|(leaf, share)| (u64::from(*leaf), (share * rows).round() as u64));
     let (codes, counts) = believed.filter(|(_, rows)| *rows > 0).unzip();
@@ -140,10 +146,11 @@ fn split(
     // Only this column is open to the splitter.
     let mut only: Vec<Extent> =
         extents.iter().map(|extent| Extent { last: extent.first, ..*extent }).collect();
-    only[column] = Extent { first: *set.codes.first()?, last: *set.codes.last()? };
-    let (choice, _) =
-        choose(axes, &only, &Judge::exact(enough), &Aim::Median, 0.0, |_| set.clone());
-    let choice = choice?;
+    let (Some(first), Some(last)) = (set.codes.first(), set.codes.last()) else { return Ok(None) };
+    only[column] = Extent { first: *first, last: *last };
+    let judge = Judge::exact(enough);
+    let (choice, _) = choose(axes, &only, &judge, &Aim::Median, 0.0, watch, |_| Ok(set.clone()))?;
+    let Some(choice) = choice else { return Ok(None) };
     let parts = match &choice {
         Choice::Threshold { .. } => 2,
         Choice::Children { children, .. } => children.len(),
@@ -153,21 +160,27 @@ fn split(
         let mut ranges = open.ranges.clone();
         ranges[column] = narrowed.first as u32..narrowed.last as u32 + 1;
         let believed = estimator.of_box(&ranges)?;
-        Some((ranges, believed))
+        Ok(believed.map(|believed| (ranges, believed)))
     };
-    let parts = (0..parts).map(part).collect::<Option<_>>()?;
-    Some((choice, parts))
+    let parts: Option<Vec<Part>> = (0..parts).map(part).collect::<Result<_>>()?;
+    Ok(parts.map(|parts| (choice, parts)))
 }
 
 /// Goes over a task's rows: undoes splits that do not hold, and splits further what can be.
 /// `regions` are in its codes.
-pub fn settle(task: &Task, regions: &Regions, partitioning: Partitioning) -> Result<Found> {
-    check_whole(task)?;
+pub fn settle(
+    task: &Task,
+    regions: &Regions,
+    partitioning: Partitioning,
+    watch: &Watch,
+) -> Result<Found> {
+    check_whole(task, watch)?;
     let aim = aim(task, partitioning.criterion)?;
-    let (layout, mut words) = points(task, &aim);
-    let growth = Growth::of(task, &aim, partitioning);
-    let grown = Settling { growth, layout: &layout, regions }.settle(&mut words, Some(0));
-    Ok(found(&grown, task, partitioning.style))
+    let (layout, mut words) = points(task, &aim, watch)?;
+    let growth = Growth::of(task, &aim, partitioning, watch);
+    let settling = Settling { growth, layout: &layout, regions };
+    let grown = settling.settle(&mut words, task.rows(), Some(0))?;
+    found(&grown, task, partitioning.style, watch)
 }
 
 struct Settling<'a> {
@@ -178,18 +191,23 @@ struct Settling<'a> {
 
 impl Settling<'_> {
     /// The tree of some points, which a node of the foreseen one holds; `None` where it foresaw
-    /// none.
-    fn settle(&self, words: &mut [u32], at: Option<u32>) -> Grown {
-        let points = Points::new(self.layout, words);
+    /// none. The points stand for `rows` rows.
+    fn settle(&self, words: &mut [u32], rows: u64, at: Option<u32>) -> Result<Grown> {
+        let watch = self.growth.watch;
+        watch.check()?;
+        let points = Points::holding(self.layout, words, rows);
         let (choice, nodes) = match at.map(|at| &self.regions.nodes[at as usize]) {
             None | Some(RegionNode::Region) => return self.growth.grow(points, false),
             Some(RegionNode::Threshold { column, before, below, above, .. }) => {
-                let last = points.codes(*column).filter(|code| code < before).max();
-                let beyond = points.codes(*column).any(|code| code >= *before);
+                let (mut last, mut beyond) = (None, false);
+                points.each_code(*column, watch, |code, _| match code < *before {
+                    true => last = last.max(Some(code)),
+                    false => beyond = true,
+                })?;
                 match last {
                     // All rows are on one side: there is nothing to split.
-                    None => return self.settle(words, Some(*above)),
-                    Some(_) if !beyond => return self.settle(words, Some(*below)),
+                    None => return self.settle(words, rows, Some(*above)),
+                    Some(_) if !beyond => return self.settle(words, rows, Some(*below)),
                     Some(last) => (
                         Choice::Threshold { column: *column, before: *before, last },
                         vec![Some(*below), Some(*above)],
@@ -201,43 +219,48 @@ impl Settling<'_> {
                     return self.growth.grow(points, false);
                 };
                 let nodes = taxonomy.level(*level);
-                let mut held: Vec<u32> =
-                    points.codes(*column).map(|code| nodes.node_of(code as u32)).collect();
-                held.sort_unstable();
-                held.dedup();
+                let mut occurs = vec![false; nodes.len()];
+                points.each_code(*column, watch, |code, _| {
+                    occurs[nodes.node_of(code as u32) as usize] = true;
+                })?;
+                let held: Vec<u32> =
+                    (0..).zip(occurs).filter(|(_, occurs)| *occurs).map(|(node, _)| node).collect();
                 let foreseen = |child: &u32| {
                     children.iter().find(|(known, _)| known == child).map(|(_, node)| *node)
                 };
                 let below = held.iter().map(foreseen).collect();
                 if let [only] = held[..] {
-                    return self.settle(words, foreseen(&only));
+                    return self.settle(words, rows, foreseen(&only));
                 }
                 (Choice::Children { column: *column, level: *level, children: held }, below)
             }
         };
-        let parts = self.growth.part(points, &choice);
-        let sizes: Vec<usize> = parts.iter().map(Points::len).collect();
-        if !parts.iter().all(|part| self.allows(part, parts.len())) {
-            drop(parts);
-            return self.growth.grow(Points::new(self.layout, words), false);
+        let parts = self.growth.part(points, &choice)?;
+        let sizes: Vec<(usize, u64)> = parts.iter().map(|part| (part.len(), part.rows())).collect();
+        for part in &parts {
+            if !self.allows(part, parts.len())? {
+                drop(parts);
+                return self.growth.grow(Points::holding(self.layout, words, rows), false);
+            }
         }
         drop(parts);
         let mut rest = words;
         let mut grown = Vec::new();
-        for (size, node) in sizes.into_iter().zip(nodes) {
+        for ((size, rows), node) in sizes.into_iter().zip(nodes) {
             let (part, others) = rest.split_at_mut(size * self.layout.width());
-            grown.push(self.settle(part, node));
+            grown.push(self.settle(part, rows, node)?);
             rest = others;
         }
-        Grown::Split(choice, grown)
+        Ok(Grown::Split(choice, grown))
     }
 
-    fn allows(&self, part: &Points<'_>, parts: usize) -> bool {
+    fn allows(&self, part: &Points<'_>, parts: usize) -> Result<bool> {
+        let watch = self.growth.watch;
         let tally = |column: usize| {
-            let values = part.by_row(|point| self.layout.value(point, column));
-            Tallies::count(1, &vec![0; values.len()], &values)
+            let values = part.by_row(watch, |point| self.layout.value(point, column))?;
+            Tallies::try_count(1, &vec![0; values.len()], &values, watch)
         };
-        let tallies: Vec<Tallies> = (0..self.growth.counted).map(tally).collect();
-        self.growth.judge.allows(part.rows(), &tallies, parts)
+        let tallies: Vec<Tallies> = (0..self.growth.counted).map(tally).collect::<Result<_>>()?;
+        Ok(self.growth.judge.allows(part.rows(), &tallies, parts))
     }
 }

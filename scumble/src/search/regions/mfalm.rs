@@ -33,13 +33,13 @@ use crate::search::lattice::sfalm;
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent, Node};
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use std::ops::Range;
 
 /// Partitions a task whose presence is judged in likely worlds.
-pub fn search(task: &Task) -> Result<Found> {
+pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
     let confident = task.confident.as_ref().ok_or(Error::Defect)?;
-    super::mondrian::check_whole(task)?;
+    super::mondrian::check_whole(task, watch)?;
     let growth = |levels: Vec<usize>| {
         let mut growth = Growth {
             task,
@@ -47,18 +47,23 @@ pub fn search(task: &Task) -> Result<Found> {
             judge: Judge::exact(&task.requirements),
             nodes: vec![RegionNode::Region],
             overlaps: confident.listed(0, 0..0).map(|_| Overlaps::new(task.axes.len())),
+            watch,
         };
-        let regions = growth.begin(&levels);
-        (growth, regions)
+        let regions = growth.begin(&levels)?;
+        Ok::<_, Error>((growth, regions))
     };
-    let best = sfalm::search(task, Strategy::default(), &Watch::default()).ok();
-    let begun = best.map(|best| growth(best.mapping.levels().to_vec()));
-    let begun = begun.filter(|(growth, regions)| growth.all_hold(regions));
+    let begun = match best_levels(task, watch)? {
+        Some(levels) => {
+            let (growth, regions) = growth(levels)?;
+            growth.all_hold(&regions)?.then_some((growth, regions))
+        }
+        None => None,
+    };
     let (mut growth, mut regions) = match begun {
         Some(begun) => begun,
         None => {
             let (growth, whole) =
-                growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect());
+                growth(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
             growth.check_whole(&whole)?;
             (growth, whole)
         }
@@ -66,7 +71,8 @@ pub fn search(task: &Task) -> Result<Found> {
     loop {
         let (mut done, mut parted) = (Vec::new(), false);
         while let Some(region) = regions.pop() {
-            match growth.split(&region) {
+            watch.check()?;
+            match growth.split(&region)? {
                 None => done.push(region),
                 Some(parts) => {
                     parted = true;
@@ -80,10 +86,21 @@ pub fn search(task: &Task) -> Result<Found> {
         }
         regions = done;
     }
-    let found = Regions { nodes: growth.nodes, style: Style::Cover }.with_missing_apart(&task.axes);
+    let found = Regions { nodes: growth.nodes, style: Style::Cover };
+    let found = found.with_missing_apart(&task.axes, watch)?;
     let visited = found.nodes.len() as u64;
     let mapping = Mapping::Regions(found);
     Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+}
+
+/// The levels of the best full-domain recoding, if there is one. It is searched to the end, since
+/// partitioning has nothing to hand over before: only an abort ends it early.
+fn best_levels(task: &Task, watch: &Watch) -> Result<Option<Vec<usize>>> {
+    match sfalm::search(task, Strategy::default(), &watch.only_aborting()) {
+        Ok(best) => Ok(Some(best.mapping.levels().to_vec())),
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A box, and the rows in it.
@@ -104,135 +121,161 @@ struct Growth<'a> {
     nodes: Vec<RegionNode>,
     /// What the release will tell of its own rows, where that matters.
     overlaps: Option<Overlaps>,
+    watch: &'a Watch,
 }
 
 impl Growth<'_> {
-    fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Region {
-        let extents = extents(self.task, &cells);
+    fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Result<Region> {
+        let extents = extents(self.task, &cells, self.watch)?;
         let sides = places.iter().zip(&self.task.axes).zip(&self.task.taxonomies);
         let sides =
             sides.map(|((place, axis), taxonomy)| place.codes(axis, taxonomy.codes())).collect();
-        let rows =
-            cells.iter().map(|cell| u64::from(self.task.cells.counts()[*cell as usize])).sum();
-        Region { node, cells, rows, extents, places, sides }
+        let counts = self.task.cells.counts();
+        let mut rows = 0;
+        for piece in cells.chunks(PIECE) {
+            self.watch.check()?;
+            rows += piece.iter().map(|cell| u64::from(counts[*cell as usize])).sum::<u64>();
+        }
+        Ok(Region { node, cells, rows, extents, places, sides })
     }
 
     /// The classes of a full-domain recoding as regions of the tree.
-    fn begin(&mut self, levels: &[usize]) -> Vec<Region> {
+    fn begin(&mut self, levels: &[usize]) -> Result<Vec<Region>> {
         let whole = self.region(
             0,
             (0..self.task.cells.len() as u32).collect(),
             vec![Place::Whole; levels.len()],
-        );
+        )?;
         self.exchange(&[], std::slice::from_ref(&whole));
         let (mut open, mut done) = (vec![whole], Vec::new());
         while let Some(region) = open.pop() {
-            let choice =
-                (0..levels.len()).find_map(|column| self.toward(&region, column, levels[column]));
+            self.watch.check()?;
+            let mut choice = None;
+            for (column, level) in levels.iter().enumerate() {
+                choice = self.toward(&region, column, *level)?;
+                if choice.is_some() {
+                    break;
+                }
+            }
             match choice {
                 None => done.push(region),
                 Some(choice) => {
-                    let parts = self.parts(&region, &choice);
+                    let parts = self.parts(&region, &choice)?;
                     open.extend(self.apply(&region, &choice, parts));
                 }
             }
         }
-        done
+        Ok(done)
     }
 
     /// A split on the way from a region to the nodes of a level; `None` where it is there.
-    fn toward(&self, region: &Region, column: usize, level: usize) -> Option<Choice> {
+    fn toward(&self, region: &Region, column: usize, level: usize) -> Result<Option<Choice>> {
         let (axis, extent, taxonomy) =
             (&self.task.axes[column], region.extents[column], &self.task.taxonomies[column]);
-        let set = || FrequencySet::of_cells(self.task, &region.cells, column);
+        let set = || FrequencySet::of_cells(self.task, &region.cells, column, self.watch);
         match axis {
             Axis::Tree(_) => {
                 let here = match region.places[column] {
                     Place::Below(node) => node.level,
                     _ => taxonomy.height(),
                 };
-                let children = || {
-                    child_ranges(axis, here - 1, &set()).into_iter().map(|(node, _)| node).collect()
-                };
-                (here > level).then(|| Choice::Children {
-                    column,
-                    level: here - 1,
-                    children: children(),
-                })
+                if here <= level {
+                    return Ok(None);
+                }
+                let children = child_ranges(axis, here - 1, &set()?).into_iter();
+                let children = children.map(|(node, _)| node).collect();
+                Ok(Some(Choice::Children { column, level: here - 1, children }))
             }
             Axis::Ordered(_) => {
                 let node = |code: u64| taxonomy.level(level).node_of(code as u32);
                 if node(extent.first) == node(extent.last) {
-                    return None;
+                    return Ok(None);
                 }
-                let set = set();
+                let set = set()?;
                 if let Splits::Apart(missing) = splits(axis, extent) {
                     let at = set.codes.partition_point(|code| *code < missing);
-                    return Some(apart(column, &set, at, missing));
+                    return Ok(Some(apart(column, &set, at, missing)));
                 }
                 let borders = (1..set.codes.len())
                     .filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
-                let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2))?;
-                Some(threshold(column, &set, at))
+                let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2));
+                Ok(at.map(|at| threshold(column, &set, at)))
             }
         }
     }
 
     /// Whether all regions together may be released.
-    fn all_hold(&self, regions: &[Region]) -> bool {
-        let tuples: Vec<Tuple> = regions.iter().map(|region| self.tuple(region)).collect();
-        let covered = || {
-            self.confident
-                .is_covered(regions.len(), |region, column| regions[region].sides[column].clone())
-        };
-        (!self.confident.covers_all() || covered())
-            && regions.iter().all(|region| self.meets(region))
-            && self.confident.hold(&tuples)
+    fn all_hold(&self, regions: &[Region]) -> Result<bool> {
+        let side = |region: usize, column: usize| regions[region].sides[column].clone();
+        if self.confident.covers_all()
+            && !self.confident.try_is_covered(regions.len(), side, self.watch)?
+        {
+            return Ok(false);
+        }
+        for region in regions {
+            if !self.meets(region)? {
+                return Ok(false);
+            }
+        }
+        self.confident.try_hold(&self.tuples(regions)?, self.watch)
     }
 
     fn check_whole(&self, whole: &[Region]) -> Result<()> {
-        if self.all_hold(whole) {
+        if self.all_hold(whole)? {
             return Ok(());
         }
-        let confidence = |region: &Region| self.confident.confidence(&self.tuple(region));
-        let confidence = whole.iter().map(confidence).fold(1.0, f64::min);
+        let mut confidence: f64 = 1.0;
+        for tuple in self.tuples(whole)? {
+            confidence = confidence.min(self.confident.try_confidence(&tuple, self.watch)?);
+        }
         let rows = self.task.rows();
         Err(Error::from(Shortfall::WholeTablePresence { rows, confidence }))
     }
 
+    /// What is known of the others of some regions.
+    fn tuples(&self, regions: &[Region]) -> Result<Vec<Tuple>> {
+        regions.iter().map(|region| self.tuple(region)).collect()
+    }
+
     /// What is known of a region's others, beside all other regions.
-    fn tuple(&self, region: &Region) -> Tuple {
-        let needed = self.confident.needed_by().map_or(0, |column| {
-            let of_cell = |cell: &u32| {
-                self.task.tallies[column].group(*cell as usize).last().map_or(0, |last| last.0)
-            };
-            region.cells.iter().map(of_cell).max().unwrap_or(0)
-        });
+    fn tuple(&self, region: &Region) -> Result<Tuple> {
+        self.watch.check()?;
+        let mut needed = 0;
+        if let Some(column) = self.confident.needed_by() {
+            let counted = &self.task.tallies[column];
+            for piece in region.cells.chunks(PIECE) {
+                self.watch.check()?;
+                let of_cell = |cell: &u32| Some(counted.group(*cell as usize).last()?.0);
+                needed = needed.max(piece.iter().filter_map(of_cell).max().unwrap_or(0));
+            }
+        }
         let marked = region.sides.iter().enumerate().map(|(column, side)| {
             let exact = self.confident.marked(column, side.clone());
             let listed = self.confident.listed(column, side.clone());
             let known = self.overlaps.as_ref().zip(listed);
             known.map_or((exact, exact), |(known, listed)| known.others(column, side, listed))
         });
-        self.confident.tuple_between(region.rows, &marked.collect::<Vec<_>>(), needed)
+        Ok(self.confident.tuple_between(region.rows, &marked.collect::<Vec<_>>(), needed))
     }
 
     /// Parts a region in the allowable way that saves most, if there is one.
-    fn split(&mut self, region: &Region) -> Option<Vec<Region>> {
+    fn split(&mut self, region: &Region) -> Result<Option<Vec<Region>>> {
         let mut best: Option<(f64, Choice, Vec<Region>)> = None;
         for column in 0..self.task.axes.len() {
-            let choices = self.choices(region, column);
-            let allowed = choices
-                .into_iter()
-                .find_map(|choice| Some((self.allowed(region, &choice)?, choice)));
+            let mut allowed = None;
+            for choice in self.choices(region, column)? {
+                if let Some(parts) = self.allowed(region, &choice)? {
+                    allowed = Some((parts, choice));
+                    break;
+                }
+            }
             let Some((parts, choice)) = allowed else { continue };
             let left: f64 = parts.iter().map(|part| self.lost(part)).sum();
             if best.as_ref().is_none_or(|(least, ..)| left < *least) {
                 best = Some((left, choice, parts));
             }
         }
-        let (_, choice, parts) = best?;
-        Some(self.apply(region, &choice, parts))
+        Ok(best.map(|(_, choice, parts)| self.apply(region, &choice, parts)))
     }
 
     /// The detail that a region's rows have lost.
@@ -242,7 +285,7 @@ impl Growth<'_> {
     }
 
     /// The splits of a column, the best first.
-    fn choices(&self, region: &Region, column: usize) -> Vec<Choice> {
+    fn choices(&self, region: &Region, column: usize) -> Result<Vec<Choice>> {
         let (axis, extent) = (&self.task.axes[column], region.extents[column]);
         // A box may be wider than its rows: its node's children, whether or not all of them have
         // some.
@@ -251,17 +294,14 @@ impl Growth<'_> {
                 Place::Below(node) => node.level,
                 _ => taxonomy.height(),
             };
-            return (here > 0)
-                .then(|| self.toward(region, column, here - 1))
-                .flatten()
-                .into_iter()
-                .collect();
+            let choice = if here > 0 { self.toward(region, column, here - 1)? } else { None };
+            return Ok(choice.into_iter().collect());
         }
         if extent.first == extent.last {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        let set = FrequencySet::of_cells(self.task, &region.cells, column);
-        match splits(axis, extent) {
+        let set = FrequencySet::of_cells(self.task, &region.cells, column, self.watch)?;
+        Ok(match splits(axis, extent) {
             // Trees were seen to above.
             Splits::Children { .. } => Vec::new(),
             Splits::Apart(missing) => {
@@ -278,14 +318,14 @@ impl Growth<'_> {
                     below += count;
                     positions.push(((2 * below).abs_diff(rows), at + 1));
                 }
-                positions.sort_unstable();
+                self.watch.sort(&mut positions)?;
                 positions.into_iter().map(|(_, at)| threshold(column, &set, at)).collect()
             }
-        }
+        })
     }
 
     /// The parts of a split.
-    fn parts(&self, region: &Region, choice: &Choice) -> Vec<Region> {
+    fn parts(&self, region: &Region, choice: &Choice) -> Result<Vec<Region>> {
         let column = choice.column();
         let places = |at: usize| {
             let mut places = region.places.clone();
@@ -299,36 +339,41 @@ impl Growth<'_> {
             };
             places
         };
-        let parts = part(self.task, region.cells.clone(), choice).into_iter().enumerate();
+        let parts = part(self.task, region.cells.clone(), choice, self.watch)?;
+        let parts = parts.into_iter().enumerate();
         parts.map(|(at, cells)| self.region(0, cells, places(at))).collect()
     }
 
     /// Whether the rows of a region meet all that is asked of them beside presence.
-    fn meets(&self, region: &Region) -> bool {
-        let merge = |counted: &Tallies| gathered(counted, &region.cells);
-        self.task.requirements.is_empty()
-            || self.judge.allows(
-                region.rows,
-                &self.task.tallies.iter().map(merge).collect::<Vec<_>>(),
-                2,
-            )
+    fn meets(&self, region: &Region) -> Result<bool> {
+        if self.task.requirements.is_empty() {
+            return Ok(true);
+        }
+        let merge = |counted: &Tallies| gathered(counted, &region.cells, self.watch);
+        let tallies: Vec<Tallies> = self.task.tallies.iter().map(merge).collect::<Result<_>>()?;
+        Ok(self.judge.allows(region.rows, &tallies, 2))
     }
 
     /// The parts of a split, if all of them are allowable.
-    fn allowed(&mut self, region: &Region, choice: &Choice) -> Option<Vec<Region>> {
-        let parts = self.parts(region, choice);
+    fn allowed(&mut self, region: &Region, choice: &Choice) -> Result<Option<Vec<Region>>> {
+        let parts = self.parts(region, choice)?;
         let covered = || {
             let volume =
                 |region: &Region| self.confident.volume(|column| region.sides[column].clone());
             parts.iter().map(volume).fold(0u128, u128::saturating_add) == volume(region)
         };
-        if self.confident.covers_all() && !covered() || !parts.iter().all(|part| self.meets(part)) {
-            return None;
+        if self.confident.covers_all() && !covered() {
+            return Ok(None);
+        }
+        for part in &parts {
+            if !self.meets(part)? {
+                return Ok(None);
+            }
         }
         self.exchange(std::slice::from_ref(region), &parts);
-        let tuples: Vec<Tuple> = parts.iter().map(|part| self.tuple(part)).collect();
+        let tuples = self.tuples(&parts)?;
         self.exchange(&parts, std::slice::from_ref(region));
-        self.confident.hold(&tuples).then_some(parts)
+        Ok(self.confident.try_hold(&tuples, self.watch)?.then_some(parts))
     }
 
     /// Some regions take the place of others in what the release tells of its rows.
@@ -354,14 +399,17 @@ impl Growth<'_> {
 }
 
 /// The values of a counted column in some cells, as one group.
-fn gathered(counted: &Tallies, cells: &[u32]) -> Tallies {
-    let mut entries: Vec<(u32, u32)> =
-        cells.iter().flat_map(|cell| counted.group(*cell as usize)).copied().collect();
-    entries.sort_unstable();
+fn gathered(counted: &Tallies, cells: &[u32], watch: &Watch) -> Result<Tallies> {
+    let mut entries: Vec<(u32, u32)> = Vec::new();
+    for piece in cells.chunks(PIECE) {
+        watch.check()?;
+        entries.extend(piece.iter().flat_map(|cell| counted.group(*cell as usize)));
+    }
+    watch.sort(&mut entries)?;
     entries.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         kept.1 += if same { next.1 } else { 0 };
         same
     });
-    Tallies::from_parts(vec![0, entries.len() as u32], entries)
+    Ok(Tallies::from_parts(vec![0, entries.len() as u32], entries))
 }

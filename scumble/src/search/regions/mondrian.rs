@@ -22,6 +22,7 @@ use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent, Taxonomy};
+use crate::watch::{PIECE, Watch};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Below this many points a thread of its own is not worth its while.
@@ -52,40 +53,49 @@ pub struct Growth<'a> {
     pub aim: &'a Aim,
     /// The gain below which the median takes over.
     pub least_gain: f64,
+    /// Can abort it.
+    pub watch: &'a Watch,
 }
 
 impl<'a> Growth<'a> {
     /// For a task in memory, judged exactly.
-    pub(super) fn of(task: &'a Task, aim: &'a Aim, partitioning: Partitioning) -> Growth<'a> {
+    pub(super) fn of(
+        task: &'a Task,
+        aim: &'a Aim,
+        partitioning: Partitioning,
+        watch: &'a Watch,
+    ) -> Growth<'a> {
         Growth {
             axes: &task.axes,
             judge: Judge::exact(&task.requirements),
             counted: if rows_decide(task, aim) { 0 } else { task.tallies.len() },
             aim,
             least_gain: partitioning.least_gain,
+            watch,
         }
     }
 }
 
 /// Partitions a task's rows.
-pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
-    check_whole(task)?;
+pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<Found> {
+    check_whole(task, watch)?;
     let aim = aim(task, partitioning.criterion)?;
-    let (layout, mut words) = points(task, &aim);
-    let grown = Growth::of(task, &aim, partitioning).grow(Points::new(&layout, &mut words), false);
-    Ok(found(&grown, task, partitioning.style))
+    let (layout, mut words) = points(task, &aim, watch)?;
+    let growth = Growth::of(task, &aim, partitioning, watch);
+    let grown = growth.grow(Points::holding(&layout, &mut words, task.rows()), false)?;
+    found(&grown, task, partitioning.style, watch)
 }
 
 /// A grown tree in which no allowable split is left, as what a search found.
-pub(super) fn found(grown: &Grown, task: &Task, style: Style) -> Found {
+pub(super) fn found(grown: &Grown, task: &Task, style: Style, watch: &Watch) -> Result<Found> {
     let mut regions = Regions { nodes: Vec::new(), style };
-    flatten(grown, &task.axes, &mut regions);
+    flatten(grown, &task.axes, &mut regions, watch)?;
     if style == Style::Cover {
-        regions = regions.with_missing_apart(&task.axes);
+        regions = regions.with_missing_apart(&task.axes, watch)?;
     }
     let visited = regions.nodes.len() as u64;
     let mapping = Mapping::Regions(regions);
-    Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited }
+    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
 }
 
 /// The aim of a criterion, for the target that the task counts.
@@ -102,10 +112,11 @@ pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
 }
 
 /// Refuses a table that does not meet the requirements as one group: partitioning cannot help it.
-pub(super) fn check_whole(task: &Task) -> Result<()> {
+pub(super) fn check_whole(task: &Task, watch: &Watch) -> Result<()> {
     let went = vec![0; task.cells.len()];
-    let merge = |(tally, values): (&Tallies, &usize)| tally.merge(1, &went, *values);
-    let whole: Vec<Tallies> = task.tallies.iter().zip(&task.values).map(merge).collect();
+    let merge = |(tally, values): (&Tallies, &usize)| tally.try_merge(1, &went, *values, watch);
+    let whole: Vec<Tallies> =
+        task.tallies.iter().zip(&task.values).map(merge).collect::<Result<_>>()?;
     check_group(&task.requirements, &Group { rows: task.rows(), columns: &whole, index: 0 })
 }
 
@@ -136,41 +147,50 @@ fn rows_decide(task: &Task, aim: &Aim) -> bool {
 
 /// The rows of a task as points, cell by cell. Where rows alone decide a point is a cell, unless
 /// there are so few rows to a cell that one more word for their number would take more room.
-pub(super) fn points(task: &Task, aim: &Aim) -> (Layout, Vec<u32>) {
+pub(super) fn points(task: &Task, aim: &Aim, watch: &Watch) -> Result<(Layout, Vec<u32>)> {
     let keys = task.cells.width();
     if rows_decide(task, aim) {
         let layout = Layout::new(&vec![false; keys], 0, 0);
         let weighted = layout.weighted();
-        return match task.cells.len() * weighted.width() <= task.rows() as usize * layout.width() {
-            true => (weighted, cells(task)),
-            false => (layout, rows(task, 0)),
+        let by_cells = task.cells.len() * weighted.width() <= task.rows() as usize * layout.width();
+        return match by_cells {
+            true => Ok((weighted, cells(task, watch)?)),
+            false => Ok((layout, rows(task, 0, watch)?)),
         };
     }
     let counted = task.tallies.len();
-    (Layout::new(&vec![false; keys], counted, 0), rows(task, counted))
+    Ok((Layout::new(&vec![false; keys], counted, 0), rows(task, counted, watch)?))
 }
 
 /// A point for each cell with rows, their number behind its codes.
-fn cells(task: &Task) -> Vec<u32> {
+fn cells(task: &Task, watch: &Watch) -> Result<Vec<u32>> {
     let mut words = Vec::with_capacity(task.cells.len() * (task.cells.width() + 1));
-    for (codes, count) in
-        task.cells.tuples().zip(task.cells.counts()).filter(|(_, count)| **count > 0)
-    {
-        words.extend_from_slice(codes);
-        words.push(*count);
+    let mut tuples = task.cells.tuples();
+    for counts in task.cells.counts().chunks(PIECE) {
+        watch.check()?;
+        let cells = counts.iter().zip(tuples.by_ref());
+        for (count, codes) in cells.filter(|(count, _)| **count > 0) {
+            words.extend_from_slice(codes);
+            words.push(*count);
+        }
     }
-    words
+    Ok(words)
 }
 
 /// A point for each row, with the values of the first so many counted columns behind its codes.
 /// Rows of one cell stay together in every partition, so it does not matter which of them gets
 /// which of the cell's counted values.
-fn rows(task: &Task, counted: usize) -> Vec<u32> {
+fn rows(task: &Task, counted: usize, watch: &Watch) -> Result<Vec<u32>> {
     let keys = task.cells.width();
     let width = keys + counted;
     let mut words = Vec::with_capacity(task.rows() as usize * width);
+    let mut checked = 0;
     for cell in 0..task.cells.len() {
         let start = words.len();
+        if start - checked > PIECE {
+            watch.check()?;
+            checked = start;
+        }
         for _ in 0..task.cells.counts()[cell] {
             words.extend_from_slice(task.cells.codes(cell as u32));
             words.extend(std::iter::repeat_n(0, counted));
@@ -185,26 +205,27 @@ fn rows(task: &Task, counted: usize) -> Vec<u32> {
             }
         }
     }
-    words
+    Ok(words)
 }
 
 impl Growth<'_> {
     /// Grows the tree of some points. `plain`: the median has taken over.
-    pub fn grow(&self, points: Points<'_>, plain: bool) -> Grown {
+    pub fn grow(&self, points: Points<'_>, plain: bool) -> Result<Grown> {
         if points.rows() < 2 * self.judge.least_rows() {
-            return Grown::Region(points.len());
+            return Ok(Grown::Region(points.len()));
         }
-        let extents = points.extents();
-        let (choice, plain) = self.choose(&points, &extents, plain);
-        let Some(choice) = choice else { return Grown::Region(points.len()) };
+        self.watch.check()?;
+        let extents = points.extents(self.watch)?;
+        let (choice, plain) = self.choose(&points, &extents, plain)?;
+        let Some(choice) = choice else { return Ok(Grown::Region(points.len())) };
         let many = points.len();
-        let parts = self.part(points, &choice);
+        let parts = self.part(points, &choice)?;
         let grow = |part| self.grow(part, plain);
         let parts = match many {
-            0..ALONE => parts.into_iter().map(grow).collect(),
-            _ => parts.into_par_iter().map(grow).collect(),
+            0..ALONE => parts.into_iter().map(grow).collect::<Result<_>>()?,
+            _ => parts.into_par_iter().map(grow).collect::<Result<_>>()?,
         };
-        Grown::Split(choice, parts)
+        Ok(Grown::Split(choice, parts))
     }
 
     fn choose(
@@ -212,52 +233,82 @@ impl Growth<'_> {
         points: &Points<'_>,
         extents: &[Extent],
         plain: bool,
-    ) -> (Option<Choice>, bool) {
+    ) -> Result<(Option<Choice>, bool)> {
         let aim = if plain { &Aim::Median } else { self.aim };
         match (aim, self.judge.enough(2)) {
-            (Aim::Median, Some(enough)) => (self.halve(points, extents, enough), true),
+            (Aim::Median, Some(enough)) => Ok((self.halve(points, extents, enough)?, true)),
             _ => {
-                let set = |column| FrequencySet::of(points, column, self.counted);
-                choose(self.axes, extents, &self.judge, aim, self.least_gain, set)
+                let set = |column| FrequencySet::of(points, column, self.counted, self.watch);
+                choose(self.axes, extents, &self.judge, aim, self.least_gain, self.watch, set)
             }
         }
     }
 
     /// The median's choice where `enough` rows on either side are all that is asked: by counting or
     /// selection, without sorting.
-    fn halve(&self, points: &Points<'_>, extents: &[Extent], enough: u64) -> Option<Choice> {
-        by_range(self.axes, extents).into_iter().find_map(|column| {
+    fn halve(
+        &self,
+        points: &Points<'_>,
+        extents: &[Extent],
+        enough: u64,
+    ) -> Result<Option<Choice>> {
+        for column in by_range(self.axes, extents) {
             let extent = extents[column];
-            match &self.axes[column] {
-                Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent),
+            let choice = match &self.axes[column] {
+                Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent)?,
                 Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
-                    let is_missing = |(code, _): &(u64, u64)| *code == extent.last;
-                    let missing: u64 = points
-                        .weighted_codes(column)
-                        .filter(is_missing)
-                        .map(|(_, rows)| rows)
-                        .sum();
-                    let last = points.codes(column).filter(|code| *code < extent.last).max()?;
-                    let allowed = missing >= enough && points.rows() - missing >= enough;
-                    allowed.then_some(Choice::Threshold { column, before: extent.last, last })
+                    self.set_apart(points, column, extent.last, enough)?
                 }
                 Axis::Ordered(_) => {
-                    let last = match extent.last - extent.first {
-                        range if range < points.rows() => {
-                            counted_middle(points, column, extent, enough)
-                        }
-                        _ if points.layout().is_narrow() => {
-                            middle(&mut points.by_row(|point| point[column]), enough).map(u64::from)
-                        }
-                        _ => middle(
-                            &mut points.by_row(|point| points.layout().code(point, column)),
-                            enough,
-                        ),
-                    }?;
-                    Some(Choice::Threshold { column, before: last + 1, last })
+                    let last = self.middle(points, column, extent, enough)?;
+                    last.map(|last| Choice::Threshold { column, before: last + 1, last })
                 }
+            };
+            if choice.is_some() {
+                return Ok(choice);
             }
-        })
+        }
+        Ok(None)
+    }
+
+    /// The split of missing values from all numbers.
+    fn set_apart(
+        &self,
+        points: &Points<'_>,
+        column: usize,
+        missing: u64,
+        enough: u64,
+    ) -> Result<Option<Choice>> {
+        let (mut apart, mut last) = (0, None);
+        points.each_code(column, self.watch, |code, rows| match code == missing {
+            true => apart += rows,
+            false => last = last.max(Some(code)),
+        })?;
+        let allowed = apart >= enough && points.rows() - apart >= enough;
+        let choice = |last| Choice::Threshold { column, before: missing, last };
+        Ok(last.filter(|_| allowed).map(choice))
+    }
+
+    /// The last code of the first half.
+    fn middle(
+        &self,
+        points: &Points<'_>,
+        column: usize,
+        extent: Extent,
+        enough: u64,
+    ) -> Result<Option<u64>> {
+        let (layout, watch) = (points.layout(), self.watch);
+        match extent.last - extent.first {
+            range if range < points.rows() => counted_middle(points, column, extent, enough, watch),
+            _ if layout.is_narrow() => {
+                let codes = &mut points.by_row(watch, |point| point[column])?;
+                Ok(middle(codes, enough, watch)?.map(u64::from))
+            }
+            _ => {
+                let codes = &mut points.by_row(watch, |point| layout.code(point, column))?;
+                middle(codes, enough, watch)
+            }
+        }
     }
 
     /// The split into the children that occur, where rows alone decide.
@@ -267,7 +318,7 @@ impl Growth<'_> {
         points: &Points<'_>,
         column: usize,
         extent: Extent,
-    ) -> Option<Choice> {
+    ) -> Result<Option<Choice>> {
         let level = Axis::ancestor(taxonomy, extent).level - 1;
         let nodes = taxonomy.level(level);
         let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
@@ -280,27 +331,28 @@ impl Growth<'_> {
                 &mut many
             }
         };
-        for (code, rows) in points.weighted_codes(column) {
+        points.each_code(column, self.watch, |code, rows| {
             counts[(nodes.node_of(code as u32) - first) as usize] += rows;
-        }
+        })?;
         let occurring = || counts.iter().zip(first..).filter(|(count, _)| **count > 0);
-        let enough = self.judge.enough(occurring().count())?;
-        occurring().all(|(count, _)| *count >= enough).then(|| Choice::Children {
+        let enough = self.judge.enough(occurring().count());
+        let allowed = enough.is_some_and(|enough| occurring().all(|(count, _)| *count >= enough));
+        Ok(allowed.then(|| Choice::Children {
             column,
             level,
             children: occurring().map(|(_, node)| node).collect(),
-        })
+        }))
     }
 
     /// The parts of a split, in order.
-    pub fn part<'p>(&self, points: Points<'p>, choice: &Choice) -> Vec<Points<'p>> {
+    pub fn part<'p>(&self, points: Points<'p>, choice: &Choice) -> Result<Vec<Points<'p>>> {
         match choice {
             Choice::Threshold { column, before, .. } => {
-                let (below, above) = points.part(*column, *before);
-                vec![below, above]
+                let (below, above) = points.part(*column, *before, self.watch)?;
+                Ok(vec![below, above])
             }
             Choice::Children { column, level, children } => {
-                let Axis::Tree(taxonomy) = &self.axes[*column] else { return vec![points] };
+                let Axis::Tree(taxonomy) = &self.axes[*column] else { return Ok(vec![points]) };
                 let level = taxonomy.level(*level);
                 let first = children.first().copied().unwrap_or(0);
                 let mut part_of =
@@ -310,18 +362,24 @@ impl Growth<'_> {
                     .enumerate()
                     .for_each(|(part, child)| part_of[(child - first) as usize] = part);
                 let part_of = |code: u64| part_of[(level.node_of(code as u32) - first) as usize];
-                points.part_many(*column, children.len(), part_of)
+                points.part_many(*column, children.len(), part_of, self.watch)
             }
         }
     }
 }
 
 /// The same as [`middle`], where codes are so close together that they are counted one by one.
-fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u64) -> Option<u64> {
+fn counted_middle(
+    points: &Points<'_>,
+    column: usize,
+    extent: Extent,
+    enough: u64,
+    watch: &Watch,
+) -> Result<Option<u64>> {
     let mut counts = vec![0u64; (extent.last - extent.first) as usize + 1];
-    points
-        .weighted_codes(column)
-        .for_each(|(code, rows)| counts[(code - extent.first) as usize] += rows);
+    points.each_code(column, watch, |code, rows| {
+        counts[(code - extent.first) as usize] += rows;
+    })?;
     let rows = points.rows();
     let distance = |below: u64| (2 * below).abs_diff(rows);
     // The last code below which less than half of the rows are, and the next: one of them is
@@ -336,44 +394,67 @@ fn counted_middle(points: &Points<'_>, column: usize, extent: Extent, enough: u6
             break;
         }
     }
-    let (code, below) = best?;
-    (below >= enough && rows - below >= enough).then_some(extent.first + code as u64)
+    let Some((code, below)) = best else { return Ok(None) };
+    let is_enough = below >= enough && rows - below >= enough;
+    Ok(is_enough.then_some(extent.first + code as u64))
 }
+
+/// More codes than this are not selected from at once.
+const MANY: usize = 1 << 20;
 
 /// The last code of the first half where the threshold behind it leaves the most equal halves (of
 /// two such, the lower), if both have enough.
-fn middle<T: Copy + Ord>(codes: &mut [T], enough: u64) -> Option<T> {
+fn middle<T: Copy + Ord + Send + Sync>(
+    codes: &mut Vec<T>,
+    enough: u64,
+    watch: &Watch,
+) -> Result<Option<T>> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {
-        return None;
+        return Ok(None);
     }
-    let (lower, median, upper) = codes.select_nth_unstable(rows / 2);
-    let median = *median;
-    // Equal codes may lie on both sides of the middle.
-    let less = lower.iter().filter(|code| **code < median).count();
-    let equal = 1 + (lower.len() - less) + upper.iter().filter(|code| **code == median).count();
+    watch.check()?;
+    let (median, less, equal) = match rows {
+        0..MANY => {
+            let (lower, median, upper) = codes.select_nth_unstable(rows / 2);
+            let median = *median;
+            // Equal codes may lie on both sides of the middle.
+            let less = lower.iter().filter(|code| **code < median).count();
+            let above = upper.iter().filter(|code| **code == median).count();
+            (median, less, 1 + (lower.len() - less) + above)
+        }
+        _ => {
+            // A selection cannot be aborted, a sort can.
+            watch.sort(codes)?;
+            let median = codes[rows / 2];
+            let less = codes.partition_point(|code| *code < median);
+            (median, less, codes.partition_point(|code| *code <= median) - less)
+        }
+    };
     let distance = |below: usize| (2 * below).abs_diff(rows);
     let at_least_one = |below: usize| below > 0 && below < rows;
     let before = at_least_one(less)
         && (!at_least_one(less + equal) || distance(less) <= distance(less + equal));
     let below = if before { less } else { less + equal };
     if !at_least_one(below) || (below as u64) < enough || ((rows - below) as u64) < enough {
-        return None;
+        return Ok(None);
     }
-    match before {
-        true => lower.iter().copied().filter(|code| *code < median).max(),
+    Ok(match before {
+        true => codes[..rows / 2].iter().copied().filter(|code| *code < median).max(),
         false => Some(median),
-    }
+    })
 }
 
 /// A grown tree as nodes of a mapping, each before its children.
-pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions) -> u32 {
+pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions, watch: &Watch) -> Result<u32> {
     let at = regions.nodes.len() as u32;
     regions.nodes.push(RegionNode::Region);
-    let Grown::Split(choice, parts) = grown else { return at };
-    let parts: Vec<u32> = parts.iter().map(|part| flatten(part, axes, regions)).collect();
+    let Grown::Split(choice, parts) = grown else { return Ok(at) };
+    watch.check()?;
+    let flatten = |part: &Grown| flatten(part, axes, regions, watch);
+    let parts: Vec<u32> = parts.iter().map(flatten).collect::<Result<_>>()?;
     regions.nodes[at as usize] = choice.node(axes, &parts);
-    at
+    Ok(at)
 }
 
 #[cfg(test)]
@@ -451,9 +532,10 @@ mod tests {
         let many = points.len();
         let requirements: Vec<Box<dyn Requirement>> = vec![Box::new(KAnonymity::new(k).unwrap())];
         let judge = Judge::exact(&requirements);
-        let growth = Growth { axes, judge, counted: 0, aim: &Aim::Median, least_gain: 0.0 };
+        let (aim, watch) = (&Aim::Median, &Watch::silent());
+        let growth = Growth { axes, judge, counted: 0, aim, least_gain: 0.0, watch };
         let mut regions = Regions { nodes: Vec::new(), style: Style::Tight };
-        flatten(&growth.grow(points, false), axes, &mut regions);
+        flatten(&growth.grow(points, false).unwrap(), axes, &mut regions, watch).unwrap();
         (regions.nodes, many)
     }
 

@@ -19,23 +19,25 @@ use super::{Aim, Choice, FrequencySet, Judge, Partitioning, choose};
 use crate::error::Result;
 use crate::search::{Found, Task};
 use crate::taxonomy::{Axis, Extent};
+use crate::watch::{PIECE, Watch};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 /// Below this many cells a thread of its own is not worth its while.
 const ALONE: usize = 4096;
 
 /// Partitions the population of a task.
-pub fn search(task: &Task, partitioning: Partitioning) -> Result<Found> {
-    check_whole(task)?;
+pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<Found> {
+    check_whole(task, watch)?;
     let aim = aim(task, partitioning.criterion)?;
     let growth = Growth {
         task,
         judge: Judge::exact(&task.requirements),
         aim: &aim,
         least_gain: partitioning.least_gain,
+        watch,
     };
-    let grown = growth.grow((0..task.cells.len() as u32).collect(), false);
-    Ok(found(&grown, task, partitioning.style))
+    let grown = growth.grow((0..task.cells.len() as u32).collect(), false)?;
+    found(&grown, task, partitioning.style, watch)
 }
 
 struct Growth<'a> {
@@ -43,59 +45,78 @@ struct Growth<'a> {
     judge: Judge<'a>,
     aim: &'a Aim,
     least_gain: f64,
+    watch: &'a Watch,
 }
 
 impl Growth<'_> {
     /// Grows the tree of some cells. `plain`: the median has taken over.
-    fn grow(&self, cells: Vec<u32>, plain: bool) -> Grown {
-        let extents = extents(self.task, &cells);
+    fn grow(&self, cells: Vec<u32>, plain: bool) -> Result<Grown> {
+        let extents = extents(self.task, &cells, self.watch)?;
         let aim = if plain { &Aim::Median } else { self.aim };
-        let set = |column| FrequencySet::of_cells(self.task, &cells, column);
+        let set = |column| FrequencySet::of_cells(self.task, &cells, column, self.watch);
+        let axes = &self.task.axes;
         let (choice, plain) =
-            choose(&self.task.axes, &extents, &self.judge, aim, self.least_gain, set);
-        let Some(choice) = choice else { return Grown::Region(cells.len()) };
+            choose(axes, &extents, &self.judge, aim, self.least_gain, self.watch, set)?;
+        let Some(choice) = choice else { return Ok(Grown::Region(cells.len())) };
         let many = cells.len() >= ALONE;
-        let parts = part(self.task, cells, &choice);
+        let parts = part(self.task, cells, &choice, self.watch)?;
         let grow = |part| self.grow(part, plain);
         let parts = match many {
-            false => parts.into_iter().map(grow).collect(),
-            true => parts.into_par_iter().map(grow).collect(),
+            false => parts.into_iter().map(grow).collect::<Result<_>>()?,
+            true => parts.into_par_iter().map(grow).collect::<Result<_>>()?,
         };
-        Grown::Split(choice, parts)
+        Ok(Grown::Split(choice, parts))
     }
 }
 
 /// The least and the greatest code of some cells in every column.
-pub(super) fn extents(task: &Task, cells: &[u32]) -> Vec<Extent> {
+pub(super) fn extents(task: &Task, cells: &[u32], watch: &Watch) -> Result<Vec<Extent>> {
     let mut extents = vec![Extent::NONE; task.axes.len()];
-    for cell in cells {
-        extents
-            .iter_mut()
-            .zip(task.cells.codes(*cell))
-            .for_each(|(extent, code)| extent.include(u64::from(*code)));
+    for piece in cells.chunks(PIECE) {
+        watch.check()?;
+        for cell in piece {
+            extents
+                .iter_mut()
+                .zip(task.cells.codes(*cell))
+                .for_each(|(extent, code)| extent.include(u64::from(*code)));
+        }
     }
-    extents
+    Ok(extents)
 }
 
 /// The parts of a split, in order.
-pub(super) fn part(task: &Task, cells: Vec<u32>, choice: &Choice) -> Vec<Vec<u32>> {
+pub(super) fn part(
+    task: &Task,
+    cells: Vec<u32>,
+    choice: &Choice,
+    watch: &Watch,
+) -> Result<Vec<Vec<u32>>> {
     let code = |cell: &u32, column: usize| task.cells.codes(*cell)[column];
     match choice {
         Choice::Threshold { column, before, .. } => {
-            let (below, above) =
-                cells.into_iter().partition(|cell| u64::from(code(cell, *column)) < *before);
-            vec![below, above]
+            let (mut below, mut above) = (Vec::new(), Vec::new());
+            for piece in cells.chunks(PIECE) {
+                watch.check()?;
+                for cell in piece {
+                    let first = u64::from(code(cell, *column)) < *before;
+                    if first { below.push(*cell) } else { above.push(*cell) }
+                }
+            }
+            Ok(vec![below, above])
         }
         Choice::Children { column, level, children } => {
-            let Axis::Tree(taxonomy) = &task.axes[*column] else { return vec![cells] };
+            let Axis::Tree(taxonomy) = &task.axes[*column] else { return Ok(vec![cells]) };
             let level = taxonomy.level(*level);
             let mut parts = vec![Vec::new(); children.len()];
-            for cell in cells {
-                let node = level.node_of(code(&cell, *column));
-                // Every cell's child was counted, so it is one of them.
-                parts[children.partition_point(|child| *child < node)].push(cell);
+            for piece in cells.chunks(PIECE) {
+                watch.check()?;
+                for cell in piece {
+                    let node = level.node_of(code(cell, *column));
+                    // Every cell's child was counted, so it is one of them.
+                    parts[children.partition_point(|child| *child < node)].push(*cell);
+                }
             }
-            parts
+            Ok(parts)
         }
     }
 }

@@ -4,7 +4,9 @@
 //! Rows that are alike stay together in every partition, so the same splits are found either way;
 //! whatever counts rows asks [`Points::rows`] and [`Layout::rows`], and knows no difference.
 
+use crate::error::Result;
 use crate::taxonomy::Extent;
+use crate::watch::{PIECE, Watch};
 
 /// Calls a function of a number of words that is known beforehand, so that they are worked on
 /// several at a time; or does something else where they are many.
@@ -166,6 +168,11 @@ impl<'a> Points<'a> {
         Points { layout, words, rows }
     }
 
+    /// Points that stand for so many rows together.
+    pub(super) fn holding(layout: &'a Layout, words: &'a mut [u32], rows: u64) -> Points<'a> {
+        Points { layout, words, rows }
+    }
+
     /// Where columns stand.
     pub fn layout(&self) -> &'a Layout {
         self.layout
@@ -192,55 +199,109 @@ impl<'a> Points<'a> {
     }
 
     /// The least and the greatest code of every quasi-identifier.
-    pub fn extents(&self) -> Vec<Extent> {
-        self.layout.extents(self.words)
+    pub fn extents(&self, watch: &Watch) -> Result<Vec<Extent>> {
+        let mut pieces = self.pieces();
+        let mut extents = self.layout.extents(pieces.next().unwrap_or_default());
+        for piece in pieces {
+            watch.check()?;
+            for (extent, more) in extents.iter_mut().zip(self.layout.extents(piece)) {
+                extent.include(more.first);
+                extent.include(more.last);
+            }
+        }
+        Ok(extents)
     }
 
-    /// The codes of a quasi-identifier.
-    pub fn codes(&self, column: usize) -> impl ExactSizeIterator<Item = u64> {
-        self.iter().map(self.layout.reader(column))
+    /// The points, as many at a time as are gone through between two polls for an abort.
+    fn pieces(&self) -> std::slice::Chunks<'_, u32> {
+        self.words.chunks(PIECE * self.layout.width)
     }
 
-    /// The codes of a quasi-identifier, each with the rows that its point stands for.
-    pub fn weighted_codes(&self, column: usize) -> impl ExactSizeIterator<Item = (u64, u64)> {
+    /// Tells the code of a quasi-identifier and the rows of each point, unless the job is aborted.
+    pub fn each_code(
+        &self,
+        column: usize,
+        watch: &Watch,
+        mut each: impl FnMut(u64, u64),
+    ) -> Result<()> {
         let (code, layout) = (self.layout.reader(column), self.layout);
-        self.iter().map(move |point| (code(point), layout.rows(point)))
+        for piece in self.pieces() {
+            watch.check()?;
+            let points = piece.chunks_exact(layout.width);
+            points.for_each(|point| each(code(point), layout.rows(point)));
+        }
+        Ok(())
     }
 
     /// What is told of each point, as often as there are rows that it stands for.
-    pub fn by_row<T: Copy>(&self, told: impl Fn(&[u32]) -> T) -> Vec<T> {
-        match self.layout.weight {
-            None => self.iter().map(told).collect(),
-            Some(_) => {
-                let rows =
-                    |point| std::iter::repeat_n(told(point), self.layout.rows(point) as usize);
-                self.iter().flat_map(rows).collect()
+    pub fn by_row<T: Copy>(&self, watch: &Watch, told: impl Fn(&[u32]) -> T) -> Result<Vec<T>> {
+        let mut by_row = Vec::with_capacity(self.rows as usize);
+        for piece in self.pieces() {
+            watch.check()?;
+            let points = piece.chunks_exact(self.layout.width);
+            if self.layout.weight.is_none() {
+                by_row.extend(points.map(&told));
+                continue;
+            }
+            for point in points {
+                let (told, mut left) = (told(point), self.layout.rows(point) as usize);
+                while left > PIECE {
+                    watch.check()?;
+                    by_row.extend(std::iter::repeat_n(told, PIECE));
+                    left -= PIECE;
+                }
+                by_row.extend(std::iter::repeat_n(told, left));
             }
         }
+        Ok(by_row)
     }
 
     /// Puts the points with a code below `before` first, and parts them from the rest.
-    pub fn part(self, column: usize, before: u64) -> (Points<'a>, Points<'a>) {
-        let Points { layout, words, .. } = self;
+    pub fn part(
+        self,
+        column: usize,
+        before: u64,
+        watch: &Watch,
+    ) -> Result<(Points<'a>, Points<'a>)> {
+        let Points { layout, words, rows } = self;
         let width = layout.width;
         let code = layout.reader(column);
         let goes_first = |point: &[u32]| code(point) < before;
         let (mut first, mut end) = (0, words.len());
-        loop {
-            while first < end && goes_first(&words[first..]) {
-                first += width;
+        while first < end {
+            watch.check()?;
+            // As far as both ends move before the next poll. What lies behind `end` goes second,
+            // and what lies before `first` goes first, so they do not pass each other.
+            let until = end.min(first + PIECE * width);
+            let since = first.max(end.saturating_sub(PIECE * width));
+            loop {
+                while first < until && goes_first(&words[first..]) {
+                    first += width;
+                }
+                while end > since && !goes_first(&words[end - width..]) {
+                    end -= width;
+                }
+                if first >= until || end <= since || first >= end {
+                    break;
+                }
+                // The left one belongs right, the right one belongs left.
+                swap(words, first, end - width, width);
             }
-            while first < end && !goes_first(&words[end - width..]) {
-                end -= width;
-            }
-            if first >= end {
-                break;
-            }
-            // The left one belongs right, the right one belongs left.
-            swap(words, first, end - width, width);
         }
         let (below, above) = words.split_at_mut(first);
-        (Points::new(layout, below), Points::new(layout, above))
+        let below_rows = match layout.weight {
+            None => (below.len() / width) as u64,
+            Some(_) => {
+                let mut rows = 0;
+                for piece in below.chunks(PIECE * width) {
+                    watch.check()?;
+                    rows += piece.chunks_exact(width).map(|point| layout.rows(point)).sum::<u64>();
+                }
+                rows
+            }
+        };
+        let above = Points { layout, words: above, rows: rows - below_rows };
+        Ok((Points { layout, words: below, rows: below_rows }, above))
     }
 
     /// Parts the points by what `part_of` says of the code of a quasi-identifier, a number below
@@ -250,15 +311,19 @@ impl<'a> Points<'a> {
         column: usize,
         parts: usize,
         part_of: impl Fn(u64) -> usize,
-    ) -> Vec<Points<'a>> {
+        watch: &Watch,
+    ) -> Result<Vec<Points<'a>>> {
         let Points { layout, words, .. } = self;
         let width = layout.width;
         let code = layout.reader(column);
         // The words and the rows of each part.
         let mut sizes = vec![(0usize, 0u64); parts];
-        for point in words.chunks_exact(width) {
-            let (size, rows) = &mut sizes[part_of(code(point))];
-            (*size, *rows) = (*size + width, *rows + layout.rows(point));
+        for piece in words.chunks(PIECE * width) {
+            watch.check()?;
+            for point in piece.chunks_exact(width) {
+                let (size, rows) = &mut sizes[part_of(code(point))];
+                (*size, *rows) = (*size + width, *rows + layout.rows(point));
+            }
         }
         // Where the next point of each part goes; what lies before it in the part is there already.
         let mut next: Vec<usize> = Vec::with_capacity(parts);
@@ -271,6 +336,7 @@ impl<'a> Points<'a> {
         for part in 0..parts {
             end += sizes[part].0;
             let mut at = next[part];
+            let mut moved = 0usize;
             while at < end {
                 // Parts before this one are complete, so a point of another part goes to one
                 // behind.
@@ -281,6 +347,10 @@ impl<'a> Points<'a> {
                         next[behind] += width;
                     }
                 }
+                moved += 1;
+                if moved % PIECE == 0 {
+                    watch.check()?;
+                }
             }
         }
         let mut rest = words;
@@ -290,7 +360,7 @@ impl<'a> Points<'a> {
             parted.push(Points { layout, words, rows });
             rest = others;
         }
-        parted
+        Ok(parted)
     }
 }
 

@@ -25,6 +25,7 @@ use crate::estimate::z_above;
 use crate::privacy::Sample;
 use crate::random::Reservoir;
 use crate::recoding::Place;
+use crate::watch::Watch;
 use std::collections::BinaryHeap;
 
 /// How a sample is drawn and trusted.
@@ -42,11 +43,18 @@ pub struct Sampling {
 }
 
 /// Draws a sample of rows.
-pub fn sample(rows: &dyn Scan, width: usize, most: u64, seed: u64) -> Result<Vec<u32>> {
+pub fn sample(
+    rows: &dyn Scan,
+    width: usize,
+    most: u64,
+    seed: u64,
+    watch: &Watch,
+) -> Result<Vec<u32>> {
     let most = most.min(rows.rows());
     let mut reservoir = Reservoir::new(most, seed);
     let mut drawn = vec![0; most as usize * width];
     rows.scan(&mut |records| {
+        watch.check()?;
         for row in 0..records.len() {
             if let Some(place) = reservoir.place() {
                 drawn[place * width..][..width].copy_from_slice(records.words(row));
@@ -83,7 +91,7 @@ fn part<R: Receiver>(
 ) -> Result<Option<Stock>> {
     let population = rows.rows();
     let fitting = disk.limits.fitting(rows, disk.layout.width());
-    let tree = grow(disk, &mut drawn, population, fitting, sampling, plain);
+    let tree = grow(disk, &mut drawn, population, fitting, sampling, plain)?;
     drop(drawn);
     if tree.len() == 1 {
         return disk.gather(rows).map(Some);
@@ -95,7 +103,8 @@ fn part<R: Receiver>(
     }
     disk.descend(limb, places, &mut |disk, stock, places, plain| {
         disk.happened.scanned += stock.rows();
-        let drawn = sample(&stock, disk.layout.width(), disk.limits.tuples, sampling.seed)?;
+        let (width, most) = (disk.layout.width(), disk.limits.tuples);
+        let drawn = sample(&stock, width, most, sampling.seed, disk.growth.watch)?;
         let left = part(disk, &stock, drawn, sampling, places, plain)?;
         drop(stock);
         match left {
@@ -135,11 +144,13 @@ fn grow<R>(
     fitting: u64,
     sampling: Sampling,
     plain: bool,
-) -> Vec<Branch> {
+) -> Result<Vec<Branch>> {
     let width = disk.layout.width();
     let sampled = (drawn.len() / width) as u64;
     let mut tree = vec![Branch::Leaf { plain }];
-    let Some(sample) = Sample::new(sampled, population, sampling.alpha) else { return tree };
+    let Some(sample) = Sample::new(sampled, population, sampling.alpha) else {
+        return Ok(tree);
+    };
     let sample = if sampling.naive { sample.naive() } else { sample };
     let growth =
         Growth { judge: Judge { sampled: Some(sample), ..disk.growth.judge }, ..disk.growth };
@@ -154,14 +165,15 @@ fn grow<R>(
             break;
         }
         let Branch::Leaf { plain } = tree[node] else { continue };
-        let extents = points.extents();
+        let watch = growth.watch;
+        let extents = points.extents(watch)?;
         let aim = if plain { &super::Aim::Median } else { growth.aim };
-        let set = |column| FrequencySet::of(&points, column, growth.counted);
+        let set = |column| FrequencySet::of(&points, column, growth.counted, watch);
         let (choice, now_plain) =
-            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, set);
+            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, watch, set)?;
         let Some(choice) = choice else { continue };
         let mut parts = Vec::new();
-        for points in growth.part(points, &choice) {
+        for points in growth.part(points, &choice)? {
             parts.push(tree.len());
             open.push(Leaf { node: tree.len(), points });
             tree.push(Branch::Leaf { plain: now_plain });
@@ -169,7 +181,7 @@ fn grow<R>(
         leaves += parts.len() - 1;
         tree[node] = Branch::Split { choice, parts, plain };
     }
-    tree
+    Ok(tree)
 }
 
 /// A leaf of the growing tree; the largest is taken first, of equal ones the oldest.

@@ -255,8 +255,8 @@ pub fn partition<R: Receiver>(
             break;
         };
         group_bytes = groups.iter().map(Group::bytes).max().unwrap_or(1).max(1);
-        open =
-            split(disk, &mut tree, open, &groups, disk.limits.fitting(&stock, disk.layout.width()));
+        let fitting = disk.limits.fitting(&stock, disk.layout.width());
+        open = split(disk, &mut tree, open, &groups, fitting)?;
     }
     if tree.len() == 1 {
         disk.region(stock, places)?;
@@ -299,6 +299,7 @@ fn count<R>(
     let mut groups: Vec<Group> = open.iter().map(group).collect();
     let mut fits = true;
     stock.scan(&mut |records| {
+        disk.growth.watch.check()?;
         for row in 0..records.len() {
             if !fits {
                 break;
@@ -325,16 +326,22 @@ fn split<R>(
     open: Vec<Open>,
     groups: &[Group],
     fitting: u64,
-) -> Vec<Open> {
+) -> Result<Vec<Open>> {
     let growth = &disk.growth;
     let mut next = Vec::new();
     for (leaf, group) in open.into_iter().zip(groups) {
         let extents = group.extents(&leaf.extents);
         let aim = if leaf.plain { &super::Aim::Median } else { growth.aim };
-        let (choice, plain) =
-            choose(growth.axes, &extents, &growth.judge, aim, growth.least_gain, |column| {
-                group.set(column)
-            });
+        let set = |column| growth.watch.check().map(|()| group.set(column));
+        let (choice, plain) = choose(
+            growth.axes,
+            &extents,
+            &growth.judge,
+            aim,
+            growth.least_gain,
+            growth.watch,
+            set,
+        )?;
         let Some(choice) = choice else { continue };
         let sizes = choice.sizes(growth.axes, &group.set(choice.column()));
         let mut parts = Vec::new();
@@ -352,7 +359,7 @@ fn split<R>(
         }
         tree[leaf.node] = Branch::Split { choice, parts, plain: leaf.plain };
     }
-    next
+    Ok(next)
 }
 
 /// Levels of the tree until every leaf fits into memory, with balanced halves (section 4 of the
