@@ -4,6 +4,7 @@
 //! whole numbers of `domain`; else the values that occur. A target is built over the values that it
 //! gives a weight above 0, so a group's own range has a tree of its own.
 
+use std::path::Path;
 use super::keys::Declared;
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
@@ -157,12 +158,23 @@ impl Policy {
             nearest: None,
         };
         let dictionary = column.dictionary().ok_or_else(nowhere)?;
-        let bound = self.declared(&column.name).bind(&column.name, dictionary, &table.file)?;
+        self.labels_of(&column.name, dictionary, level, &table.file)
+    }
+
+    /// The label of each value of a column at a level of its hierarchy.
+    pub(crate) fn labels_of(
+        &self,
+        name: &str,
+        values: &Dictionary,
+        level: usize,
+        file: &Path,
+    ) -> Result<Vec<String>> {
+        let bound = self.declared(name).bind(name, values, file)?;
         if level > bound.taxonomy.height() {
             return Err(Error::BadParameter {
                 place: None,
                 key: "privacy.distribution.groups".into(),
-                value: format!("{}={level}", column.name),
+                value: format!("{name}={level}"),
                 expected: format!("a level from 0 to {}", bound.taxonomy.height()),
             });
         }

@@ -16,7 +16,7 @@ use std::time::Instant;
 pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
     let start = Instant::now();
     let Some(cuts) = &prepared.cuts else { return Err(Error::Defect) };
-    let machine = Machine::new(&cuts.problem, &prepared.task.cells);
+    let machine = Machine::new(&cuts.problem, &prepared.task.cells, watch)?;
     let chosen = &job.parameters.cuts;
     let heeding = watch.heed();
     let mut go_on = |progress: &Progress| {
@@ -30,7 +30,7 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
             annealing::search(&machine, annealing::STEPS, job.seed.unwrap_or(0), &mut go_on)
         }
         _ => l_plus_optimize::search(&machine, Techniques::default(), chosen.top, &mut go_on),
-    };
+    }?;
     drop(heeding);
     watch.check()?;
     let Outcome { best, bound, optimal, visited } = outcome;
@@ -43,7 +43,7 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     if chosen.extra_generalization
         && let Some(next) = machine.generalized(&cuts, &mut random)
     {
-        (cost, cuts) = (machine.cost(&next), next);
+        (cost, cuts) = (machine.cost(&next)?, next);
     }
     let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
     let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };

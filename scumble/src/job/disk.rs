@@ -330,7 +330,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let values = known.coder.counted.iter();
     let values = values.map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1));
     let machine = Disk {
-        growth: known.growth(policy, &options.watch),
+        growth: known.growth(policy, watch),
         layout: &known.layout,
         numbered: &numbered,
         values: values.collect(),

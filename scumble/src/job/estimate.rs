@@ -25,8 +25,7 @@ const PROBABILITY: (f64, f64) = (0.8, 0.95);
 /// Which estimate decides: as the options say, as the policy says, or as suits it.
 pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Result<By> {
     let expected = if suppressible > 0 { ByAsked::Expectation } else { ByAsked::Probability };
-    let threshold =
-        options.threshold.or(policy.search().threshold.map(|threshold| threshold.to_f64()));
+    let threshold = options.threshold;
     let wrong = |value: f64, expected: &str| {
         let expected = expected.to_string();
         Error::BadParameter {
@@ -36,7 +35,7 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
             expected,
         }
     };
-    match (options.by.or(policy.search().by).unwrap_or(expected), threshold) {
+    match (options.by.unwrap_or(expected), threshold) {
         (ByAsked::Probability, Some(least)) if !(least > 0.0 && least <= 1.0) => {
             Err(wrong(least, "a probability above 0, up to 1"))
         }
@@ -65,7 +64,7 @@ fn candidates(
     watch: &Watch,
 ) -> Result<Candidates> {
     match policy.search().space {
-        Space::FullDomain => Ok(Nodes::new(estimator)?.candidates(by, watch)),
+        Space::FullDomain => Nodes::new(estimator)?.candidates(by, watch),
         Space::Subtree => cuts::s_instant::candidates(estimator, by, watch),
     }
 }
@@ -82,7 +81,7 @@ pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Sear
         }
     };
     let by = by(policy, instant, beliefs.suppressible)?;
-    let estimator = Estimator::new(&beliefs, instant.shortcuts);
+    let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
     let _heeding = watch.heed();
     let search = Search { policy, bound, beliefs: &beliefs, estimator, by, watch };
     match policy.search().algorithm {
@@ -133,7 +132,7 @@ impl Search<'_> {
                 false => self.translated(&candidate.mapping)?,
             };
             self.watch.progress("check", checks, Some(number));
-            if holds(task, &mapping) {
+            if holds(task, &mapping, self.watch)? {
                 let (warrant, cost) = (Warrant::Likely, Some(candidate.cost));
                 let found = Found { mapping, warrant, cost, space, visited };
                 let Candidate { probability, outliers, .. } = *candidate;
@@ -158,11 +157,11 @@ impl Search<'_> {
                     .into(),
             });
         }
-        let foreseen = m_instant::partition(&self.estimator, self.by, self.watch);
+        let foreseen = m_instant::partition(&self.estimator, self.by, self.watch)?;
         let candidates = foreseen.regions.nodes.len() as u64;
         let foreseen_regions = self.translated(&Mapping::Regions(foreseen.regions))?;
         let Mapping::Regions(regions) = foreseen_regions else { return Err(Error::Defect) };
-        let settled = m_instant::settle(&prepared.task, &regions, partitioning);
+        let settled = m_instant::settle(&prepared.task, &regions, partitioning, self.watch);
         let mut found =
             settled.map_err(|error| with_refusal(error, prepared, &most_general(prepared)))?;
         found.visited += foreseen.visited;
@@ -246,13 +245,13 @@ impl Job {
         let start = Instant::now();
         let instant = &self.parameters.instant;
         let by = by(&self.policy, instant, beliefs.suppressible)?;
-        let estimator = Estimator::new(beliefs, instant.shortcuts);
+        let estimator = Estimator::new(beliefs, instant.shortcuts, watch)?;
         let _heeding = watch.heed();
         let Candidates { list, visited, .. } = match &self.decision {
             Decision::Levels(given) => {
                 let levels = levels_by_hand(given, &beliefs.names, &beliefs.taxonomies)?;
                 let nodes = Nodes::new(&estimator)?;
-                let total = nodes.total(&levels).ok_or(Shortfall::TooManyClasses)?;
+                let total = nodes.total(&levels)?.ok_or(Shortfall::TooManyClasses)?;
                 let list = vec![nodes.candidate(levels, &total)];
                 Candidates { list, visited: 1, space: Some(nodes.space().into()) }
             }
@@ -260,16 +259,17 @@ impl Job {
         };
         watch.check()?;
         let seconds = start.elapsed().as_secs_f64();
-        let candidates = list.iter().map(|one| estimated(one, beliefs, &estimator)).collect();
+        let candidates = list.iter().map(|one| estimated(one, beliefs, &estimator));
+        let candidates = candidates.collect::<Result<_>>()?;
         let summary = beliefs.summary.kind().name().into();
         Ok(Estimation { rows: beliefs.rows(), summary, visited, seconds, candidates })
     }
 }
 
 /// What is told of a candidate.
-fn estimated(candidate: &Candidate, beliefs: &Beliefs, estimator: &Estimator<'_>) -> Estimate {
+fn estimated(candidate: &Candidate, beliefs: &Beliefs, estimator: &Estimator<'_>) -> Result<Estimate> {
     let keys = beliefs.grouped_by(&candidate.mapping);
-    let error = keys.map_or([0.0; 2], |keys| estimator.error(&keys));
+    let error = keys.map_or(Ok([0.0; 2]), |keys| estimator.error(&keys))?;
     let named = |values: Vec<Value>| beliefs.names.iter().cloned().zip(values).collect();
     let recoding = match &candidate.mapping {
         Mapping::Cuts(cuts) => {
@@ -284,14 +284,14 @@ fn estimated(candidate: &Candidate, beliefs: &Beliefs, estimator: &Estimator<'_>
         }
     };
     let [ln_probability, expected_outliers] = error;
-    Estimate {
+    Ok(Estimate {
         recoding,
         probability: candidate.probability,
         expected_outliers: candidate.outliers,
         loss: EstimatedLoss { lm: candidate.lm },
         error: (expected_outliers > 0.0)
             .then_some(EstimationError { ln_probability, expected_outliers }),
-    }
+    })
 }
 
 impl Estimation {

@@ -16,6 +16,7 @@ use crate::source::{Series, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Node, Taxonomy};
 use std::io::Write;
+use std::path::Path;
 
 /// A table in memory, bound to the policy.
 pub(super) struct Bound<'a> {
@@ -64,7 +65,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     walk.clock.phase("write");
     let Recoded { values, classes, class_of, .. } = &recoded;
     let exact = exactly(&bound.prepared.task, values, classes, class_of);
-    let policy = bound.policy.with_caps(&bound.prepared.caps);
+    let policy = bound.policy.with_caps(&bound.prepared.caps)?;
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let recoding = bound.decided(&mapping, &recoded);
     let Bound { policy: asked, table, prepared } = bound;
@@ -111,15 +112,6 @@ fn decide(
     bound: &Bound<'_>,
 ) -> Result<(&'static str, Mapping, Option<SearchReport>)> {
     match &walk.job.decision {
-        Decision::Levels(given) => {
-            let Prepared { names, task, .. } = &bound.prepared;
-            let levels = levels_by_hand(given, names, &task.taxonomies)?;
-            Ok(("fixed-levels", Mapping::Levels(levels), None))
-        }
-        Decision::Saved(recoding) => {
-            let mapping = recoding.bind(bound.columns(), &bound.table.file)?;
-            Ok(("saved-recoding", mapping, None))
-        }
         Decision::Search => {
             let searched = search(walk.job, bound, walk.watch)?;
             let seconds = walk.clock.phase("search");
@@ -133,6 +125,30 @@ fn decide(
                 ..SearchReport::default()
             };
             Ok((searched.algorithm, found.mapping, Some(report.warranted(found.warrant))))
+        }
+        decision => {
+            let (name, mapping) = decide_mapping(decision, &bound.prepared, &bound.table.file)?;
+            Ok((name, mapping, None))
+        }
+    }
+}
+
+/// The mapping of levels fixed by hand, or of a saved recoding.
+pub(super) fn decide_mapping(
+    decision: &Decision,
+    prepared: &Prepared,
+    file: &Path,
+) -> Result<(&'static str, Mapping)> {
+    let Prepared { names, task, .. } = prepared;
+    match decision {
+        Decision::Search => Err(Error::Defect),
+        Decision::Levels(given) => {
+            let levels = levels_by_hand(given, names, &task.taxonomies)?;
+            Ok(("fixed-levels", Mapping::Levels(levels)))
+        }
+        Decision::Saved(recoding) => {
+            let columns = Columns { names, taxonomies: &task.taxonomies, axes: &task.axes };
+            Ok(("saved-recoding", recoding.bind(columns, file)?))
         }
     }
 }

@@ -123,15 +123,9 @@ enum Decision {
 impl Job {
     /// A job without limits.
     pub fn new(policy: Policy) -> Job {
-        Job {
-            policy,
-            limits: Limits::default(),
-            seed: None,
-            keep_order: false,
-            decision: Decision::Search,
-            summary: None,
-            parameters: Parameters::default(),
-        }
+        let (limits, parameters) = (Limits::default(), Parameters::of(&policy));
+        let (seed, keep_order, decision) = (None, false, Decision::Search);
+        Job { policy, limits, seed, keep_order, decision, summary: None, parameters }
     }
 
     /// Limits the working memory, in bytes. The default is half of the memory that is available.
@@ -310,8 +304,7 @@ impl<'a> Walk<'a> {
     fn check_ends(&self, sink: &dyn Sink) -> Result<()> {
         let (policy, file) = (&self.job.policy, self.source.file());
         check_names(&self.source.schema(), &file)?;
-        policy.scheme()?;
-        policy.check_presence()?;
+        policy.check_release()?;
         if policy.privacy().distribution.is_some() && !sink.takes_several() {
             return Err(Error::Unsuitable {
                 what: "a distribution",

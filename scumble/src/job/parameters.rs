@@ -1,13 +1,14 @@
-//! Parameters of single algorithms.
+//! Parameters of single algorithms, as the policy gives them.
 
 use crate::estimate::multinomial;
-use crate::policy::ByAsked;
+use crate::policy::{ByAsked, Policy, StructureSearch};
 use crate::privacy::Shortcuts;
+use crate::ratio::Ratio;
 use crate::search::lattice::incognito::Strategy;
 use crate::summary::{Kind, Structure};
 use std::time::Duration;
 
-/// What a caller may choose of an algorithm.
+/// What may be chosen of an algorithm.
 #[derive(Clone, Debug, Default)]
 pub struct Parameters {
     /// The order in which recodings are visited.
@@ -22,18 +23,18 @@ pub struct Parameters {
     pub shortcuts: Shortcuts,
 }
 
-/// What a caller may choose of a search for cuts.
+/// Parameters of a search for cuts.
 #[derive(Clone, Debug, Default)]
 pub struct CutParameters {
     /// The search ends after this time with the best so far.
     pub time_limit: Option<Duration>,
-    /// The release is drawn at random from this many of the best cuts; 0 and 1 are the best itself.
+    /// The release is drawn at random from this many of the best cuts.
     pub top: usize,
     /// The release is one random step more general than what was found.
     pub extra_generalization: bool,
 }
 
-/// What a caller may choose of partitions on disk.
+/// Parameters of partitions on disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiskParameters {
     /// Rows of a sample, and of a partition in memory (TM); by memory if `None`.
@@ -53,30 +54,62 @@ pub struct DiskParameters {
 
 impl Default for DiskParameters {
     fn default() -> Self {
-        DiskParameters {
-            tuples: None,
-            groups: None,
-            fan_out: None,
-            alpha: 0.05,
-            naive: false,
-            to_fan_out: false,
-        }
+        let (tuples, groups, fan_out) = (None, None, None);
+        DiskParameters { tuples, groups, fan_out, alpha: 0.05, naive: false, to_fan_out: false }
     }
 }
 
-/// What a caller may choose of a search by a summary.
+/// Parameters of a search by a summary.
 #[derive(Clone, Debug, Default)]
 pub struct InstantParameters {
     /// The kind of summary that is made of the table.
     pub kind: Kind,
-    /// How the structure of a network is found.
+    /// How the structure of a network is found; annealing gets the seed of the job.
     pub structure: Structure,
     /// Rows of a sample; a default if `None`.
     pub sampled: Option<usize>,
-    /// Which estimate decides, whatever the policy says.
+    /// Which estimate decides; one that suits the policy if `None`.
     pub by: Option<ByAsked>,
-    /// Its threshold, likewise.
+    /// Its threshold.
     pub threshold: Option<f64>,
     /// The shortcuts of the estimators.
     pub shortcuts: multinomial::Shortcuts,
+}
+
+impl Parameters {
+    /// The parameters that a policy gives.
+    pub(super) fn of(policy: &Policy) -> Parameters {
+        let search = policy.search();
+        let (cuts, disk, instant) = (search.cuts(), search.disk(), search.instant());
+        let structure = match (instant.max_parents, instant.structure_search.unwrap_or_default()) {
+            (None | Some(..2), _) => Structure::ChowLiu,
+            (_, StructureSearch::Greedy) => Structure::Greedy,
+            (_, StructureSearch::Annealed) => Structure::Annealed { seed: 0 },
+        };
+        Parameters {
+            strategy: search.strategy().unwrap_or_default(),
+            cuts: CutParameters {
+                time_limit: cuts.time_limit,
+                top: cuts.top.map_or(1, usize::from),
+                extra_generalization: cuts.extra_generalization,
+            },
+            disk: DiskParameters {
+                tuples: disk.sample_tuples,
+                groups: disk.frequency_groups.map(|groups| groups as usize),
+                fan_out: disk.fan_out.map(|fan_out| fan_out as usize),
+                alpha: disk.alpha.map_or(0.05, Ratio::to_f64),
+                naive: disk.naive,
+                to_fan_out: false,
+            },
+            instant: InstantParameters {
+                kind: instant.summary_kind.unwrap_or_default(),
+                structure,
+                sampled: instant.sample_rows.map(|rows| rows as usize),
+                by: search.by,
+                threshold: search.threshold.map(Ratio::to_f64),
+                shortcuts: instant.shortcuts,
+            },
+            shortcuts: search.shortcuts(),
+        }
+    }
 }

@@ -48,15 +48,15 @@ pub(super) fn by_rows(
     let (name, found) = match algorithm {
         Algorithm::Spalm => ("spalm", spalm::search(task, strategy, watch)),
         Algorithm::Sfalm => ("sfalm", sfalm::search(task, strategy, watch)),
-        Algorithm::Mpalm if is_confident => ("mpalm", mfalm::search(task)),
-        Algorithm::Mpalm => ("mpalm", mpalm::search(task, partitioning)),
+        Algorithm::Mpalm if is_confident => ("mpalm", mfalm::search(task, watch)),
+        Algorithm::Mpalm => ("mpalm", mpalm::search(task, partitioning, watch)),
         Algorithm::Auto
         | Algorithm::Incognito
         | Algorithm::SInstant
         | Algorithm::SaOnly
         | Algorithm::QiSa => ("incognito", incognito::search(task, strategy, watch)),
         Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
-            ("mondrian", mondrian::search(task, partitioning))
+            ("mondrian", mondrian::search(task, partitioning, watch))
         }
         Algorithm::LPlusOptimize => ("l-plus-optimize", cuts::search(job, prepared, watch)),
         Algorithm::Annealing => ("annealing", cuts::search(job, prepared, watch)),

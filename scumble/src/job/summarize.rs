@@ -3,7 +3,7 @@
 use super::{InstantParameters, Job};
 use crate::error::{Error, Result};
 use crate::source::{Batch, Codes, Source, ahead};
-use crate::summary::{Attribute, Builder, Summary};
+use crate::summary::{Attribute, Builder, Structure, Summary};
 use crate::table::{Data, Dictionary, Role, Table};
 use crate::watch::Watch;
 use arrow_schema::ArrowError;
@@ -25,9 +25,13 @@ impl Job {
 }
 
 fn builder(columns: usize, instant: &InstantParameters, seed: u64, memory: u64) -> Builder {
+    let structure = match instant.structure {
+        Structure::Annealed { .. } => Structure::Annealed { seed },
+        structure => structure,
+    };
     let sampled =
         instant.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
-    Builder::new(columns, instant.kind, instant.structure, sampled, seed, memory)
+    Builder::new(columns, instant.kind, structure, sampled, seed, memory)
 }
 
 fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {

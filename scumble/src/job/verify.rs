@@ -31,7 +31,7 @@ impl Job {
                     (true, Some(original)) => Some(self.caps_of(original, watch)?),
                     (true, None) => report.and_then(Report::caps),
                 };
-                let policy = caps.map(|caps| self.policy.with_caps(&caps));
+                let policy = caps.map(|caps| self.policy.with_caps(&caps)).transpose()?;
                 let policy = policy.as_ref().unwrap_or(&self.policy);
                 let memory = Some(self.limits.memory());
                 Ok(check_table(table, policy, memory, watch)?.into_verification(release))

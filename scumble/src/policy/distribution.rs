@@ -94,6 +94,12 @@ pub struct DistributionAsked {
 }
 
 impl DistributionAsked {
+    /// Whether groups are cut by equal quasi-identifiers; `otherwise` is the algorithm of
+    /// `[search]`.
+    pub(crate) fn is_parted(&self, otherwise: Algorithm) -> bool {
+        self.algorithm.unwrap_or(otherwise) == Algorithm::QiSa
+    }
+
     /// The target of most groups, then those of single groups.
     pub(crate) fn all_targets(&self) -> impl Iterator<Item = &TargetAsked> {
         std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target))

@@ -98,6 +98,11 @@ impl Policy {
         PolicyBuilder::parse(text, file)?.build()
     }
 
+    /// Reads a policy from TOML that names no files.
+    pub fn from_toml(text: &str) -> Result<Policy> {
+        Policy::parse(text, Path::new("policy"))
+    }
+
     /// An empty policy, to be filled with the words of the TOML and then checked.
     pub fn builder() -> PolicyBuilder {
         PolicyBuilder::default()

@@ -3,7 +3,7 @@
 use super::suppress::Within;
 use super::values::{self, Lost, Values};
 use crate::error::Shortfall;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;

@@ -41,6 +41,8 @@ enum Column<'a> {
     Coded(ScalarBuffer<i32>, &'a Fields<32>),
     /// Text by text.
     Plain(Box<Texts>),
+    /// Numbers in units of 10^-scale.
+    Decimals(ScalarBuffer<i64>, u32),
 }
 
 impl<W: Write> Lines<W> {
@@ -71,6 +73,10 @@ impl<W: Write> Lines<W> {
         };
         let mut columns = Vec::with_capacity(series.len());
         for ((position, series), rendered) in series.iter().enumerate().zip(&mut self.rendered) {
+            if let Series::Decimals(units, scale) = series {
+                columns.push(Column::Decimals(units.clone(), *scale));
+                continue;
+            }
             // A value without a text is an error, not an empty field.
             columns.push(
                 match Texts::of(series).map_err(|source| failure(&self.target, source))? {
@@ -105,6 +111,10 @@ impl<W: Write> Lines<W> {
                         say(&mut field, texts.get(row), position);
                         self.page.push(&field);
                     }
+                    Column::Decimals(units, scale) => {
+                        self.page.push_decimal(units[row], *scale);
+                        self.page.push_byte(if position == last { b'\n' } else { delimiter });
+                    }
                 }
                 ends[position] = self.page.bytes().len() - start;
             }
@@ -133,7 +143,7 @@ fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
     for (position, column) in columns.iter().enumerate().rev() {
         let repeats = repeats.iter_mut().skip(1);
         match column {
-            Column::Plain(_) => repeats.for_each(|repeats| *repeats = position as u32),
+            Column::Plain(_) | Column::Decimals(..) => repeats.for_each(|repeats| *repeats = position as u32),
             Column::Coded(keys, _) => repeats.zip(keys.windows(2)).for_each(|(repeats, pair)| {
                 *repeats = if pair[0] == pair[1] { *repeats } else { position as u32 };
             }),

@@ -28,11 +28,10 @@ pub(crate) use apply::Classes;
 pub use apply::{OfTarget, Recoded};
 pub use columns::Released;
 pub use distribution::{Distributed, ReadGroup, Tree};
-pub(crate) use distribution::{Originals, check_distribution};
+pub(crate) use distribution::{GROUP, Originals, check_distribution, owner_name};
 pub use draft::{Draft, publish, replace};
 pub use judge::{Judgement, Verified, verify as judge_classes, verify_sizes};
 pub use matched::{Known, Matched, matched};
-pub(crate) use page::{Fields, Page, push_field};
 pub use recount::{Part, Recount, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
@@ -43,7 +42,7 @@ pub use risk::{Risk, Risks};
 pub use rows::{Rows, Token, schema};
 pub(crate) use rows::{inverse, is_releasable, wide};
 pub use rules::Rules;
-pub(crate) use sink::{Background, TableWriter, report_of};
+pub(crate) use sink::{Background, TableWriter};
 pub use sink::{
     RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
 };

@@ -295,9 +295,6 @@ pub struct DistributionReport {
     /// The columns of the records with their types.
     #[serde(with = "pairs")]
     pub columns: Vec<(String, String)>,
-    /// Decimals of the numbers.
-    #[serde(skip)]
-    pub(crate) scale: Option<u32>,
 }
 
 /// How far whole weights are from the shares that were asked for.

@@ -5,7 +5,10 @@ use crate::error::Result;
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
+use arrow_array::{
+    Array, ArrayRef, Decimal128Array, DictionaryArray, Int32Array, Int64Array, RecordBatch,
+    StringArray,
+};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
@@ -34,6 +37,8 @@ pub enum Series {
     Array(ArrayRef),
     /// By number among texts. It is no array of Arrow's, which would look at every number again.
     Numbered(ScalarBuffer<i32>, StringArray),
+    /// Numbers in units of 10^-scale.
+    Decimals(ScalarBuffer<i64>, u32),
 }
 
 impl Series {
@@ -42,6 +47,7 @@ impl Series {
         match self {
             Series::Array(array) => array.len(),
             Series::Numbered(keys, _) => keys.len(),
+            Series::Decimals(units, _) => units.len(),
         }
     }
 
@@ -62,6 +68,12 @@ impl Series {
             Series::Numbered(keys, texts) => {
                 let keys = Int32Array::new(keys.clone(), None);
                 Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(texts.clone()))?))
+            }
+            Series::Decimals(units, 0) => Ok(Arc::new(Int64Array::new(units.clone(), None))),
+            Series::Decimals(units, scale) => {
+                let units = units.iter().map(|unit| i128::from(*unit));
+                let array = Decimal128Array::from_iter_values(units);
+                Ok(Arc::new(array.with_precision_and_scale(38, *scale as i8)?))
             }
         }
     }
@@ -87,6 +99,7 @@ impl Texts {
         match values {
             Series::Array(array) => Texts::of_array(array),
             Series::Numbered(keys, texts) => Ok(Texts::Coded(keys.clone(), None, texts.clone())),
+            Series::Decimals(..) => Texts::of_array(&values.to_array()?),
         }
     }
 

@@ -1,19 +1,268 @@
-//! stub
-use super::{Job, Produced, Walk};
-use crate::error::{Error, Result};
-pub(super) use crate::release::Originals;
-use crate::release::{Sink, Tables, Verification};
-use crate::source::Source;
-use crate::watch::Watch;
+//! Sensitive values that follow a target distribution: groups, buckets, several tables.
+//!
+//! Quasi-identifiers stay as they are, so who is in the table is not hidden. If the policy asks for
+//! classes too (`k`, …), another search generalizes them first, and the distribution holds inside
+//! each class.
+//!
+//! Little is done for each of many million rows: a row gets the number of its group and of its
+//! value, values are counted by group once, and rows are sorted as packed numbers. The tables are
+//! made in pieces, in parallel, and handed over in order.
+//!
+//! | file | question |
+//! |---|---|
+//! | `plan` | which groups, values and targets do rows have? |
+//! | `records`, `tables` | what is in the tables? |
+//! | `pieces` | how are a hundred million fields written? |
+//! | `scripts` | how is the release used in a database? |
+//! | `original` | what did the groups of a release hold before? |
 
-pub(super) fn produce(_: &mut Walk<'_>, _: &mut dyn Sink) -> Result<Produced> {
-    Err(Error::Defect)
+mod original;
+mod pieces;
+mod plan;
+mod records;
+mod scripts;
+mod tables;
+
+pub(super) use crate::release::Originals;
+pub(super) use original::verify;
+
+use super::memory::decide_mapping;
+use super::search::{by_rows, with_refusal};
+use super::{Beside, Decision, Produced, Walk};
+use crate::bind::Prepared;
+use crate::error::{Error, Place, Result, quoted};
+use crate::policy::{DistributionAsked, Policy, nearest};
+use crate::recoding::{Columns, Mapping, Recoding};
+use crate::release::{
+    DistributionReport, Io, Recoded, Released, ReleaseKind, RoundingReport, Sink,
+};
+use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
+use crate::source::{Source, encode};
+use crate::table::{Role, Table};
+use crate::watch::Watch;
+use plan::{GROUP, Plan, Rows, part_names};
+use std::io::Write;
+
+/// Reads a table so that every released column is coded, with the roles of the policy; the
+/// sensitive attribute is insensitive to all other requirements.
+fn read(
+    source: &dyn Source,
+    policy: &Policy,
+    asked: &DistributionAsked,
+    watch: &Watch,
+) -> Result<Table> {
+    let names = source.names();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let roles = policy.roles(&names, &source.file(), false)?;
+    check_roles(source, policy, asked, &roles)?;
+    // Cells of quasi-identifiers are for searches.
+    let keyed = policy.privacy().asks_for_classes();
+    let read = |role: &Role| match role {
+        Role::Insensitive => Role::Target,
+        Role::QuasiIdentifier if !keyed => Role::Target,
+        role => *role,
+    };
+    let mut table = encode(source, &roles.iter().map(read).collect::<Vec<_>>(), watch, "read")?;
+    let kept = roles.into_iter().filter(|role| *role != Role::Identifier);
+    for (column, role) in table.columns.iter_mut().zip(kept) {
+        column.role = if column.name == asked.attribute { Role::Insensitive } else { role };
+    }
+    Ok(table)
 }
-pub(super) fn verify(
-    _: &Job,
-    _: &Tables,
-    _: Option<&dyn Source>,
-    _: &Watch,
-) -> Result<Verification> {
-    Err(Error::Defect)
+
+fn check_roles(
+    source: &dyn Source,
+    policy: &Policy,
+    asked: &DistributionAsked,
+    roles: &[Role],
+) -> Result<()> {
+    let incomplete =
+        |missing: String| Err(Error::Incomplete { file: policy.file().to_path_buf(), missing });
+    let (name, names) = (quoted(&asked.attribute), source.names());
+    match names.iter().zip(roles).find(|(name, _)| **name == asked.attribute).map(|(_, role)| role)
+    {
+        None => {
+            let nearest = nearest(&asked.attribute, names.iter().map(String::as_str));
+            let (file, column) = (source.file(), asked.attribute.clone());
+            return Err(Error::NoSuchColumn { file, column, nearest });
+        }
+        Some(Role::Sensitive) => {}
+        Some(_) => {
+            return incomplete(format!(
+                "`distribution` is about {name}, whose role is not `sensitive`"
+            ));
+        }
+    }
+    let is_other = |(name, role): &(&String, &Role)| {
+        **role == Role::Sensitive && **name != asked.attribute
+    };
+    let other = names.iter().zip(roles).find(is_other);
+    if let (Some((other, _)), false) = (other, policy.privacy().asks_for_classes()) {
+        return incomplete(format!(
+            "{} is sensitive too, and nothing protects it beside unchanged quasi-identifiers; ask \
+             for `k` or `l-diversity`, or make it an identifier",
+            quoted(other)
+        ));
+    }
+    let privacy = policy.privacy();
+    let about = privacy.diversity.iter().map(|asked| &asked.sensitive);
+    let about = about.chain(privacy.closeness.iter().map(|asked| &asked.sensitive));
+    let about = about.chain(privacy.variance.iter().map(|asked| &asked.sensitive));
+    let mut about = about.chain(privacy.thresholds.iter().map(|asked| &asked.sensitive));
+    // A requirement that names no attribute is about all that are left.
+    let concerns = |about: &Option<String>| {
+        about.as_ref().map_or(other.is_none(), |about| *about == asked.attribute)
+    };
+    if about.any(concerns) {
+        return incomplete(format!(
+            "diversity and closeness of {name} are a matter of its distribution's target"
+        ));
+    }
+    let is_group = asked.groups.len() == 1 && asked.groups[0] == (GROUP.to_string(), 0);
+    if names.iter().any(|name| name == GROUP) && !is_group {
+        let place = Place::file(source.file()).column(GROUP);
+        let problem = "is the name of a column that the release adds; rename yours, or group by it";
+        return Err(Error::Unfit { place, value: GROUP.into(), problem: problem.into() });
+    }
+    Ok(())
+}
+
+/// Quasi-identifiers that were generalized, and how.
+struct Generalized {
+    algorithm: &'static str,
+    prepared: Prepared,
+    mapping: Mapping,
+    recoded: Recoded,
+}
+
+impl Generalized {
+    fn search(walk: &Walk<'_>, table: &Table) -> Result<Generalized> {
+        let (job, watch) = (walk.job, walk.watch);
+        let prepared = job.policy.prepare(table)?;
+        let (algorithm, mapping) = match &job.decision {
+            Decision::Search => {
+                let (algorithm, found) = by_rows(job, &prepared, watch)?;
+                (algorithm, found.mapping)
+            }
+            decision => decide_mapping(decision, &prepared, &table.file)?,
+        };
+        Generalized::new(algorithm, prepared, mapping)
+    }
+
+    fn new(
+        algorithm: &'static str,
+        prepared: Prepared,
+        mapping: Mapping,
+    ) -> Result<Generalized> {
+        let recoded = Recoded::new(&prepared.task, &mapping)
+            .map_err(|error| with_refusal(error, &prepared, &mapping))?;
+        Ok(Generalized { algorithm, prepared, mapping, recoded })
+    }
+
+    /// The columns as they are released, and the rows whose class is kept.
+    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, Rows) {
+        let leaf_cell = &self.prepared.leaf_cell;
+        let class = |row: u32| {
+            let cell = leaf_cell[table.row_cells[row as usize] as usize];
+            self.recoded.class_of[cell as usize]
+        };
+        let is_kept = |row: &u32| self.recoded.kept[class(*row) as usize];
+        let kept = (0..table.rows() as u32).filter(is_kept).collect();
+        (Released::of(table, Some((&self.recoded, leaf_cell))), Rows::Some(kept))
+    }
+
+    fn recoding(&self) -> Option<Recoding> {
+        let Prepared { names, task, .. } = &self.prepared;
+        let columns = Columns { names, taxonomies: &task.taxonomies, axes: &task.axes };
+        Recoding::of(columns, &self.mapping)
+    }
+}
+
+/// Scans, generalizes if the policy asks for it, fills buckets and writes.
+pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
+    let policy = &walk.job.policy;
+    let asked = policy.privacy().distribution.as_ref().ok_or(Error::Defect)?;
+    let is_generalized = policy.privacy().asks_for_classes();
+    if !matches!(walk.job.decision, Decision::Search) && !is_generalized {
+        return Err(Error::Unsuitable {
+            what: "a recoding of the quasi-identifiers",
+            needs: "a policy that asks for classes, such as `k`; otherwise they stay as they are",
+        });
+    }
+    // Beside the rows there are their groups, their order, and both again as they are verified.
+    walk.check_memory(walk.source.memory_needed().unwrap_or(0).saturating_mul(3), None)?;
+    let table = read(walk.source, policy, asked, walk.watch)?;
+    walk.clock.phase("read");
+    let generalized =
+        if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
+    let (columns, rows) = match &generalized {
+        Some(generalized) => generalized.released(&table),
+        None => (Released::of(&table, None), Rows::All(table.rows() as usize)),
+    };
+    let plan = Plan::new(policy, asked, &table, &columns, rows, is_generalized)?;
+    walk.clock.phase("bind");
+    let parted = asked.is_parted(policy.search().algorithm);
+    let found = match parted {
+        true => qi_sa::search(&plan.problem(asked), &plan.tuples(), walk.watch),
+        false => sa_only::search(&plan.problem(asked), walk.watch),
+    }?;
+    walk.clock.phase("search");
+    let names = part_names(&plan.names, &found.part_of, parted);
+    let records: Vec<u32> =
+        (0..names.len()).map(|group| size(found.tallies.group(group)) as u32).collect();
+    let written = tables::Release { plan: &plan, found: &found, names: &names, records: &records };
+    written.write(sink, walk)?;
+    if let Some(recoding) = generalized.as_ref().and_then(Generalized::recoding)
+        && let Some(mut file) = sink.recoding()?
+    {
+        let text = recoding.to_json() + "\n";
+        file.write_all(text.as_bytes()).map_err(Error::io(sink.name().as_ref(), "write"))?;
+    }
+    let columns = scripts::columns(policy, &plan);
+    let scale = plan.domain.numbers.as_ref().map(|numbers| numbers.scale);
+    for (name, text) in scripts::all(&asked.attribute, &columns, scale) {
+        sink.text(name, &text)?;
+    }
+    walk.clock.phase("write");
+    let rounding = plan.targets.iter().fold(RoundingReport::default(), worst);
+    let distribution = DistributionReport {
+        attribute: asked.attribute.clone(),
+        values: if scale.is_some() { "numbers" } else { "categories" }.into(),
+        target: asked.target.name(),
+        targets: plan.targets.len() as u64,
+        domain: plan.domain.len() as u64,
+        // These are counted in what was written.
+        groups: 0,
+        fakes: 0,
+        sum_of_ranges: 0.0,
+        rounding,
+        columns: columns.into_iter().map(|(name, kind)| (name, kind.name().into())).collect(),
+    };
+    let originals = Originals {
+        values: found.tallies.into_owned(),
+        labels: plan.domain.labels.clone(),
+        records,
+    };
+    Ok(Produced {
+        algorithm: if parted { "qi-sa" } else { "sa-only" },
+        generalized_by: generalized.as_ref().map(|generalized| generalized.algorithm),
+        rows: table.rows(),
+        written: plan.rows.len() as u64,
+        suppressed_values: None,
+        caps: Vec::new(),
+        policy: policy.clone(),
+        release: ReleaseKind::Distribution { distribution: Box::new(distribution) },
+        io: Io::default(),
+        beside: Beside::Values(originals),
+        leftovers: Box::new(()),
+    })
+}
+
+/// The worse of two roundings.
+fn worst(worst: RoundingReport, target: &crate::search::buckets::Target) -> RoundingReport {
+    let Rounding { largest, total_variation } = target.rounding;
+    RoundingReport {
+        largest: worst.largest.max(largest),
+        total_variation: worst.total_variation.max(total_variation),
+    }
 }

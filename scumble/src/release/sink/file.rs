@@ -4,7 +4,7 @@ use super::super::draft::{Draft, publish};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
 use crate::release::Report;
-use crate::source::{FileFormat, Format, Meter, Metered, Source, TableFile};
+use crate::source::{FileFormat, Format, Meter, Metered, TableFile};
 use arrow_schema::SchemaRef;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -66,7 +66,7 @@ impl ReleaseFile {
 }
 
 /// The place of the report beside a release.
-pub(crate) fn report_of(output: &Path) -> PathBuf {
+fn report_of(output: &Path) -> PathBuf {
     let mut name = output.as_os_str().to_os_string();
     name.push(".report.json");
     name.into()

@@ -9,7 +9,6 @@ mod folder;
 mod memory;
 mod writer;
 
-pub(crate) use file::report_of;
 pub use file::{ReleaseFile, ReleaseStream};
 pub use folder::ReleaseFolder;
 pub use memory::ReleaseBatches;
@@ -149,6 +148,8 @@ pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBa
 pub struct Tables {
     name: PathBuf,
     tables: Vec<(String, Box<dyn Source>)>,
+    /// The recoding of the quasi-identifiers, as JSON, if the release has one.
+    recoding: Option<Vec<u8>>,
 }
 
 /// The name of the table of a release that has only one.
@@ -160,7 +161,7 @@ pub const DISTRIBUTION: [&str; 5] = ["records", "sensitive", "bounds", "groups",
 impl Tables {
     /// Tables by name; messages call the release `name`.
     pub fn new(name: impl Into<PathBuf>, tables: Vec<(String, Box<dyn Source>)>) -> Tables {
-        Tables { name: name.into(), tables }
+        Tables { name: name.into(), tables, recoding: None }
     }
 
     /// A release of one table.
@@ -177,7 +178,13 @@ impl Tables {
         for name in DISTRIBUTION {
             tables.push((name.into(), Box::new(folder::open_table(path, path, name)?)));
         }
-        Ok(Tables::new(path, tables))
+        let recoding = std::fs::read(path.join("recoding.json")).ok();
+        Ok(Tables { recoding, ..Tables::new(path, tables) })
+    }
+
+    /// The recoding of the quasi-identifiers of a distribution release, as JSON.
+    pub(crate) fn recoding(&self) -> Option<&[u8]> {
+        self.recoding.as_deref()
     }
 
     /// What messages call the release.

@@ -81,6 +81,30 @@ impl Verification {
         Err(Error::CheckFailed { file: self.file.clone(), classes, failing, problems })
     }
 
+    /// A release that contradicts itself.
+    pub(crate) fn failed(file: PathBuf, problems: Vec<String>) -> Verification {
+        Verification {
+            released: 0,
+            classes: ClassCounts::default(),
+            privacy: Vec::new(),
+            distribution: Some(DistributionChecked::default()),
+            satisfied: false,
+            io: Read::default(),
+            problems,
+            file,
+        }
+    }
+
+    /// Notes that something is wrong beside the requirements, as a comparison with the original
+    /// table showed.
+    pub(crate) fn fail(&mut self, problem: String) {
+        self.problems.push(problem);
+        self.satisfied = false;
+        if let Some(distribution) = &mut self.distribution {
+            distribution.compared_with_original = true;
+        }
+    }
+
     /// The result as one JSON object.
     pub fn to_json(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()

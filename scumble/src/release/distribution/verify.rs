@@ -1,0 +1,624 @@
+//! The checks of a distribution release.
+
+use super::{Distributed, Tree};
+use crate::bind::{ROUNDING, Weights, weights};
+use crate::error::{Error, Figure, Judged, Result, quoted};
+use crate::policy::{DistributionAsked, Of, Policy, TargetAsked};
+use crate::ratio::Ratio;
+use crate::release::report::ClassCounts;
+use crate::release::verify::{DistributionChecked, Read, check_table};
+use crate::release::{Tables, Verification};
+use crate::source::{Counts, Source, Texts, ahead};
+use crate::table::{Role, Tallies};
+use crate::watch::Watch;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The column of the records that names their group.
+pub(crate) const GROUP: &str = "group";
+
+/// The sensitive values that the groups of a release had.
+pub(crate) struct Originals {
+    /// For each group of the release, in its order, values of the domain with counts.
+    pub(crate) values: Tallies,
+    /// What each value of the domain is called.
+    pub(crate) labels: Vec<String>,
+    /// Rows of each group.
+    pub(crate) records: Vec<u32>,
+}
+
+impl Originals {
+    /// How often each leaf of a tree occurs in the whole table, or in the owner's group that group
+    /// `at` is a part of.
+    fn counts(
+        &self,
+        released: &Distributed,
+        tree: &Tree,
+        of: Of,
+        at: usize,
+    ) -> Vec<u64> {
+        let leaf_of = self.leaf_of(tree);
+        let leaves = tree.leaves.first().map_or(0, |(_, end)| *end as usize);
+        let mut counts = vec![0; leaves];
+        for (group, read) in released.groups.iter().enumerate().take(self.values.len()) {
+            if of == Of::Table || read.part_of == released.groups[at].part_of {
+                for (code, count) in self.values.group(group) {
+                    if let Some(leaf) = leaf_of[*code as usize] {
+                        counts[leaf as usize] += u64::from(*count);
+                    }
+                }
+            }
+        }
+        counts
+    }
+
+    /// The leaf of each value of the domain in a tree.
+    fn leaf_of(&self, tree: &Tree) -> Vec<Option<u32>> {
+        let leaf = |label: &String| {
+            let (start, end) = tree.leaves[*tree.index.get(label)? as usize];
+            (end == start + 1).then_some(start)
+        };
+        self.labels.iter().map(leaf).collect()
+    }
+}
+
+/// Definition 3.1: whether the subdomains of every group are a generalization of its values. What
+/// is not, is said.
+fn check_values(released: &Distributed, originals: &Originals) -> Vec<String> {
+    if originals.values.len() != released.groups.len() {
+        return vec![format!(
+            "{} groups where the table has {}",
+            released.groups.len(),
+            originals.values.len()
+        )];
+    }
+    let leaves: Vec<Vec<Option<u32>>> =
+        released.trees.iter().map(|tree| originals.leaf_of(tree)).collect();
+    let wrong = released.groups.par_iter().enumerate().find_map_first(|(at, group)| {
+        let name = quoted(&group.name);
+        if group.records != u64::from(originals.records[at]) {
+            return Some(format!(
+                "group {name} has {} records, and the table {}",
+                group.records, originals.records[at]
+            ));
+        }
+        let leaf = |(code, count): &(u32, u32)| Some((leaves[group.tree][*code as usize]?, *count));
+        let values: Option<Vec<(u32, u32)>> = originals.values.group(at).iter().map(leaf).collect();
+        let fits = values.is_some_and(|mut values| {
+            values.sort_unstable();
+            released.trees[group.tree].is_generalization(&values, &group.subdomains)
+        });
+        (!fits).then(|| format!("the subdomains of group {name} are no generalization of its values (definition 3.1)"))
+    });
+    wrong.into_iter().collect()
+}
+
+/// Judges a release from what is written in it; `originals` are the values that its groups had. A
+/// release that contradicts itself was judged, and failed.
+pub(crate) fn check_distribution(
+    tables: &Tables,
+    policy: &Policy,
+    originals: Option<&Originals>,
+    watch: &Watch,
+) -> Result<Verification> {
+    match judge(tables, policy, originals, watch) {
+        Err(Error::Mismatch { file, problem }) if file.starts_with(tables.name()) => {
+            let file = file.file_name().unwrap_or_default().display().to_string();
+            let problems = vec![format!("{file}: {problem}")];
+            Ok(Verification::failed(tables.name().to_path_buf(), problems))
+        }
+        other => other,
+    }
+}
+
+/// The policy's distribution.
+fn asked(policy: &Policy) -> Result<&DistributionAsked> {
+    policy.privacy().distribution.as_ref().ok_or_else(|| Error::Incomplete {
+        file: policy.file().to_path_buf(),
+        missing: "there is no `distribution` under [privacy], and the release is one".into(),
+    })
+}
+
+fn judge(
+    tables: &Tables,
+    policy: &Policy,
+    originals: Option<&Originals>,
+    watch: &Watch,
+) -> Result<Verification> {
+    let asked = asked(policy)?;
+    let released = Distributed::read(tables, watch)?;
+    let table = tables.get("records")?;
+    let (records, mut problems) = count_records(table, policy, asked, watch)?;
+    problems.extend(check_groups(&released, &records, policy, asked)?);
+    let (failing, torn) = check_subdomains(&released);
+    problems.extend(torn);
+    let unchecked_targets = check_targets(&released, asked, originals, &mut problems)?;
+    problems.extend(check_bounds(tables.get("bounds")?, &released, watch)?);
+    if let Some(originals) = originals {
+        problems.extend(check_values(&released, originals));
+    }
+    let mut privacy = vec![Judged {
+        requirement: "distribution".into(),
+        kind: None,
+        sensitive: Some(asked.attribute.clone()),
+        target: Some(asked.target.name()),
+        required: Figure(0.0),
+        parameters: BTreeMap::new(),
+        achieved: Some(Figure(failing as f64)),
+        satisfied: failing == 0,
+        failing_classes: 0,
+    }];
+    let (rows, groups) = (records.rows(), released.groups.len() as u64);
+    let smallest = released.groups.iter().map(|group| group.records).min().unwrap_or(0);
+    let average = |classes: u64| if classes == 0 { 0.0 } else { rows as f64 / classes as f64 };
+    // If quasi-identifiers stay, people are told apart by nothing but the buckets of their groups.
+    let mut classes = ClassCounts {
+        classes: groups,
+        smallest_class: smallest,
+        average_class: average(groups),
+        groups: Some(groups),
+        smallest_group: Some(smallest),
+    };
+    if policy.privacy().asks_for_classes() {
+        let checked = check_table(table, &records_policy(policy, asked)?, None, watch)?;
+        privacy.extend(checked.verified.judged(&checked.counted));
+        classes.classes = checked.verified.classes;
+        classes.smallest_class = checked.verified.smallest;
+        classes.average_class = average(checked.verified.classes);
+        // Identifiers were found already.
+        let new = checked.problems.into_iter().filter(|problem| !problems.contains(problem));
+        let new: Vec<String> = new.collect();
+        problems.extend(new);
+    }
+    let distribution = DistributionChecked {
+        groups,
+        fakes: released.groups.iter().map(|group| group.len().saturating_sub(group.records)).sum(),
+        sum_of_ranges: sum_of_ranges(&released),
+        compared_with_original: originals.is_some(),
+        target_checked: !unchecked_targets,
+    };
+    let satisfied = problems.is_empty() && privacy.iter().all(|judged| judged.satisfied);
+    Ok(Verification {
+        released: rows,
+        classes,
+        privacy,
+        distribution: Some(distribution),
+        satisfied,
+        io: Read { bytes_read: tables.bytes_read() },
+        problems,
+        file: tables.name().to_path_buf(),
+    })
+}
+
+/// The ranges of all subdomains, summed.
+fn sum_of_ranges(released: &Distributed) -> f64 {
+    let of_group = |group: &super::ReadGroup| {
+        let ranges = group.subdomains.iter().map(|(node, copies)| {
+            released.trees[group.tree].range(*node) as f64 * f64::from(*copies)
+        });
+        ranges.collect::<Vec<f64>>()
+    };
+    let sum: f64 = released.groups.iter().flat_map(of_group).sum();
+    sum / 10f64.powi(released.scale.unwrap_or(0) as i32)
+}
+
+/// A policy for the records alone: without the sensitive attribute, with the column of the groups.
+fn records_policy(policy: &Policy, asked: &DistributionAsked) -> Result<Policy> {
+    policy
+        .edit()
+        .remove(["privacy", "distribution"])
+        .remove(["attributes", &asked.attribute])
+        .remove(["attributes", GROUP])
+        .insensitive(GROUP)
+        .build()
+}
+
+/// The columns that the owner's groups are made of, with their levels.
+fn owner_columns(
+    policy: &Policy,
+    asked: &DistributionAsked,
+    keys: &[String],
+) -> Vec<(String, usize)> {
+    // Classes that a search made are groups by themselves.
+    if asked.groups.is_empty() && policy.privacy().asks_for_classes() {
+        return keys.iter().map(|name| (name.clone(), 0)).collect();
+    }
+    asked.groups.clone()
+}
+
+/// The name of an owner's group from the labels of its columns.
+pub(crate) fn owner_name<'a>(labels: impl ExactSizeIterator<Item = &'a str>) -> String {
+    let several = labels.len() > 1;
+    let part = |label: &str| match label {
+        "" => "(missing)".to_string(),
+        // A bar inside a label is told from the bars between columns.
+        label if several => label.replace('\\', "\\\\").replace('|', "\\|"),
+        label => label.to_string(),
+    };
+    let parts: Vec<String> = labels.map(part).collect();
+    if parts.is_empty() { "all".into() } else { parts.join("|") }
+}
+
+/// The records by group, by what the owner's groups are made of and by quasi-identifiers where they
+/// matter; and what must not be among them.
+fn count_records(
+    table: &dyn Source,
+    policy: &Policy,
+    asked: &DistributionAsked,
+    watch: &Watch,
+) -> Result<(Counts, Vec<String>)> {
+    let (names, file) = (table.names(), table.file());
+    let mut problems = Vec::new();
+    if names.contains(&asked.attribute) {
+        let name = quoted(&asked.attribute);
+        problems.push(format!("the sensitive attribute {name} is among the records"));
+    }
+    let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
+    let roles = records_policy(policy, asked)?.roles(&borrowed, &file, true)?;
+    for (name, _) in names.iter().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
+        problems.push(format!("the identifier {} is in the release", quoted(name)));
+    }
+    let Some(group) = names.iter().position(|name| name == GROUP) else {
+        let problem = "the records have no column `group`".into();
+        return Err(Error::Mismatch { file, problem });
+    };
+    let parted = asked.is_parted(policy.search().algorithm);
+    let all_keys = parted || policy.privacy().asks_for_classes();
+    let is_read = |column: &usize| {
+        let is_group = asked.groups.iter().any(|(name, _)| *name == names[*column]);
+        *column != group && (is_group || (all_keys && roles[*column] == Role::QuasiIdentifier))
+    };
+    let keys: Vec<usize> = [group].into_iter().chain((0..names.len()).filter(is_read)).collect();
+    Ok((table.count(&keys, watch)?, problems))
+}
+
+/// Whether groups have the size they say, are made as the policy asks, and have no more fakes than
+/// it allows.
+fn check_groups(
+    released: &Distributed,
+    records: &Counts,
+    policy: &Policy,
+    asked: &DistributionAsked,
+) -> Result<Vec<String>> {
+    let mut problems = check_sizes(released, records, asked);
+    if !problems.is_empty() {
+        return Ok(problems);
+    }
+    let parted = asked.is_parted(policy.search().algorithm);
+    let group_of: HashMap<&str, usize> =
+        released.groups.iter().enumerate().map(|(at, group)| (group.name.as_str(), at)).collect();
+    // A column `group` of the owner's own is no longer there.
+    if !asked.groups.iter().any(|(name, _)| name == GROUP) {
+        let labels = owner_labels(records, policy, asked)?;
+        for codes in records.cells().tuples() {
+            let group = &released.groups[group_of[records.dictionary(0).value(codes[0])]];
+            let parts = labels.iter().map(|(column, labels)| match labels {
+                Some(labels) => labels[codes[*column] as usize].as_str(),
+                None => records.dictionary(*column).value(codes[*column]),
+            });
+            let owner = owner_name(parts);
+            if owner != group.part_of {
+                let name = quoted(&group.name);
+                problems.push(format!("group {name} has records of {}", quoted(&owner)));
+                break;
+            }
+        }
+    }
+    if parted {
+        let declared = |name: &str| {
+            let role = policy.attribute(name).and_then(|attribute| attribute.role);
+            role.or(policy.default_role()) == Some(Role::QuasiIdentifier)
+        };
+        let keys: Vec<usize> = (1..records.names().len())
+            .filter(|column| declared(&records.names()[*column]))
+            .collect();
+        let mut tuple_of: HashMap<u32, Vec<u32>> = HashMap::new();
+        for codes in records.cells().tuples() {
+            let tuple: Vec<u32> = keys.iter().map(|column| codes[*column]).collect();
+            if tuple_of.entry(codes[0]).or_insert_with(|| tuple.clone()) != &tuple {
+                let name = quoted(records.dictionary(0).value(codes[0]));
+                problems.push(format!("group {name} has records with different quasi-identifiers"));
+                break;
+            }
+        }
+    } else if released.groups.iter().any(|group| group.name != group.part_of) {
+        problems.push("groups are parted, and the policy does not ask for qi-sa".into());
+    }
+    Ok(problems)
+}
+
+/// For each column that owner's groups are made of: its position among the counted ones, and its
+/// labels where they are more general than its values.
+fn owner_labels(
+    records: &Counts,
+    policy: &Policy,
+    asked: &DistributionAsked,
+) -> Result<Vec<(usize, Option<Vec<String>>)>> {
+    let file = std::path::Path::new("records");
+    let mut labels = Vec::new();
+    for (name, level) in owner_columns(policy, asked, &records.names()[1..]) {
+        let at = records.names().iter().position(|known| *known == name);
+        let at = at.ok_or_else(|| Error::Mismatch {
+            file: file.to_path_buf(),
+            problem: format!("there is no column {}", quoted(&name)),
+        })?;
+        let of_level = match level {
+            0 => None,
+            level => Some(policy.labels_of(&name, records.dictionary(at), level, file)?),
+        };
+        labels.push((at, of_level));
+    }
+    Ok(labels)
+}
+
+/// Whether groups have the size they say, and no more fakes than the policy allows.
+fn check_sizes(
+    released: &Distributed,
+    records: &Counts,
+    asked: &DistributionAsked,
+) -> Vec<String> {
+    let mut problems = Vec::new();
+    let mut counted: HashMap<&str, u64> = HashMap::new();
+    for (codes, rows) in records.cells().tuples().zip(records.cells().counts()) {
+        *counted.entry(records.dictionary(0).value(codes[0])).or_default() += u64::from(*rows);
+    }
+    let known: HashSet<&str> = released.groups.iter().map(|group| group.name.as_str()).collect();
+    for name in records.dictionary(0).values().filter(|name| !known.contains(name)) {
+        problems.push(format!("records of group {}, which is unknown", quoted(name)));
+    }
+    for group in &released.groups {
+        let counted = counted.get(group.name.as_str()).copied().unwrap_or(0);
+        let (name, subdomains) = (quoted(&group.name), group.len());
+        if counted != group.records {
+            problems.push(format!("group {name} says {} records and has {counted}", group.records));
+        } else if subdomains < counted {
+            problems.push(format!(
+                "group {name} has {counted} records and only {subdomains} subdomains"
+            ));
+        } else if subdomains - counted > u64::from(asked.fakes.limit(counted)) {
+            let fakes = subdomains - counted;
+            problems.push(format!("group {name} has more fakes than the policy allows: {fakes}"));
+        } else if subdomains != group.said {
+            let said = group.said;
+            problems.push(format!("group {name} says {said} subdomains and has {subdomains}"));
+        }
+        if problems.len() > 10 {
+            break;
+        }
+    }
+    problems
+}
+
+/// The number of groups whose subdomains do not follow their target, and what is wrong with the
+/// first.
+fn check_subdomains(released: &Distributed) -> (u64, Option<String>) {
+    let groups = released.groups.par_iter();
+    let torn: Vec<(usize, u32)> = groups
+        .enumerate()
+        .filter_map(|(at, group)| {
+            Some((at, released.trees[group.tree].torn(&group.subdomains)?))
+        })
+        .collect();
+    let first = torn.first().map(|(at, node)| {
+        let group = &released.groups[*at];
+        let node = quoted(&released.trees[group.tree].labels[*node as usize]);
+        let name = quoted(&group.name);
+        format!(
+            "the subdomains of group {name} do not follow its target below {node} (definition 3.2)"
+        )
+    });
+    (torn.len() as u64, first)
+}
+
+/// Whether the weights in the release are those of the policy's targets; returns whether some could
+/// not be checked.
+fn check_targets(
+    released: &Distributed,
+    asked: &DistributionAsked,
+    originals: Option<&Originals>,
+    problems: &mut Vec<String>,
+) -> Result<bool> {
+    let mut unchecked = false;
+    let mut seen = HashSet::new();
+    for (at, group) in released.groups.iter().enumerate() {
+        let wanted = asked.target_of(&group.part_of);
+        if !seen.insert((group.tree, wanted.name())) {
+            continue;
+        }
+        let tree = &released.trees[group.tree];
+        let counts = originals.map(|originals| originals.counts(released, tree, wanted.of, at));
+        match check_target(tree, released.scale, wanted, asked.rounding, counts.as_deref())? {
+            None => unchecked = true,
+            Some(true) => {}
+            Some(false) => problems.push(format!(
+                "the weights of group {}'s target are not those of {}",
+                quoted(&group.name),
+                quoted(&wanted.name())
+            )),
+        }
+    }
+    Ok(unchecked)
+}
+
+/// Whether a tree has the weights of a target; `None` if that depends on values that are not
+/// known.
+fn check_target(
+    tree: &Tree,
+    scale: Option<u32>,
+    wanted: &TargetAsked,
+    rounding: Option<Ratio>,
+    counts: Option<&[u64]>,
+) -> Result<Option<bool>> {
+    let leaves = tree.leaf_nodes();
+    let labels: Vec<String> =
+        leaves.iter().map(|node| tree.labels[*node as usize].clone()).collect();
+    let unit = 10f64.powi(-(scale.unwrap_or(0) as i32));
+    let numbers: Option<Vec<f64>> = scale
+        .map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
+    let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else {
+        return Ok(None);
+    };
+    let nodes = 1..tree.labels.len();
+    let share = |node: usize| (tree.weights[node], tree.units[tree.parents[node] as usize]);
+    let tolerance = match (&found, rounding) {
+        (Weights::Exact(_), None) => 0.0,
+        (_, rounding) => rounding.map_or(ROUNDING, Ratio::to_f64) + 1e-9,
+    };
+    Ok(Some(match &found {
+        Weights::Exact(weights) => {
+            let mut sums = vec![0u128; weights.len() + 1];
+            (0..weights.len())
+                .for_each(|leaf| sums[leaf + 1] = sums[leaf] + u128::from(weights[leaf]));
+            let mass = |node: usize| {
+                sums[tree.leaves[node].1 as usize] - sums[tree.leaves[node].0 as usize]
+            };
+            weights.iter().all(|weight| *weight > 0)
+                && nodes.clone().all(|node| {
+                    let ((weight, unit), parent) = (share(node), mass(tree.parents[node] as usize));
+                    match tolerance == 0.0 {
+                        // Both sides fit: masses are sums of 64-bit numbers below 2^63.
+                        true => u128::from(weight) * parent == mass(node) * unit,
+                        false => {
+                            (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs()
+                                <= tolerance
+                        }
+                    }
+                })
+        }
+        Weights::Real(weights) => {
+            let mass = |node: usize| -> f64 {
+                weights[tree.leaves[node].0 as usize..tree.leaves[node].1 as usize].iter().sum()
+            };
+            nodes.clone().all(|node| {
+                let (weight, unit) = share(node);
+                (weight as f64 / unit as f64 - mass(node) / mass(tree.parents[node] as usize)).abs()
+                    <= tolerance
+            })
+        }
+    }))
+}
+
+/// The columns of the auxiliary table behind the group.
+const BOUNDS: [&str; 7] = [
+    "selected",
+    "sum_lower",
+    "sum_upper",
+    "min_lower",
+    "min_upper",
+    "max_lower",
+    "max_upper",
+];
+
+/// The lines of the auxiliary table that the subdomains imply, group by group.
+struct Expected<'a> {
+    released: &'a Distributed,
+    group: usize,
+    selected: u64,
+    /// The lower ends of the group's subdomains, ascending, and the upper ends, descending.
+    lows: Vec<i64>,
+    highs: Vec<i64>,
+    sums: (i64, i64),
+}
+
+impl<'a> Expected<'a> {
+    fn new(released: &'a Distributed) -> Expected<'a> {
+        let (lows, highs) = (Vec::new(), Vec::new());
+        let mut expected =
+            Expected { released, group: 0, selected: 0, lows, highs, sums: (0, 0) };
+        expected.enter();
+        expected
+    }
+
+    /// Prepares the lines of the current group.
+    fn enter(&mut self) {
+        self.lows.clear();
+        self.highs.clear();
+        (self.selected, self.sums) = (0, (0, 0));
+        let Some(group) = self.released.groups.get(self.group) else { return };
+        for (lower, upper, copies) in self.released.ends(group) {
+            self.lows.extend(std::iter::repeat_n(lower, copies as usize));
+            self.highs.extend(std::iter::repeat_n(upper, copies as usize));
+        }
+        self.lows.sort_unstable();
+        self.highs.sort_unstable_by(|one, other| other.cmp(one));
+    }
+
+    /// The next line: the group's name and the numbers behind it; `None` at the end.
+    fn next(&mut self) -> Option<(&'a str, [i64; 7])> {
+        loop {
+            let group = self.released.groups.get(self.group)?;
+            if self.selected == group.records.min(group.len()) {
+                self.group += 1;
+                self.enter();
+                continue;
+            }
+            let at = self.selected as usize;
+            self.selected += 1;
+            let mut numbers = [self.selected as i64, 0, 0, 0, 0, 0, 0];
+            if self.released.scale.is_some() {
+                // A forged release may have sums that do not fit; it must not end the program.
+                let (low, high) = (self.lows[at], self.highs[at]);
+                self.sums = (self.sums.0.saturating_add(low), self.sums.1.saturating_add(high));
+                let (sums, least, greatest) = (self.sums, self.lows[0], self.highs[0]);
+                numbers[1..].copy_from_slice(&[sums.0, sums.1, least, high, low, greatest]);
+            }
+            return Some((&group.name, numbers));
+        }
+    }
+}
+
+/// A decimal number in units of 10^-scale; `None` if it is not one, or has more decimals.
+fn units(text: &str, scale: u32) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let fraction_digits = fraction.len() as u32;
+    if whole.is_empty() || fraction_digits > scale {
+        return None;
+    }
+    let mut number: i64 = 0;
+    for digit in whole.bytes().chain(fraction.bytes()) {
+        let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number = number.checked_mul(10)?.checked_add(digit.into())?;
+    }
+    let number = number.checked_mul(10i64.checked_pow(scale - fraction_digits)?)?;
+    Some(if negative { -number } else { number })
+}
+
+/// Whether the auxiliary table is what the subdomains imply, line by line.
+fn check_bounds(
+    table: &dyn Source,
+    released: &Distributed,
+    watch: &Watch,
+) -> Result<Option<String>> {
+    let wrong = || Ok(Some("bounds.csv does not follow from sensitive.csv".to_string()));
+    let columns = if released.scale.is_some() { &BOUNDS[..] } else { &BOUNDS[..1] };
+    let wanted = [GROUP].iter().chain(columns);
+    if !table.names().iter().map(String::as_str).eq(wanted.copied()) {
+        return wrong();
+    }
+    let mut expected = Expected::new(released);
+    let file = table.file();
+    let fits = ahead(table.texts(&vec![true; columns.len() + 1])?, watch, |batches| {
+        for batch in batches {
+            let batch = batch?;
+            let texts = batch.columns.iter().map(Texts::of).collect::<Result<Vec<Texts>, _>>();
+            let texts = texts.map_err(|source| Error::Columnar { file: file.clone(), source })?;
+            for row in 0..batch.rows {
+                let Some((name, numbers)) = expected.next() else { return Ok(false) };
+                let is_same = |(at, number): (usize, &i64)| {
+                    let scale = if at == 0 { 0 } else { released.scale.unwrap_or(0) };
+                    units(texts[at + 1].get(row), scale) == Some(*number)
+                };
+                let mut numbers = numbers[..columns.len()].iter().enumerate();
+                if texts[0].get(row) != name || !numbers.all(is_same) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(expected.next().is_none())
+    })?;
+    if fits { Ok(None) } else { wrong() }
+}
