@@ -2,8 +2,7 @@
 
 use crate::args::AdviseArgs;
 use crate::show::{figure, thousands};
-use scumble::error::{Error, Result};
-use scumble::privacy::{Stakes, Unadvisable};
+use scumble::{Error, Result, Stakes, Unadvisable};
 use serde_json::{Value, json};
 
 /// The advice as JSON and for people.

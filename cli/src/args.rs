@@ -1,7 +1,6 @@
 //! What may be typed.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use scumble::policy::ByAsked;
 use std::path::PathBuf;
 
 /// Anonymizes tables about people: the release keeps as much detail as can be proven safe.
@@ -30,9 +29,21 @@ pub struct Common {
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 
+    /// The format of `-`, which is standard input or output: csv (also compressed with gzip or
+    /// Zstandard), parquet or arrow
+    #[arg(long, global = true, value_enum)]
+    pub format: Option<FormatArg>,
+
     /// The delimiter of CSV inputs; found by itself where not given (`tab` for a tab)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FormatArg {
+    Csv,
+    Parquet,
+    Arrow,
 }
 
 #[derive(Debug, Subcommand)]
@@ -253,15 +264,6 @@ pub enum StructureArg {
 pub enum ByArg {
     Probability,
     Expectation,
-}
-
-impl From<ByArg> for ByAsked {
-    fn from(arg: ByArg) -> ByAsked {
-        match arg {
-            ByArg::Probability => ByAsked::Probability,
-            ByArg::Expectation => ByAsked::Expectation,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]

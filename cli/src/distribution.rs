@@ -1,53 +1,58 @@
 //! What people see of distribution releases and of answers from them.
 
-use crate::show::{duration, figure, judgement, share, thousands};
-use scumble::jobs::{DistributionReport, DistributionVerification, QueryAnswer};
+use crate::show::{duration, figure, judged, problems, released, thousands};
+use scumble::{ClassCounts, Judged, QueryAnswer, ReleaseKind, Report, Verification};
 use std::fmt::Write as _;
 use std::path::Path;
 
 /// What was counted in a distribution release.
-fn distributed(text: &mut String, checked: &DistributionVerification) {
+fn distributed(
+    text: &mut String,
+    classes: &ClassCounts,
+    (fakes, sum_of_ranges): (u64, f64),
+    privacy: &[Judged],
+    compared: bool,
+) {
     let _ = writeln!(
         text,
         "  {} groups, the smallest of {} records; {} fakes; sum of ranges {}",
-        thousands(checked.groups.into()),
-        thousands(checked.smallest.into()),
-        thousands(checked.fakes.into()),
-        figure(checked.sum_of_ranges)
+        thousands(classes.groups.unwrap_or(0).into()),
+        thousands(classes.smallest_group.unwrap_or(0).into()),
+        thousands(fakes.into()),
+        figure(sum_of_ranges)
     );
-    let verdict = if checked.failing == 0 { "holds" } else { "FAILS" };
-    let _ = writeln!(
-        text,
-        "  {verdict}  distribution: {} groups do not follow their target{}",
-        thousands(checked.failing.into()),
-        if checked.compared { "; compared with the table it came from" } else { "" }
-    );
-    if let Some(records) = &checked.records {
-        for one in &records.verified.privacy {
-            judgement(text, one, &records.counted);
+    for one in privacy {
+        if one.requirement != "distribution" {
+            judged(text, one);
+            continue;
         }
+        let verdict = if one.satisfied { "holds" } else { "FAILS" };
+        let failing = one.achieved.map_or(0, |failing| failing.0 as u128);
+        let _ = writeln!(
+            text,
+            "  {verdict}  distribution: {} groups do not follow their target{}",
+            thousands(failing),
+            if compared { "; compared with the table it came from" } else { "" }
+        );
     }
 }
 
 /// The summary of a distribution release.
-pub fn report(report: &DistributionReport, input: &Path, output: &Path) -> String {
+pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     let mut text = format!("{} -> {}\n", input.display(), output.display());
-    let _ = writeln!(
-        text,
-        "  {} of {} rows released, {} suppressed ({})",
-        thousands(report.verification.rows.into()),
-        thousands(report.rows.into()),
-        thousands(report.suppressed.into()),
-        share(report.suppressed, report.rows)
-    );
-    distributed(&mut text, &report.verification);
-    let rounding = report.worst_rounding();
-    if rounding.largest > 0.0 {
-        let _ = writeln!(
-            text,
-            "  weights rounded: a probability is off by at most {:.2e}, the distribution by {:.2e}",
-            rounding.largest, rounding.total_variation
-        );
+    released(&mut text, report);
+    if let ReleaseKind::Distribution { distribution } = &report.release {
+        let counts = (distribution.fakes, distribution.sum_of_ranges);
+        distributed(&mut text, &report.classes, counts, &report.privacy, true);
+        let rounding = distribution.rounding;
+        if rounding.largest > 0.0 {
+            let _ = writeln!(
+                text,
+                "  weights rounded: a probability is off by at most {:.2e}, the distribution by \
+                 {:.2e}",
+                rounding.largest, rounding.total_variation
+            );
+        }
     }
     if report.generalized_by.is_none() {
         let _ =
@@ -56,7 +61,7 @@ pub fn report(report: &DistributionReport, input: &Path, output: &Path) -> Strin
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(
         text,
-        "  {}, verified on the written folder; {} in all; see {}",
+        "  {}, verified as written; {} in all; see {}",
         report.algorithm,
         duration(total),
         output.join("report.json").display()
@@ -65,18 +70,21 @@ pub fn report(report: &DistributionReport, input: &Path, output: &Path) -> Strin
 }
 
 /// The summary of a re-check of a distribution release.
-pub fn verification(checked: &DistributionVerification, release: &Path) -> String {
-    let mut text = format!("{}: {} records\n", release.display(), thousands(checked.rows.into()));
-    distributed(&mut text, checked);
-    if checked.unchecked_targets {
-        let _ = writeln!(
-            text,
-            "  the target is the table's own distribution, which only --original can check"
-        );
+pub fn verification(verification: &Verification, release: &Path) -> String {
+    let rows = thousands(verification.released.into());
+    let mut text = format!("{}: {rows} records\n", release.display());
+    if let Some(checked) = &verification.distribution {
+        let (counts, compared) =
+            ((checked.fakes, checked.sum_of_ranges), checked.compared_with_original);
+        distributed(&mut text, &verification.classes, counts, &verification.privacy, compared);
+        if !checked.target_checked && verification.satisfied {
+            let _ = writeln!(
+                text,
+                "  the target is the table's own distribution, which only --original can check"
+            );
+        }
     }
-    for problem in &checked.problems {
-        let _ = writeln!(text, "  FAILS  {problem}");
-    }
+    problems(&mut text, verification);
     text
 }
 

@@ -1,10 +1,10 @@
 //! Hierarchies by themselves: checked, built and drawn.
 
 use crate::args::HierarchyCommand;
-use scumble::error::{Error, Result};
-use scumble::jobs;
-use scumble::policy::Policy;
-use scumble::taxonomy::Taxonomy;
+use scumble::{
+    Error, Policy, Result, TableFile, Taxonomy, Watch, build_hierarchy, read_hierarchy,
+    write_private,
+};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -13,32 +13,36 @@ use std::path::Path;
 const MOST: usize = 12;
 
 /// Runs a command; what it has to say, for scripts and for people.
-pub fn run(action: HierarchyCommand, delimiter: Option<u8>) -> Result<(Value, String)> {
+pub fn run(
+    action: HierarchyCommand,
+    open: &dyn Fn(&Path) -> Result<TableFile>,
+    watch: &Watch,
+) -> Result<(Value, String)> {
     match action {
         HierarchyCommand::Check { file } => {
-            let tree = jobs::read_hierarchy(&file)?;
+            let tree = read_hierarchy(&file)?;
             Ok((facts(&file, &tree), format!("{}: a tree, {}\n", file.display(), summary(&tree))))
         }
         HierarchyCommand::Draw { file, policy, attribute, all } => {
             let tree = match (policy, attribute) {
                 (Some(policy), Some(attribute)) => {
-                    jobs::build_hierarchy(&file, &Policy::read(&policy)?, &attribute, delimiter)?
+                    build_hierarchy(&open(&file)?, &Policy::read(&policy)?, &attribute, watch)?
                 }
-                _ => jobs::read_hierarchy(&file)?,
+                _ => read_hierarchy(&file)?,
             };
             let mut json = facts(&file, &tree);
             json["rows"] = json!(tree.rows().collect::<Vec<_>>());
             Ok((json, drawn(&tree, all)))
         }
         HierarchyCommand::Build { input, policy, attribute, output } => {
-            let tree =
-                jobs::build_hierarchy(&input, &Policy::read(&policy)?, &attribute, delimiter)?;
+            let policy = Policy::read(&policy)?;
+            let tree = build_hierarchy(&open(&input)?, &policy, &attribute, watch)?;
             if output.exists() {
                 return Err(Error::Exists { file: output });
             }
             let line =
                 |row: Vec<&str>| row.into_iter().map(field).collect::<Vec<_>>().join(";") + "\n";
-            scumble::release::replace(&output, &tree.rows().map(line).collect::<String>())?;
+            write_private(&output, &tree.rows().map(line).collect::<String>())?;
             Ok((
                 facts(&output, &tree),
                 format!("{}: written, {}\n", output.display(), summary(&tree)),

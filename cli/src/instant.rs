@@ -1,13 +1,10 @@
 //! Summaries and estimates: what was typed about them, and what is shown of them.
 
 use crate::args::{AnonymizeInstantArgs, BelieveArgs, BuildArgs};
-use crate::run::{Flag, name_of, wrong};
+use crate::ends::wrong;
+use crate::run::{Flag, name_of};
 use crate::show::{duration, thousands};
-use scumble::error::Result;
-use scumble::jobs::{Estimation, InstantOptions};
-use scumble::policy::Policy;
-use scumble::recoding::Mapping;
-use scumble::summary::Summary;
+use scumble::{Estimated, Estimation, Policy, Result, Summary};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -26,51 +23,33 @@ pub fn building(args: &BuildArgs, rows: Option<u32>) -> Vec<Flag> {
     flags.into_iter().flatten().collect()
 }
 
-/// The shortcuts that estimates go without.
-pub fn without(args: &BelieveArgs) -> Vec<Flag> {
-    let given = (!args.without.is_empty()).then(|| args.without.clone());
-    Flag::given("--without", "without", given).into_iter().collect()
+/// What the flags of `estimate` say about estimates.
+pub fn believing(args: &BelieveArgs) -> Vec<Flag> {
+    let without = (!args.without.is_empty()).then(|| args.without.clone());
+    let flags = [
+        Flag::given("--without", "without", without),
+        Flag::given("--by", "by", args.by.map(name_of)),
+        Flag::given("--threshold", "threshold", args.threshold.map(|x| x.to_string())),
+    ];
+    flags.into_iter().flatten().collect()
 }
 
-/// How estimates are to be judged.
-pub fn believing(args: &BelieveArgs, options: InstantOptions) -> InstantOptions {
-    InstantOptions { by: args.by.map(Into::into), threshold: args.threshold, ..options }
-}
-
-/// What concerns searches by belief; given with another algorithm it would be silently without
-/// effect.
-pub fn options(
-    args: AnonymizeInstantArgs,
-    policy: &Policy,
-    seed: Option<u64>,
-) -> Result<InstantOptions> {
+/// Refuses what concerns searches by a summary if another algorithm runs: it would have no effect.
+pub fn check(args: &AnonymizeInstantArgs, policy: &Policy) -> Result<()> {
     let given = [
         ("--summary", args.summary.is_some()),
         ("--summary-kind", args.summary_kind.is_some()),
         ("--by", args.believe.by.is_some()),
         ("--threshold", args.believe.threshold.is_some()),
     ];
-    if let Some((flag, _)) =
-        given.iter().find(|(_, given)| *given && !policy.search().algorithm.is_instant())
-    {
-        return Err(wrong(flag, "given", "the algorithm s-instant or m-instant".into()));
-    }
-    if !policy.search().algorithm.is_instant() {
-        return Ok(InstantOptions::default());
+    let is_instant = policy.search().algorithm.is_instant();
+    if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !is_instant) {
+        return Err(wrong(flag, "given", "the algorithm s-instant or m-instant"));
     }
     if args.summary.is_some() && args.summary_kind.is_some() {
-        return Err(wrong(
-            "--summary-kind",
-            "given",
-            "no --summary, which has a kind of its own".into(),
-        ));
+        return Err(wrong("--summary-kind", "given", "no --summary, which has a kind of its own"));
     }
-    let options = InstantOptions {
-        summary: args.summary,
-        seed: seed.unwrap_or(0),
-        ..InstantOptions::default()
-    };
-    Ok(believing(&args.believe, options))
+    Ok(())
 }
 
 /// What a kind of summary is called in a sentence.
@@ -83,7 +62,7 @@ pub fn article(kind: &str) -> &'static str {
 }
 
 /// A summary that was written, for scripts.
-pub fn summary_json(summary: &Summary, seconds: f64, output: &Path) -> Value {
+pub fn summary_json(summary: &Summary, scans: u64, seconds: f64, output: &Path) -> Value {
     let attributes: Vec<Value> = summary
         .attributes
         .iter()
@@ -94,7 +73,7 @@ pub fn summary_json(summary: &Summary, seconds: f64, output: &Path) -> Value {
         "summary": summary.kind().name(),
         "file": output,
         "attributes": attributes,
-        "data-scans": 1,
+        "data-scans": scans,
         "seconds": seconds,
     })
 }
@@ -117,45 +96,44 @@ pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> 
     )
 }
 
-/// What is believed, for people.
+/// What was estimated, for people.
 pub fn estimation(estimation: &Estimation, file: &Path) -> String {
-    let list = &estimation.candidates.list;
+    let list = &estimation.candidates;
     let mut text = format!(
-        "{}: {} of {} rows; {} recodings estimated in {}, {} believed in\n",
+        "{}: {} of {} rows; {} recodings estimated in {}, {} likely hold\n",
         file.display(),
-        article(estimation.summary),
+        article(&estimation.summary),
         thousands(estimation.rows.into()),
-        thousands(estimation.candidates.visited.into()),
+        thousands(estimation.visited.into()),
         duration(estimation.seconds),
         thousands(list.len() as u128)
     );
-    if list.is_empty() {
-        return text;
-    }
+    let Some(first) = list.first() else { return text };
+    let (Estimated::Levels(named) | Estimated::Cuts(named)) = &first.recoding;
+    let names: Vec<&str> = named.keys().map(String::as_str).collect();
     let _ = writeln!(
         text,
         "  {:>10} {:>11} {:>14}  levels of {}",
         "LM",
         "probability",
         "expected to fail",
-        estimation.names().join(", ")
+        names.join(", ")
     );
     for candidate in list.iter().take(SHOWN) {
-        let said = match &candidate.mapping {
-            Mapping::Levels(levels) => {
-                levels.iter().map(usize::to_string).collect::<Vec<_>>().join(" ")
+        let told = match &candidate.recoding {
+            Estimated::Levels(levels) => {
+                levels.values().map(Value::to_string).collect::<Vec<_>>().join(" ")
             }
-            Mapping::Cuts(cuts) => {
-                let values: Vec<String> =
-                    cuts.iter().map(|cut| cut.nodes().len().to_string()).collect();
+            Estimated::Cuts(cuts) => {
+                let values = |cut: &Value| cut.as_array().map_or(0, Vec::len).to_string();
+                let values: Vec<String> = cuts.values().map(values).collect();
                 format!("cuts of {} values", values.join(" "))
             }
-            Mapping::Regions(_) => String::new(),
         };
         let _ = writeln!(
             text,
-            "  {:>10.6} {:>11.4} {:>14.1}    {said}",
-            candidate.lm, candidate.probability, candidate.outliers
+            "  {:>10.6} {:>11.4} {:>14.1}    {told}",
+            candidate.loss.lm, candidate.probability, candidate.expected_outliers
         );
     }
     if list.len() > SHOWN {

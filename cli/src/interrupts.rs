@@ -1,35 +1,51 @@
 //! Signals that ask the command to end.
 
-use crate::progress::Line;
-use crate::show;
-use scumble::tidy;
-use scumble::watch::Watch;
+use scumble::Watch;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
-/// Waits for signals. The first SIGINT asks a search to end with the best it has. Any other, and
-/// the first where nothing could heed it, ends the command: what it has not finished is removed,
-/// and the status is 128 + the signal, as shells expect it.
-#[cfg(unix)]
-pub fn await_signals(watch: &Watch, line: &Arc<Line>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
-        return;
-    };
-    let (watch, line) = (watch.clone(), line.clone());
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            if signal == SIGINT && !watch.stopped() && watch.stop() {
-                continue;
-            }
-            // Held until the end, so that nothing new is begun.
-            let _tidied = tidy::remove_all();
-            line.clear();
-            show::complain("interrupted; what was not finished is removed");
-            std::process::exit(128 + signal);
-        }
-    });
+/// The signals that the command has received.
+pub struct Signals {
+    last: Arc<AtomicU8>,
 }
 
-/// Nothing is known of signals here; a next run removes what a killed one left.
-#[cfg(not(unix))]
-pub fn await_signals(_: &Watch, _: &Arc<Line>) {}
+impl Signals {
+    /// Listens for signals. The first SIGINT asks a search for the best it has. Any other signal,
+    /// and the first if nothing heeds it, aborts the job: it removes what it has begun and returns.
+    /// Whoever insists a third time ends the process at once; the next run removes what it left.
+    #[cfg(unix)]
+    pub fn listen(watch: &Watch) -> Signals {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let last = Arc::new(AtomicU8::new(0));
+        let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
+            return Signals { last };
+        };
+        let (watch, noted) = (watch.clone(), last.clone());
+        std::thread::spawn(move || {
+            let mut aborted = 0;
+            for signal in signals.forever() {
+                if signal == SIGINT && !watch.stopped() && watch.stop() {
+                    continue;
+                }
+                noted.store(signal as u8, Relaxed);
+                watch.abort();
+                aborted += 1;
+                if aborted > 2 {
+                    std::process::exit(128 + signal);
+                }
+            }
+        });
+        Signals { last }
+    }
+
+    /// Nothing is known of signals here; a next run removes what a killed one left.
+    #[cfg(not(unix))]
+    pub fn listen(_: &Watch) -> Signals {
+        Signals { last: Arc::default() }
+    }
+
+    /// The signal that aborted the job, if there was one.
+    pub fn received(&self) -> Option<u8> {
+        Some(self.last.load(Relaxed)).filter(|signal| *signal > 0)
+    }
+}

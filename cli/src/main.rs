@@ -2,8 +2,8 @@
 
 mod advise;
 mod args;
-mod bench;
 mod distribution;
+mod ends;
 mod hierarchy;
 mod instant;
 mod interrupts;
@@ -13,7 +13,7 @@ mod run;
 mod show;
 
 use clap::Parser;
-use scumble::error::Error;
+use scumble::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -1,7 +1,7 @@
 //! The line on standard error that tells how far a job has come; only on a terminal.
 
 use crate::show::thousands;
-use scumble::watch::{Closing, Progress, Watch};
+use scumble::{Closing, Progress, Watch};
 use std::io::{IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,30 +1,39 @@
 //! From arguments to jobs, and from their results to an exit status.
 
 use crate::args::{
-    AnonymizeInstantArgs, Args, BenchArg, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
+    AnonymizeInstantArgs, Args, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
     PolicyArgs, PresenceArgs, SelectionArg, StrategyArg,
 };
-use crate::{advise, bench, distribution, hierarchy, instant, interrupts, progress, show};
+use crate::ends::{is_standard, open, release, wrong};
+use crate::interrupts::Signals;
+use crate::{advise, distribution, hierarchy, instant, progress, show};
 use clap::ValueEnum;
-use scumble::error::{Error, Kind, Result};
-use scumble::generate::Kind as Table;
-use scumble::generate::subset::Selection;
-use scumble::jobs::{self, DiskOptions, Failure, InstantOptions, Options};
-use scumble::policy::{Policy, PolicyBuilder, Setting};
-use scumble::watch::Watch;
+use scumble::{
+    Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Result,
+    Selection, Setting, Source, Summary, Synthetic, Tables, Watch,
+};
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-/// What a command has to say: for scripts, and for people. `failed` is why the status is 1
+/// What a command has to say: for scripts, and for people. `failed` is why the status is not 0
 /// nevertheless.
 struct Output {
     json: Value,
     text: String,
-    failed: Option<Failure>,
+    failed: Option<Error>,
+    /// Whether standard output is taken, so that people read on standard error.
+    on_error: bool,
 }
 
-/// Makes the threads that work together, one of which is this one. Where it is to be the only one
-/// it is not among them: it would wait for whoever waits for it.
+impl Output {
+    fn new(json: Value, text: String) -> Output {
+        Output { json, text, failed: None, on_error: false }
+    }
+}
+
+/// Makes the pool of threads, with this one among them. A pool of one does not have this one: it
+/// would wait for itself.
 fn start_pool(threads: Option<u16>) {
     let threads = threads
         .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
@@ -39,61 +48,115 @@ pub fn run(args: Args) -> u8 {
     start_pool(args.common.threads);
     let json = args.common.json;
     let (watch, line) = progress::watch();
-    interrupts::await_signals(&watch, &line);
+    let signals = Signals::listen(&watch);
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
-    match done {
+    let error = match done {
         Ok(output) => {
-            show::print(&if json { output.json.to_string() + "\n" } else { output.text });
-            match output.failed {
-                None => 0,
-                Some(failure) => {
-                    show::complain(&failure.error.to_string());
-                    failure.error.kind() as u8
-                }
+            let text = if json { output.json.to_string() + "\n" } else { output.text };
+            if output.on_error {
+                show::print_error(&text)
+            } else {
+                show::print(&text)
             }
+            output.failed
         }
-        Err(failure) => {
-            if let (true, Kind::Refused) = (json, failure.error.kind()) {
-                let report = failure.report.clone();
-                let report = report
-                    .unwrap_or_else(|| json!({"error": failure.error.to_string(), "released": 0}));
-                show::print(&(report.to_string() + "\n"));
+        Err(error) => {
+            if json && error.kind() == ErrorKind::Refused {
+                show::print(&(refused(&error).to_string() + "\n"));
             }
-            show::complain(&failure.error.to_string());
-            failure.error.kind() as u8
+            Some(error)
+        }
+    };
+    let Some(error) = error else { return 0 };
+    match (&error, signals.received()) {
+        // As shells expect it of a command that a signal ended.
+        (Error::Interrupted, Some(signal)) => {
+            show::complain("interrupted; nothing was released");
+            128 + signal
+        }
+        _ => {
+            show::complain(&error.to_string());
+            error.kind() as u8
         }
     }
 }
 
-fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, Failure> {
-    let done = |json: Value, text: String| Ok(Output { json, text, failed: None });
-    let options = |output: &OutputArgs| Options {
-        delimiter: common.delimiter,
-        keep_order: output.keep_order,
-        disk: DiskOptions {
-            memory: common.memory,
-            seed: output.seed.unwrap_or(0),
-            ..DiskOptions::default()
-        },
-        seed: output.seed,
-        watch: watch.clone(),
-        ..Options::default()
-    };
+/// What a script is told if nothing was released.
+fn refused(error: &Error) -> Value {
+    match error {
+        Error::CannotBeMet { refusal: Some(refusal), .. } => refusal.to_json(error),
+        Error::CheckFailed { failing, problems, .. } => {
+            let text = error.to_string();
+            json!({"error": text, "released": 0, "privacy": failing, "problems": problems})
+        }
+        _ => json!({"error": error.to_string(), "released": 0}),
+    }
+}
+
+/// A job with the limits of the command line.
+fn job(policy: Policy, common: &Common) -> Job {
+    let job = Job::new(policy);
+    match common.memory {
+        Some(memory) => job.memory(memory),
+        None => job,
+    }
+}
+
+/// The same with what the flags of an output say.
+fn with_output(mut job: Job, output: &OutputArgs) -> Job {
+    if let Some(seed) = output.seed {
+        job = job.seed(seed);
+    }
+    if output.keep_order { job.keep_order() } else { job }
+}
+
+/// Reads a table and releases it.
+fn anonymize(
+    job: &Job,
+    input: &Path,
+    output: &Path,
+    recoding: Option<&Path>,
+    (common, spill): (&Common, &Path),
+    watch: &Watch,
+) -> Result<Output> {
+    let source = open(input, common, spill, watch)?;
+    if job.policy().privacy().distribution.is_some() {
+        if recoding.is_some() {
+            return Err(Error::Unsuitable {
+                what: "--save-recoding",
+                needs: "a policy without a distribution; see recoding.json in the output folder",
+            });
+        }
+        let report = job.run(&source, ReleaseFolder::new(output)?, watch)?;
+        let text = distribution::report(&report, input, output);
+        return Ok(Output::new(report.to_json(), text));
+    }
+    let sink = release(output, recoding, &source, common, spill)?;
+    let report = job.run(&source, sink, watch)?;
+    let text = show::report(&report, input, output);
+    let on_error = is_standard(output);
+    Ok(Output { on_error, ..Output::new(report.to_json(), text) })
+}
+
+fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> {
+    let temporary = std::env::temp_dir();
+    let open = |path: &Path| open(path, common, &temporary, watch);
     match command {
         Command::Init { input, output } => {
-            let text = jobs::init(&input, common.delimiter)?;
+            let text = scumble::init(&open(&input)?, watch)?;
             if output.exists() {
-                return Err(Error::Exists { file: output }.into());
+                return Err(Error::Exists { file: output });
             }
-            scumble::release::replace(&output, &text)?;
+            scumble::write_private(&output, &text)?;
             let said = format!(
-                "{}: written; check every role, then run\n  scumble anonymize {} --policy {} -o release.csv\n",
+                "{}: written; check every role, then run\n  \
+                 scumble anonymize {} --policy {} -o release.csv\n",
                 output.display(),
                 input.display(),
                 output.display()
             );
-            done(json!({"policy": output}), said)
+            Ok(Output::new(json!({"policy": output}), said))
         }
         Command::Anonymize {
             input,
@@ -109,154 +172,116 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output, 
         } => {
             let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
             let policy = read_policy(&policy, flags)?;
-            let instant = instant::options(*instant, &policy, output.seed)?;
-            let given = options(&output);
-            let disk = DiskOptions { spill: disk.spill_dir, ..given.disk };
-            let options = Options { levels, save_recoding, disk, instant, ..given };
-            if policy.privacy().distribution.is_some() {
-                let report = jobs::distribute(&input, &policy, &output.output, &options)?;
-                return done(
-                    report.to_json(),
-                    distribution::report(&report, &input, &output.output),
-                );
+            instant::check(&instant, &policy)?;
+            let mut job = with_output(self::job(policy, common), &output);
+            let spill = disk.spill_dir.unwrap_or(temporary.clone());
+            job = job.spill_folder(&spill);
+            if let Some(levels) = levels {
+                job = job.levels(levels);
             }
-            let report = jobs::anonymize(&input, &policy, &output.output, &options)?;
-            done(report.to_json(), show::report(&report, &input, &output.output))
-        }
-        Command::Summarize { input, policy, output, build, rows, seed } => {
-            let policy = read_policy(&policy, instant::building(&build, rows))?;
-            let built = InstantOptions { seed, ..InstantOptions::default() };
-            let disk = DiskOptions { memory: common.memory, ..DiskOptions::default() };
-            let options = Options {
-                delimiter: common.delimiter,
-                watch: watch.clone(),
-                disk,
-                instant: built,
-                ..Options::default()
-            };
-            let (summary, seconds) = jobs::summarize(&input, &policy, &output, &options)?;
-            done(
-                instant::summary_json(&summary, seconds, &output),
-                instant::summary(&summary, seconds, &input, &output),
-            )
-        }
-        Command::Estimate { summary, policy, levels, believe } => {
-            let policy = read_policy(&policy, instant::without(&believe))?;
-            let options = instant::believing(&believe, InstantOptions::default());
-            let estimation = jobs::estimate(&summary, &policy, &options, levels.as_deref(), watch)?;
-            done(estimation.to_json(), instant::estimation(&estimation, &summary))
+            if let Some(file) = &instant.summary {
+                job = job.summary(read_summary(file)?).reads(file);
+            }
+            let ends = (common, spill.as_path());
+            anonymize(&job, &input, &output.output, save_recoding.as_deref(), ends, watch)
         }
         Command::Apply { recoding, input, policy, output } => {
             let policy = read_policy(&policy, Vec::new())?;
-            let report =
-                jobs::apply(&recoding, &input, &policy, &output.output, &options(&output))?;
-            done(report.to_json(), show::report(&report, &input, &output.output))
+            let job = with_output(job(policy, common), &output);
+            let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
+            let saved = Recoding::from_json(&text, &recoding)?;
+            let job = job.recoding(saved).reads(&recoding);
+            anonymize(&job, &input, &output.output, None, (common, &temporary), watch)
         }
-        Command::Verify { release, policy, original } if release.is_dir() => {
-            let policy = read_policy(&policy, Vec::new())?;
-            let checked = jobs::verify_distribution(
-                &release,
-                &policy,
-                original.as_deref(),
-                common.delimiter,
-            )?;
-            let error = |reason| Error::CheckFailed { file: release.clone(), reason };
-            let failed =
-                checked.failure().map(|reason| Failure { error: error(reason), report: None });
-            Ok(Output {
-                json: checked.to_json(),
-                text: distribution::verification(&checked, &release),
-                failed,
-            })
+        Command::Summarize { input, policy, output, build, rows, seed } => {
+            let policy = read_policy(&policy, instant::building(&build, rows))?;
+            let (source, job) = (open(&input)?, job(policy, common).seed(seed));
+            job.check_output(&source, &output)?;
+            let start = Instant::now();
+            let summary = job.summarize(&source, watch)?;
+            scumble::write_private(&output, &summary.to_json())?;
+            let seconds = start.elapsed().as_secs_f64();
+            let json = instant::summary_json(&summary, source.meter().scans(), seconds, &output);
+            Ok(Output::new(json, instant::summary(&summary, seconds, &input, &output)))
         }
-        Command::Query { release, sql } => {
-            let answer = jobs::query(&release, &sql)?;
-            done(answer.to_json(), distribution::answer(&answer))
+        Command::Estimate { summary, policy, levels, believe } => {
+            let policy = read_policy(&policy, instant::believing(&believe))?;
+            let mut job = job(policy, common);
+            if let Some(levels) = levels {
+                job = job.levels(levels);
+            }
+            let estimation = job.estimate(&read_summary(&summary)?, watch)?;
+            Ok(Output::new(estimation.to_json(), instant::estimation(&estimation, &summary)))
         }
         Command::Verify { release, policy, original } => {
-            let mut policy = read_policy(&policy, Vec::new())?;
-            if let Some(original) = original {
-                policy = policy.with_caps(&jobs::caps_of(&original, &policy, common.delimiter)?)?;
-            }
-            let memory = DiskOptions { memory: common.memory, ..DiskOptions::default() }.memory();
-            let verification =
-                jobs::verify(&release, &policy, common.delimiter, Some(memory), watch)?;
-            let failed = verification.failure().map(|reason| Failure {
-                error: Error::CheckFailed { file: release.clone(), reason },
-                report: None,
-            });
-            Ok(Output {
-                json: verification.to_json(),
-                text: show::verification(&verification, &release),
-                failed,
-            })
+            let job = job(read_policy(&policy, Vec::new())?, common);
+            let is_folder = release.is_dir();
+            let tables =
+                if is_folder { Tables::open(&release)? } else { Tables::one(open(&release)?) };
+            let original = original.as_deref().map(open).transpose()?;
+            let original = original.as_ref().map(|table| table as &dyn Source);
+            let report = report_beside(&release);
+            let verification = job.verify(&tables, original, report.as_ref(), watch)?;
+            let text = match is_folder {
+                true => distribution::verification(&verification, &release),
+                false => show::verification(&verification, &release),
+            };
+            let failed = verification.check().err();
+            Ok(Output { failed, ..Output::new(verification.to_json(), text) })
+        }
+        Command::Query { release, sql } => {
+            let file = release.join("report.json");
+            let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
+            let report = Report::from_json(&text)
+                .map_err(|source| Error::BadJson { file: file.clone(), source })?;
+            let answer = scumble::query(&Tables::open(&release)?, &report, &sql, watch)?;
+            Ok(Output::new(answer.to_json(), distribution::answer(&answer)))
         }
         Command::Risk { file, policy, threshold, population } => {
-            let policy = read_policy(&policy, Vec::new())?;
-            let risks =
-                jobs::risk(&file, &policy, population.as_deref(), threshold, common.delimiter)?;
-            done(show::risks_json(&risks), show::risks(&risks, &file))
+            let job = job(read_policy(&policy, Vec::new())?, common);
+            let population = population.as_deref().map(open).transpose()?;
+            let population = population.as_ref().map(|table| table as &dyn Source);
+            let risks = job.risk(open(&file)?, population, threshold, watch)?;
+            Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
         }
         Command::Advise { stakes } => {
             let (json, text) = advise::advise(&stakes)?;
-            done(json, text)
+            Ok(Output::new(json, text))
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
-            let policy = policy.as_deref();
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
-                return Err(wrong("--selection", "biased", "the kind `subset`".into()).into());
+                return Err(wrong("--selection", "biased", "the kind `subset`"));
             }
-            let files = match kind {
-                KindArg::Census => {
-                    jobs::generate(Table::Census, rows, seed, &output, policy, watch)?
-                }
-                KindArg::Agrawal => {
-                    jobs::generate(Table::Agrawal, rows, seed, &output, policy, watch)?
-                }
-                KindArg::Subset => {
-                    let selection = match selection {
-                        SelectionArg::Uniform => Selection::Uniform,
-                        SelectionArg::Biased => Selection::Biased,
-                    };
-                    jobs::generate_subset(selection, rows, seed, &output, policy, watch)?
-                }
+            let kind = match (kind, selection) {
+                (KindArg::Census, _) => Synthetic::Census,
+                (KindArg::Agrawal, _) => Synthetic::Agrawal,
+                (KindArg::Subset, SelectionArg::Uniform) => Synthetic::Subset(Selection::Uniform),
+                (KindArg::Subset, SelectionArg::Biased) => Synthetic::Subset(Selection::Biased),
             };
+            let files = scumble::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
             let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
-            done(json!({"rows": rows, "seed": seed, "files": files}), text)
+            Ok(Output::new(json!({"rows": rows, "seed": seed, "files": files}), text))
         }
         Command::Hierarchy { action } => {
-            let (json, text) = hierarchy::run(action, common.delimiter)?;
-            done(json, text)
+            let (json, text) = hierarchy::run(action, &open, watch)?;
+            Ok(Output::new(json, text))
         }
-        Command::Bench { name, adult, python, runs, rows } => {
-            let fastest_of = runs.unwrap_or(20);
-            let tables = match name {
-                BenchArg::FullDomain => vec![bench::full_domain(adult.as_deref(), fastest_of)?],
-                BenchArg::Mondrian => {
-                    vec![bench::mondrian(adult.as_deref(), python.as_deref(), fastest_of)?]
-                }
-                BenchArg::LPlus => bench::l_plus(adult.as_deref(), rows)?,
-                BenchArg::Rothko => vec![bench::rothko(rows)?],
-                BenchArg::RothkoTests => vec![bench::rothko_tests(rows)?],
-                BenchArg::RothkoQuality => vec![bench::rothko_quality(rows, runs)?],
-                BenchArg::Presence => bench::presence(adult.as_deref(), rows)?,
-                BenchArg::Instant => bench::instant(adult.as_deref(), rows)?,
-                BenchArg::Distribution => vec![bench::distribution(adult.as_deref(), 10_000)?],
-            };
-            let text: Vec<String> = tables.iter().map(bench::Measured::to_text).collect();
-            let json = match &tables[..] {
-                [table] => table.to_json(),
-                tables => {
-                    json!({"tables": tables.iter().map(bench::Measured::to_json).collect::<Vec<_>>()})
-                }
-            };
-            done(json, text.join("\n"))
-        }
+        Command::Bench { .. } => Err(Error::Unsuitable {
+            what: "a published experiment",
+            needs: "a checkout of scumble: cargo run --release -p bench -- NAME",
+        }),
     }
 }
 
-pub fn wrong(key: &str, value: &str, expected: String) -> Error {
-    Error::BadParameter { place: None, key: key.into(), value: value.into(), expected }
+fn read_summary(file: &Path) -> Result<Summary> {
+    Summary::from_json(&std::fs::read(file).map_err(Error::io(file, "read"))?, file)
+}
+
+/// The report beside a release, if there is one that can be read.
+fn report_beside(release: &Path) -> Option<Report> {
+    let mut name = release.as_os_str().to_os_string();
+    name.push(".report.json");
+    Report::from_json(&std::fs::read(PathBuf::from(name)).ok()?).ok()
 }
 
 /// A key of `[search]` that a flag sets.
@@ -312,6 +337,8 @@ fn search_flags(
         Flag::given("--naive", "naive", disk.naive.then_some(true)),
         Flag::given("--summary-kind", "summary-kind", instant.summary_kind.map(name_of)),
         Flag::given("--without", "without", (!without.is_empty()).then(|| without.clone())),
+        Flag::given("--by", "by", instant.believe.by.map(name_of)),
+        Flag::given("--threshold", "threshold", instant.believe.threshold.map(|x| x.to_string())),
     ];
     flags.into_iter().flatten().collect()
 }
@@ -348,7 +375,7 @@ fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
     builder.build().map_err(|error| match error {
         Error::BadParameter { place, key, value, expected } => {
             match set.iter().find(|(_, known)| *known == key) {
-                Some((flag, _)) => wrong(flag, &value, expected),
+                Some((flag, _)) => wrong(flag, &value, &expected),
                 None => Error::BadParameter { place, key, value, expected },
             }
         }

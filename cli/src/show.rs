@@ -1,16 +1,22 @@
 //! What people see.
 
-use scumble::jobs::Verification;
-use scumble::release::{Decided, Judgement, Report, Risk, Risks, Verified};
-use scumble::search::Warrant;
+use scumble::{
+    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
+    Verification,
+};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Writes to standard output; whoever has closed it does not want to know.
+/// Writes to standard output; a closed pipe is not an error.
 pub fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Writes to standard error, for people whose standard output is taken.
+pub fn print_error(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
 /// One line on standard error: what is wrong, where, and what to do.
@@ -61,159 +67,155 @@ pub fn figure(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
 }
 
-pub fn judgement(text: &mut String, judgement: &Judgement, counted: &[String]) {
-    let statement = &judgement.statement;
-    let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
-    let about = statement
-        .column
-        .and_then(|column| counted.get(column))
-        .map_or(String::new(), |name| format!(" of {name}"));
-    let also = statement
-        .also
-        .map_or(String::new(), |(name, value)| format!(" with {name} = {}", figure(value)));
-    let limit = if statement.larger_is_safer { "at least" } else { "at most" };
-    let reached = judgement.achieved.map_or("nothing to measure".into(), figure);
-    let verdict = if judgement.satisfied() { "holds" } else { "FAILS" };
+pub fn judged(text: &mut String, judged: &Judged) {
+    let kind = judged.kind.as_ref().map_or(String::new(), |kind| format!("{kind} "));
+    let about = judged.sensitive.as_ref().map_or(String::new(), |name| format!(" of {name}"));
+    let also: String = judged
+        .parameters
+        .iter()
+        .map(|(name, value)| format!(" with {name} = {}", figure(value.0)))
+        .collect();
+    let limit = if judged.is_minimum { "at least" } else { "at most" };
+    let reached = judged.achieved.map_or("nothing to measure".into(), |reached| figure(reached.0));
+    let verdict = if judged.satisfied { "holds" } else { "FAILS" };
     let _ = writeln!(
         text,
-        "  {verdict}  {kind}{}{about}{also}: {limit} {} asked, {reached} reached",
-        statement.requirement,
-        figure(statement.required)
+        "  {verdict}  {kind}{}{about}{also}: {limit} {} required, {reached} reached",
+        judged.requirement,
+        figure(judged.required.0)
     );
 }
 
-fn classes(text: &mut String, verified: &Verified) {
+fn classes(text: &mut String, classes: &ClassCounts) {
     let _ = writeln!(
         text,
         "  {} classes, the smallest of {} rows, {:.1} on average",
-        thousands(verified.classes.into()),
-        thousands(verified.smallest.into()),
-        verified.average()
+        thousands(classes.classes.into()),
+        thousands(classes.smallest_class.into()),
+        classes.average_class
+    );
+}
+
+/// How many rows were released.
+pub fn released(text: &mut String, report: &Report) {
+    let _ = writeln!(
+        text,
+        "  {} of {} rows released, {} suppressed ({})",
+        thousands(report.released.into()),
+        thousands(report.rows.into()),
+        thousands(report.suppressed.into()),
+        share(report.suppressed, report.rows)
     );
 }
 
 /// The summary of a release.
 pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     let mut text = format!("{} -> {}\n", input.display(), output.display());
-    let verified = &report.verified;
-    let _ = writeln!(
-        text,
-        "  {} of {} rows released, {} suppressed ({})",
-        thousands(verified.rows.into()),
-        thousands(report.rows.into()),
-        thousands(report.suppressed.into()),
-        share(report.suppressed, report.rows)
-    );
-    classes(&mut text, verified);
-    for one in &verified.privacy {
-        judgement(&mut text, one, &report.counted);
-    }
-    let losses = &report.losses;
-    let _ = write!(text, "  detail lost: LM {:.4}", losses.lm);
-    if let Some(entropy) = losses.entropy {
-        let _ = write!(text, ", entropy {entropy:.2} bits a value");
-    }
-    if let Some(target) = losses.target {
-        let _ = write!(text, ", CM {:.4}", target.cm);
-    }
-    let _ = writeln!(text);
-    if let Some(target) = losses.target {
-        let rmse = target.rmse.map_or(String::new(), |rmse| {
-            format!("; its class's mean misses it by {rmse:.4} (RMSE)")
-        });
-        let _ = writeln!(
-            text,
-            "  target: {:.4} bits a row left open{rmse}",
-            target.conditional_entropy
-        );
-    }
-    match &report.decided {
-        Decided::Levels(levels) => {
-            let levels: Vec<String> = levels
-                .iter()
-                .map(|(name, level, height)| format!("{name} {level}/{height}"))
-                .collect();
-            let _ = writeln!(
-                text,
-                "  levels (0 as it is, the last nothing left): {}",
-                levels.join(", ")
-            );
+    released(&mut text, report);
+    classes(&mut text, &report.classes);
+    report.privacy.iter().for_each(|one| judged(&mut text, one));
+    if let ReleaseKind::Table { loss, recoding, search } = &report.release {
+        let _ = write!(text, "  detail lost: LM {:.4}", loss.lm);
+        if let Some(entropy) = loss.entropy {
+            let _ = write!(text, ", entropy {entropy:.2} bits per value");
         }
-        Decided::Cuts(cuts) => {
+        if let Some(cm) = loss.cm {
+            let _ = write!(text, ", CM {cm:.4}");
+        }
+        let _ = writeln!(text);
+        if let Some(open) = loss.conditional_entropy {
+            let rmse = loss.rmse.map_or(String::new(), |rmse| {
+                format!("; the mean of its class misses it by {rmse:.4} (RMSE)")
+            });
+            let _ = writeln!(text, "  target: {open:.4} bits per row left open{rmse}");
+        }
+        decided(&mut text, recoding);
+        if let Some(search) = search {
+            searched(&mut text, search);
+        }
+    }
+    let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
+    let _ = write!(text, "  verified as written; {} in all", duration(total));
+    let _ = match crate::ends::is_standard(output) {
+        true => writeln!(text),
+        false => writeln!(text, "; see {}.report.json", output.display()),
+    };
+    text
+}
+
+fn decided(text: &mut String, recoding: &RecodingReport) {
+    match recoding {
+        RecodingReport::FullDomain { levels, heights } => {
+            let level = |((name, level), height): (&(String, usize), &usize)| {
+                format!("{name} {level}/{height}")
+            };
+            let levels: Vec<String> = levels.iter().zip(heights).map(level).collect();
+            let levels = levels.join(", ");
+            let _ = writeln!(text, "  levels (0: unchanged, last: nothing left): {levels}");
+        }
+        RecodingReport::Cuts { cuts } => {
             let cuts: Vec<String> =
                 cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
             let _ = writeln!(text, "  values left of each column: {}", cuts.join(", "));
         }
-        Decided::Regions(..) => {}
+        RecodingReport::Regions { .. } => {}
     }
-    if let Some(searched) = &report.searched {
-        let _ = match (searched.warrant, searched.space) {
-            (Warrant::Minimal(true), _) => {
-                writeln!(text, "  no allowable split is left; {}", duration(searched.seconds))
-            }
-            (Warrant::Minimal(false), _) => {
-                writeln!(text, "  an allowable split may be left; {}", duration(searched.seconds))
-            }
-            (Warrant::Likely, _) => {
-                let (visited, seconds) =
-                    (thousands(searched.visited.into()), duration(searched.seconds));
-                writeln!(
-                    text,
-                    "  not proven to be the best; {visited} recodings were estimated; {seconds}"
-                )
-            }
-            (warrant, space) => {
-                let space =
-                    space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
-                let proven = match (warrant, searched.cost) {
-                    (Warrant::AtLeast(bound), Some(cost)) if bound <= 0.0 => {
-                        format!("cost {cost:.6}, not proven to be the best{space} recodings")
-                    }
-                    (Warrant::AtLeast(bound), Some(cost)) => {
-                        format!("cost {cost:.6}, and no recoding{space} costs less than {bound:.6}")
-                    }
-                    _ => format!("proven to be the best{space} recodings"),
-                };
-                let (visited, seconds) =
-                    (thousands(searched.visited.into()), duration(searched.seconds));
-                writeln!(text, "  {proven}; {visited} were evaluated in {seconds}")
-            }
-        };
-    }
-    if let Some(believed) = report.searched.as_ref().and_then(|searched| searched.believed.as_ref())
-    {
+}
+
+fn searched(text: &mut String, search: &SearchReport) {
+    let (visited, seconds) = (thousands(search.visited.into()), duration(search.seconds));
+    let space = search.space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
+    let _ = match (search.minimal, search.optimal, search.lower_bound, search.cost) {
+        (Some(true), ..) => writeln!(text, "  no allowable split is left; {seconds}"),
+        (Some(false), ..) => writeln!(text, "  an allowable split may be left; {seconds}"),
+        (_, Some(true), ..) => writeln!(
+            text,
+            "  proven to be the best{space} recodings; {visited} were evaluated in {seconds}"
+        ),
+        (_, _, Some(bound), Some(cost)) if bound > 0.0 => writeln!(
+            text,
+            "  cost {cost:.6}, and no recoding{space} costs less than {bound:.6}; {visited} were \
+             evaluated in {seconds}"
+        ),
+        (_, _, Some(_), Some(cost)) => writeln!(
+            text,
+            "  cost {cost:.6}, not proven to be the best{space} recodings; {visited} were \
+             evaluated in {seconds}"
+        ),
+        _ => writeln!(
+            text,
+            "  not proven to be the best; {visited} recodings were estimated; {seconds}"
+        ),
+    };
+    if let Some(believed) = &search.believed {
         let _ = writeln!(
             text,
-            "  believed from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of {} candidates checked",
-            crate::instant::article(believed.summary),
+            "  estimated from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of \
+             {} candidates checked",
+            crate::instant::article(&believed.summary),
             believed.probability,
             believed.outliers,
             believed.checks,
             believed.candidates
         );
     }
-    let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
-    let _ = writeln!(
-        text,
-        "  verified on the written file; {} in all; see {}.report.json",
-        duration(total),
-        output.display()
-    );
-    text
 }
 
 /// The summary of a re-check.
 pub fn verification(verification: &Verification, release: &Path) -> String {
-    let mut text =
-        format!("{}: {} rows\n", release.display(), thousands(verification.verified.rows.into()));
-    classes(&mut text, &verification.verified);
-    for one in &verification.verified.privacy {
-        judgement(&mut text, one, &verification.counted);
-    }
+    let rows = thousands(verification.released.into());
+    let mut text = format!("{}: {rows} rows\n", release.display());
+    classes(&mut text, &verification.classes);
+    verification.privacy.iter().for_each(|one| judged(&mut text, one));
+    problems(&mut text, verification);
+    text
+}
+
+/// What is wrong besides the requirements.
+pub fn problems(text: &mut String, verification: &Verification) {
     for problem in &verification.problems {
         let _ = writeln!(text, "  FAILS  {problem}");
     }
-    text
 }
 
 /// Risks as JSON.

@@ -72,9 +72,26 @@ pub mod query;
 
 pub mod job;
 
-pub use error::{Error, Result};
-pub use job::Job;
-pub use policy::Policy;
-pub use release::{ReleaseBatches, ReleaseFile, ReleaseFolder, Report, Sink, Tables};
-pub use source::{Source, TableBatches, TableFile, TableStream};
-pub use watch::Watch;
+pub use error::{Error, Figure, Judged, Kind as ErrorKind, Place, Refusal, Result, Shortfall};
+pub use generate::subset::Selection;
+pub use job::{
+    Estimate, Estimated, EstimatedLoss, Estimation, EstimationError, Job, QueryAnswer, Synthetic,
+    build_hierarchy, generate, init, query, read_hierarchy,
+};
+pub use policy::{Policy, PolicyBuilder, Setting};
+pub use privacy::{Advice, Stakes, Unadvisable};
+pub use ratio::Ratio;
+pub use recoding::Recoding;
+pub use release::{
+    Believed, ClassCounts, DistributionChecked, DistributionReport, Io, Losses, Phase, Predicted,
+    RecodingReport, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseKind, ReleaseStream, Report,
+    Risk, Risks, RoundingReport, SearchReport, Sink, TableSink, Tables, Verification,
+    replace as write_private,
+};
+pub use source::{
+    Compression, Counts, FileFormat, Format, Meter, RecordBatches, Source, TableBatches, TableFile,
+    TableStream,
+};
+pub use summary::Summary;
+pub use taxonomy::{Hierarchy, Taxonomy};
+pub use watch::{Closing, Progress, Watch};

@@ -4,7 +4,6 @@
 //! whole numbers of `domain`; else the values that occur. A target is built over the values that it
 //! gives a weight above 0, so a group's own range has a tree of its own.
 
-use std::path::Path;
 use super::keys::Declared;
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
@@ -12,6 +11,7 @@ use crate::ratio::{Ratio, greatest_common_divisor};
 use crate::search::buckets::{Annotated, Measure, Rounding, Shape, Target, normal, zipf};
 use crate::table::{Column, Decimals, Dictionary, Table, Type};
 use crate::taxonomy::{Hierarchy, Taxonomy};
+use std::path::Path;
 
 /// How far the share of a node may be from a real weight's where the policy does not say.
 pub const ROUNDING: f64 = 0.01;

@@ -35,6 +35,9 @@ pub struct Judged {
     /// The number of classes that fail.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failing_classes: u64,
+    /// Whether a larger figure is safer: the required one is then a minimum.
+    #[serde(skip)]
+    pub is_minimum: bool,
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -257,4 +260,23 @@ pub struct Refusal {
     /// The levels of that recoding, if it has levels.
     #[serde(skip)]
     pub levels: Option<Vec<(String, usize)>>,
+}
+
+impl Refusal {
+    /// The refusal as one JSON object, with the sentence that people read under `error`.
+    pub fn to_json(&self, error: &super::Error) -> serde_json::Value {
+        let mut object = serde_json::Map::new();
+        object.insert("error".into(), error.to_string().into());
+        object.insert("released".into(), 0.into());
+        if let Ok(serde_json::Value::Object(told)) = serde_json::to_value(self) {
+            object.extend(told);
+        }
+        if let Some(levels) = &self.levels {
+            let levels: serde_json::Map<String, serde_json::Value> =
+                levels.iter().map(|(name, level)| (name.clone(), (*level).into())).collect();
+            let recoding = serde_json::json!({"model": "full-domain", "levels": levels});
+            object.insert("recoding".into(), recoding);
+        }
+        object.into()
+    }
 }

@@ -267,7 +267,11 @@ impl Job {
 }
 
 /// What is told of a candidate.
-fn estimated(candidate: &Candidate, beliefs: &Beliefs, estimator: &Estimator<'_>) -> Result<Estimate> {
+fn estimated(
+    candidate: &Candidate,
+    beliefs: &Beliefs,
+    estimator: &Estimator<'_>,
+) -> Result<Estimate> {
     let keys = beliefs.grouped_by(&candidate.mapping);
     let error = keys.map_or(Ok([0.0; 2]), |keys| estimator.error(&keys))?;
     let named = |values: Vec<Value>| beliefs.names.iter().cloned().zip(values).collect();

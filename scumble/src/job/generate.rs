@@ -14,10 +14,41 @@ use arrow_select::filter::filter_record_batch;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// A kind of synthetic table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Synthetic {
+    /// People of a census, with hierarchies.
+    Census,
+    /// The classification data of Agrawal and others.
+    Agrawal,
+    /// A part of a census whose membership is sensitive, with the population and its marginals.
+    Subset(Selection),
+}
+
+/// Writes a synthetic table of `rows` rows (of a subset, as many people in all) to `output`, with
+/// its policy and hierarchies. The policy goes to `policy`, by default beside the table. Returns all
+/// files that were written, the table first.
+pub fn generate(
+    kind: Synthetic,
+    rows: u64,
+    seed: u64,
+    output: &Path,
+    policy: Option<&Path>,
+    watch: &Watch,
+) -> Result<Vec<PathBuf>> {
+    match kind {
+        Synthetic::Census => generate_table(Kind::Census, rows, seed, output, policy, watch),
+        Synthetic::Agrawal => generate_table(Kind::Agrawal, rows, seed, output, policy, watch),
+        Synthetic::Subset(selection) => {
+            generate_subset(selection, rows, seed, output, policy, watch)
+        }
+    }
+}
+
 /// Writes `rows` rows to `output`, the policy to `policy` (beside the table where not given) and
 /// hierarchies into a folder `hierarchies` beside the policy. Returns all files that were written,
 /// the table first.
-pub fn generate(
+fn generate_table(
     kind: Kind,
     rows: u64,
     seed: u64,
@@ -50,7 +81,7 @@ pub fn generate(
 /// Writes a census of `rows` rows, a part of it to `output`, the counts of its values, a policy
 /// that asks for presence and its hierarchies. Returns all files that were written: the part, the
 /// population, the marginals, the policy, hierarchies.
-pub fn generate_subset(
+fn generate_subset(
     selection: Selection,
     rows: u64,
     seed: u64,

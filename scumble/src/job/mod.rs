@@ -21,8 +21,8 @@ mod summarize;
 mod verify;
 mod world;
 
-pub use estimate::Estimation;
-pub use generate::{generate, generate_subset};
+pub use estimate::{Estimate, Estimated, EstimatedLoss, Estimation, EstimationError};
+pub use generate::{Synthetic, generate};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
 pub use init::init;
 pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameters};
@@ -82,6 +82,8 @@ pub struct Job {
     decision: Decision,
     summary: Option<Summary>,
     parameters: Parameters,
+    /// Files that are read besides source and policy.
+    inputs: Vec<PathBuf>,
 }
 
 /// How a job may use the machine.
@@ -125,7 +127,8 @@ impl Job {
     pub fn new(policy: Policy) -> Job {
         let (limits, parameters) = (Limits::default(), Parameters::of(&policy));
         let (seed, keep_order, decision) = (None, false, Decision::Search);
-        Job { policy, limits, seed, keep_order, decision, summary: None, parameters }
+        let (summary, inputs) = (None, Vec::new());
+        Job { policy, limits, seed, keep_order, decision, summary, parameters, inputs }
     }
 
     /// Limits the working memory, in bytes. The default is half of the memory that is available.
@@ -176,6 +179,23 @@ impl Job {
     pub fn summary(mut self, summary: Summary) -> Job {
         self.summary = Some(summary);
         self
+    }
+
+    /// Names a file that the job reads besides source and policy. No output may overwrite it.
+    pub fn reads(mut self, file: impl Into<PathBuf>) -> Job {
+        self.inputs.push(file.into());
+        self
+    }
+
+    /// Refuses an output that would overwrite a file of the job.
+    pub fn check_output(&self, source: &dyn Source, output: &Path) -> Result<()> {
+        check_apart(&[output.to_path_buf()], self.files(source).iter().map(PathBuf::as_path))
+    }
+
+    /// All files that the job reads.
+    fn files(&self, source: &dyn Source) -> Vec<PathBuf> {
+        let of_policy = self.policy.files().map(Path::to_path_buf);
+        source.files().into_iter().chain(of_policy).chain(self.inputs.iter().cloned()).collect()
     }
 
     #[doc(hidden)]
@@ -311,9 +331,8 @@ impl<'a> Walk<'a> {
                 needs: "a folder, because it has several tables",
             });
         }
-        let inputs = self.source.files();
-        let inputs = inputs.iter().map(PathBuf::as_path).chain(policy.files());
-        check_apart(&sink.files(), inputs)?;
+        let inputs = self.job.files(self.source);
+        check_apart(&sink.files(), inputs.iter().map(PathBuf::as_path))?;
         let roles = self.roles()?;
         for (field, role) in self.source.schema().fields().iter().zip(&roles) {
             if *role != Role::Identifier && !is_releasable(field.data_type()) {

@@ -2,8 +2,8 @@
 
 use super::suppress::Within;
 use super::values::{self, Lost, Values};
-use crate::error::Shortfall;
 use crate::error::Result;
+use crate::error::Shortfall;
 use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;

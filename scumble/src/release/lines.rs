@@ -143,7 +143,9 @@ fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
     for (position, column) in columns.iter().enumerate().rev() {
         let repeats = repeats.iter_mut().skip(1);
         match column {
-            Column::Plain(_) | Column::Decimals(..) => repeats.for_each(|repeats| *repeats = position as u32),
+            Column::Plain(_) | Column::Decimals(..) => {
+                repeats.for_each(|repeats| *repeats = position as u32)
+            }
             Column::Coded(keys, _) => repeats.zip(keys.windows(2)).for_each(|(repeats, pair)| {
                 *repeats = if pair[0] == pair[1] { *repeats } else { position as u32 };
             }),

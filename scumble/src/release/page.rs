@@ -74,14 +74,6 @@ impl Page {
         self.room.copy_within(start..start + bytes, self.length);
         self.length += bytes;
     }
-
-    /// Says what was said from `start` on until there are so many copies of it.
-    pub(crate) fn repeat(&mut self, start: usize, copies: u32) {
-        let end = start + (self.length - start) * copies as usize;
-        while self.length < end {
-            self.push_again(start, (self.length - start).min(end - self.length));
-        }
-    }
 }
 
 /// Growth is rare once pages are used again.

@@ -379,6 +379,7 @@ impl Judgement {
             achieved: self.achieved.and_then(Figure::finite),
             satisfied: self.satisfied(),
             failing_classes: self.failing,
+            is_minimum: statement.larger_is_safer,
         }
     }
 }

@@ -100,7 +100,7 @@ pub struct Stream<'a> {
     /// Turns bytes that travelled back into values.
     pub converter: Option<&'a RowConverter>,
     /// Where rows go.
-    pub sink: Background,
+    pub(crate) sink: Background,
     /// What errors call it.
     pub target: &'a Path,
     /// Where rows of a region that is too large for memory wait.

@@ -1,11 +1,14 @@
 //! Tables in files: CSV, Parquet, Arrow.
 
 use super::meter::Metered;
+use super::spill::SpillFolder;
 use super::{Batches, Form, Meter, RecordBatches, Source, check_names, columnar, csv};
 use crate::error::{Error, Result};
+use crate::lock::create_private;
+use crate::watch::Watch;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
-use std::io::Read;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -94,7 +97,12 @@ pub struct TableFile {
     meter: Meter,
     /// The file as it was opened, until the first scan takes it.
     opened: Mutex<Option<Opened>>,
+    /// The private folder of a table that was copied, which goes with it.
+    folder: Option<SpillFolder>,
 }
+
+/// The name of a copied table in its folder; one that the next run removes if this one is killed.
+const SPOOLED: &str = "0.rows";
 
 enum Opened {
     Csv(Box<csv::Rows>),
@@ -133,7 +141,48 @@ impl TableFile {
         };
         let (path, name, opened) =
             (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
-        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened })
+        let folder = None;
+        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened, folder })
+    }
+
+    /// Copies a table from a reader, such as standard input, to a private file in `folder` and opens
+    /// that; messages call it `name`. The file goes with the table. gzip and Zstandard around CSV
+    /// are recognised.
+    pub fn spool(
+        mut reader: impl Read,
+        name: &Path,
+        format: FileFormat,
+        folder: &Path,
+        watch: &Watch,
+    ) -> Result<TableFile> {
+        let folder = SpillFolder::create(folder)?;
+        let path = folder.path().join(SPOOLED);
+        let mut file = create_private(&path).map_err(Error::io(&path, "write"))?;
+        let (mut buffer, mut start) = (vec![0; 1 << 16], Vec::new());
+        loop {
+            watch.check()?;
+            let read = match reader.read(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read.map_err(Error::io(name, "read"))?,
+            };
+            if read == 0 {
+                break;
+            }
+            if start.len() < 4 {
+                start.extend_from_slice(&buffer[..read.min(4)]);
+            }
+            file.write_all(&buffer[..read]).map_err(Error::io(&path, "write"))?;
+        }
+        drop(file);
+        let compression = match &start[..] {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            _ => Compression::None,
+        };
+        let is_csv = format.format == Format::Csv;
+        let compression = if is_csv { compression } else { Compression::None };
+        let opened = TableFile::open_named(&path, name, FileFormat { compression, ..format })?;
+        Ok(TableFile { folder: Some(folder), ..opened })
     }
 
     /// How the table is stored; the delimiter of a CSV file is known by now.
@@ -241,7 +290,7 @@ impl Source for TableFile {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        vec![self.path.clone()]
+        if self.folder.is_some() { Vec::new() } else { vec![self.path.clone()] }
     }
 
     fn is_all_text(&self) -> bool {

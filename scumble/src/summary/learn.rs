@@ -132,8 +132,9 @@ impl Tables {
         let entropy_of =
             |attributes: &[usize]| Ok(entropy(&self.counts(attributes, watch)?, self.rows));
         let alone: Vec<f64> = (0..many).map(|one| entropy_of(&[one])).collect::<Result<_>>()?;
-        let information =
-            |a: usize, b: usize| Ok::<f64, crate::error::Error>(alone[a] + alone[b] - entropy_of(&[a.min(b), a.max(b)])?);
+        let information = |a: usize, b: usize| {
+            Ok::<f64, crate::error::Error>(alone[a] + alone[b] - entropy_of(&[a.min(b), a.max(b)])?)
+        };
         let mut parents = vec![Vec::new(); many];
         // For each attribute outside of the tree, the one inside that it shares most with.
         let mut nearest: Vec<Option<(f64, usize)>> = vec![Some((f64::NEG_INFINITY, 0)); many];

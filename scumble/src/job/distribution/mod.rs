@@ -34,7 +34,7 @@ use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{DistributionAsked, Policy, nearest};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    DistributionReport, Io, Recoded, Released, ReleaseKind, RoundingReport, Sink,
+    DistributionReport, Io, Recoded, ReleaseKind, Released, RoundingReport, Sink,
 };
 use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
@@ -93,9 +93,8 @@ fn check_roles(
             ));
         }
     }
-    let is_other = |(name, role): &(&String, &Role)| {
-        **role == Role::Sensitive && **name != asked.attribute
-    };
+    let is_other =
+        |(name, role): &(&String, &Role)| **role == Role::Sensitive && **name != asked.attribute;
     let other = names.iter().zip(roles).find(is_other);
     if let (Some((other, _)), false) = (other, policy.privacy().asks_for_classes()) {
         return incomplete(format!(
@@ -149,11 +148,7 @@ impl Generalized {
         Generalized::new(algorithm, prepared, mapping)
     }
 
-    fn new(
-        algorithm: &'static str,
-        prepared: Prepared,
-        mapping: Mapping,
-    ) -> Result<Generalized> {
+    fn new(algorithm: &'static str, prepared: Prepared, mapping: Mapping) -> Result<Generalized> {
         let recoded = Recoded::new(&prepared.task, &mapping)
             .map_err(|error| with_refusal(error, &prepared, &mapping))?;
         Ok(Generalized { algorithm, prepared, mapping, recoded })
@@ -193,8 +188,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     walk.check_memory(walk.source.memory_needed().unwrap_or(0).saturating_mul(3), None)?;
     let table = read(walk.source, policy, asked, walk.watch)?;
     walk.clock.phase("read");
-    let generalized =
-        if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
+    let generalized = if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
     let (columns, rows) = match &generalized {
         Some(generalized) => generalized.released(&table),
         None => (Released::of(&table, None), Rows::All(table.rows() as usize)),

@@ -71,7 +71,8 @@ mod tests {
             pool.install(|| in_order(sizes.len(), |item| sizes[item], make, take, &watch)).unwrap();
             assert!(found == wanted);
         }
-        let failed = in_order(sizes.len(), |item| sizes[item], make, |_| Err(Error::Defect), &watch);
+        let failed =
+            in_order(sizes.len(), |item| sizes[item], make, |_| Err(Error::Defect), &watch);
         assert!(matches!(failed, Err(Error::Defect)));
         let aborted = in_order(9, |_| 1, make, |_| Ok(()), &Watch::aborting_after(0));
         assert!(matches!(aborted, Err(Error::Interrupted)));

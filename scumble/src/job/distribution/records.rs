@@ -45,8 +45,7 @@ impl Sorted {
         let orders: Vec<Vec<u32>> = plan.columns.par_iter().map(|column| column.order()).collect();
         let packing = Packing::new(&orders, sizes.len());
         watch.check()?;
-        let words =
-            if keep_order { None } else { Some(packing.sort(plan, groups, sizes, watch)?) };
+        let words = if keep_order { None } else { Some(packing.sort(plan, groups, sizes, watch)?) };
         Ok(Sorted { packing, orders, words })
     }
 

@@ -30,13 +30,7 @@ pub(crate) struct Originals {
 impl Originals {
     /// How often each leaf of a tree occurs in the whole table, or in the owner's group that group
     /// `at` is a part of.
-    fn counts(
-        &self,
-        released: &Distributed,
-        tree: &Tree,
-        of: Of,
-        at: usize,
-    ) -> Vec<u64> {
+    fn counts(&self, released: &Distributed, tree: &Tree, of: Of, at: usize) -> Vec<u64> {
         let leaf_of = self.leaf_of(tree);
         let leaves = tree.leaves.first().map_or(0, |(_, end)| *end as usize);
         let mut counts = vec![0; leaves];
@@ -147,6 +141,7 @@ fn judge(
         achieved: Some(Figure(failing as f64)),
         satisfied: failing == 0,
         failing_classes: 0,
+        is_minimum: false,
     }];
     let (rows, groups) = (records.rows(), released.groups.len() as u64);
     let smallest = released.groups.iter().map(|group| group.records).min().unwrap_or(0);
@@ -352,11 +347,7 @@ fn owner_labels(
 }
 
 /// Whether groups have the size they say, and no more fakes than the policy allows.
-fn check_sizes(
-    released: &Distributed,
-    records: &Counts,
-    asked: &DistributionAsked,
-) -> Vec<String> {
+fn check_sizes(released: &Distributed, records: &Counts, asked: &DistributionAsked) -> Vec<String> {
     let mut problems = Vec::new();
     let mut counted: HashMap<&str, u64> = HashMap::new();
     for (codes, rows) in records.cells().tuples().zip(records.cells().counts()) {
@@ -395,9 +386,7 @@ fn check_subdomains(released: &Distributed) -> (u64, Option<String>) {
     let groups = released.groups.par_iter();
     let torn: Vec<(usize, u32)> = groups
         .enumerate()
-        .filter_map(|(at, group)| {
-            Some((at, released.trees[group.tree].torn(&group.subdomains)?))
-        })
+        .filter_map(|(at, group)| Some((at, released.trees[group.tree].torn(&group.subdomains)?)))
         .collect();
     let first = torn.first().map(|(at, node)| {
         let group = &released.groups[*at];
@@ -499,15 +488,8 @@ fn check_target(
 }
 
 /// The columns of the auxiliary table behind the group.
-const BOUNDS: [&str; 7] = [
-    "selected",
-    "sum_lower",
-    "sum_upper",
-    "min_lower",
-    "min_upper",
-    "max_lower",
-    "max_upper",
-];
+const BOUNDS: [&str; 7] =
+    ["selected", "sum_lower", "sum_upper", "min_lower", "min_upper", "max_lower", "max_upper"];
 
 /// The lines of the auxiliary table that the subdomains imply, group by group.
 struct Expected<'a> {
@@ -523,8 +505,7 @@ struct Expected<'a> {
 impl<'a> Expected<'a> {
     fn new(released: &'a Distributed) -> Expected<'a> {
         let (lows, highs) = (Vec::new(), Vec::new());
-        let mut expected =
-            Expected { released, group: 0, selected: 0, lows, highs, sums: (0, 0) };
+        let mut expected = Expected { released, group: 0, selected: 0, lows, highs, sums: (0, 0) };
         expected.enter();
         expected
     }

@@ -89,51 +89,58 @@ pub trait TableSink: Send {
     }
 }
 
-impl<S: Sink + ?Sized> Sink for &mut S {
-    fn name(&self) -> String {
-        (**self).name()
-    }
+/// A mutable reference to a sink, and a boxed one, are sinks too.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        impl<S: Sink + ?Sized> Sink for $pointer {
+            fn name(&self) -> String {
+                (**self).name()
+            }
 
-    fn meter(&self) -> &Meter {
-        (**self).meter()
-    }
+            fn meter(&self) -> &Meter {
+                (**self).meter()
+            }
 
-    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
-        (**self).table(name, schema)
-    }
+            fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+                (**self).table(name, schema)
+            }
 
-    fn seal(&mut self) -> Result<Tables> {
-        (**self).seal()
-    }
+            fn seal(&mut self) -> Result<Tables> {
+                (**self).seal()
+            }
 
-    fn publish(&mut self, report: &Report) -> Result<()> {
-        (**self).publish(report)
-    }
+            fn publish(&mut self, report: &Report) -> Result<()> {
+                (**self).publish(report)
+            }
 
-    fn takes_several(&self) -> bool {
-        (**self).takes_several()
-    }
+            fn takes_several(&self) -> bool {
+                (**self).takes_several()
+            }
 
-    fn text(&mut self, name: &str, text: &str) -> Result<()> {
-        (**self).text(name, text)
-    }
+            fn text(&mut self, name: &str, text: &str) -> Result<()> {
+                (**self).text(name, text)
+            }
 
-    fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
-        (**self).recoding()
-    }
+            fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
+                (**self).recoding()
+            }
 
-    fn wants_recoding(&self) -> bool {
-        (**self).wants_recoding()
-    }
+            fn wants_recoding(&self) -> bool {
+                (**self).wants_recoding()
+            }
 
-    fn files(&self) -> Vec<PathBuf> {
-        (**self).files()
-    }
+            fn files(&self) -> Vec<PathBuf> {
+                (**self).files()
+            }
 
-    fn limit(&mut self, bytes: usize) {
-        (**self).limit(bytes)
-    }
+            fn limit(&mut self, bytes: usize) {
+                (**self).limit(bytes)
+            }
+        }
+    )*};
 }
+
+forward!(&mut S, Box<S>);
 
 /// The same rows as columns of these types. What came by number is spelled out: a file that keeps
 /// numbers keeps all texts too, those of rows that are not released among them.

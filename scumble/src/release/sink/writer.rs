@@ -18,7 +18,6 @@ use std::thread::JoinHandle;
 /// A table in a file that takes batches of rows.
 pub struct TableWriter {
     target: PathBuf,
-    schema: SchemaRef,
     writer: Writer,
     /// Bytes that a format may gather before it writes them.
     most_bytes: usize,
@@ -68,8 +67,7 @@ impl TableWriter {
                 FileWriter::try_new(buffered(file), schema).map_err(failed)?,
             )),
         };
-        let (target, schema) = (target.to_path_buf(), schema.clone());
-        Ok(TableWriter { target, schema, writer, most_bytes: usize::MAX })
+        Ok(TableWriter { target: target.to_path_buf(), writer, most_bytes: usize::MAX })
     }
 
     /// Lets a format gather about this many bytes before it writes them.

@@ -1,0 +1,68 @@
+//! Where a command reads from and writes to.
+
+use crate::args::{Common, FormatArg};
+use scumble::{
+    Error, FileFormat, Format, ReleaseFile, ReleaseStream, Result, Sink, TableFile, Watch,
+};
+use std::path::Path;
+
+/// Whether a path means standard input or output.
+pub fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn format_of(arg: FormatArg) -> Format {
+    match arg {
+        FormatArg::Csv => Format::Csv,
+        FormatArg::Parquet => Format::Parquet,
+        FormatArg::Arrow => Format::Arrow,
+    }
+}
+
+/// A flag that was given, or left out, without the rest that it needs.
+pub fn wrong(key: &str, value: &str, expected: &str) -> Error {
+    let (key, value, expected) = (key.into(), value.into(), expected.into());
+    Error::BadParameter { place: None, key, value, expected }
+}
+
+/// Opens a table: a file, or standard input.
+pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Result<TableFile> {
+    if !is_standard(path) {
+        let format = FileFormat::of(path)?.with_delimiter(common.delimiter);
+        return TableFile::open_as(path, format);
+    }
+    let Some(format) = common.format else {
+        return Err(wrong("--format", "", "csv, parquet or arrow, to read standard input"));
+    };
+    let format = FileFormat::new(format_of(format)).with_delimiter(common.delimiter);
+    TableFile::spool(std::io::stdin().lock(), Path::new("standard input"), format, folder, watch)
+}
+
+/// Where a release of one table goes: a file, or standard output.
+pub fn release(
+    output: &Path,
+    recoding: Option<&Path>,
+    input: &TableFile,
+    common: &Common,
+    folder: &Path,
+) -> Result<Box<dyn Sink>> {
+    if !is_standard(output) {
+        let format = FileFormat::of(output)?;
+        // A release of a CSV table keeps its delimiter.
+        let of_input = input.format().delimiter.or(common.delimiter);
+        let mut file = ReleaseFile::with_format(output, format.with_delimiter(of_input));
+        if let Some(recoding) = recoding {
+            file = file.save_recoding(recoding);
+        }
+        return Ok(Box::new(file));
+    }
+    if common.json {
+        return Err(wrong("--json", "given", "another output than `-`, which is the release"));
+    }
+    if recoding.is_some() {
+        return Err(wrong("--save-recoding", "given", "an output other than `-`"));
+    }
+    let format = common.format.map_or(input.format().format, format_of);
+    let format = FileFormat::new(format).with_delimiter(input.format().delimiter);
+    Ok(Box::new(ReleaseStream::new(std::io::stdout(), format, folder)))
+}
