@@ -1,9 +1,9 @@
 //! What must not outlive the process?
 //!
-//! Files that hold personal data for a while (drafts, spilled rows) remove themselves when they are
-//! dropped. A process that is told to end drops nothing, so they are listed here too, and
-//! [`remove_all`] removes what is listed. The list is locked while something is made, named or
-//! removed, so that nothing slips through in between.
+//! Temporary files with personal data (drafts, spilled rows) are removed when their owner is
+//! dropped. A process that is terminated by a signal drops nothing, so these files are also listed
+//! here, and [`remove_all`] removes everything on the list. The list is locked while something is
+//! created, renamed or removed, so that nothing is missed in between.
 
 use std::io::Result;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ fn listed() -> MutexGuard<'static, Vec<PathBuf>> {
     LISTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file or a folder that is on the list, until this is dropped. Removing it is its owner's work.
+/// Keeps a file or folder on the list until it is dropped. Removing the file is the owner's job.
 #[derive(Debug)]
 pub struct Temporary {
     path: PathBuf,
 }
 
 impl Temporary {
-    /// Makes something at `path` and lists it.
+    /// Creates something at `path` and lists it.
     pub fn make<T>(path: &Path, make: impl FnOnce() -> Result<T>) -> Result<(T, Temporary)> {
         let mut listed = listed();
         let made = make()?;
@@ -40,20 +40,20 @@ impl Drop for Temporary {
     }
 }
 
-/// Does something that must happen wholly or not at all if the process is told to end. It must not
-/// make or drop a [`Temporary`].
+/// Runs work that must complete or not start if the process is terminated by a signal. It must not
+/// create or drop a [`Temporary`].
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     let _listed = listed();
     work()
 }
 
-/// Removes everything that is listed. Until the answer is dropped nothing new can be made: a
-/// process ends before that.
+/// Removes everything on the list. Nothing new can be created until the returned guard is dropped;
+/// the process is expected to end first.
 #[must_use]
 pub fn remove_all() -> Tidied {
     let listed = listed();
     for path in listed.iter() {
-        // Never through a link: somebody else's folder may be behind it.
+        // Never follow a link: it may point to someone else's folder.
         let _ = match path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
             true => std::fs::remove_dir_all(path),
             false => std::fs::remove_file(path),
@@ -62,7 +62,7 @@ pub fn remove_all() -> Tidied {
     Tidied { _listed: listed }
 }
 
-/// Nothing is listed any more.
+/// Proof that the list was cleaned up; holds its lock.
 pub struct Tidied {
     _listed: MutexGuard<'static, Vec<PathBuf>>,
 }
