@@ -1,42 +1,42 @@
-//! Cells go down a partition tree together.
+//! Sends all cells down a partition tree together.
 //!
-//! One by one, a cell's way down is a chain of branches that nothing foretells. All cells of a node
-//! at once are a list that is parted in two passes without a branch: which part each goes to, then
-//! the parts one behind the other.
+//! For a single cell, the way down is a chain of unpredictable branches. For all cells of a node
+//! together, it is a list that is split in two passes without branches: first the part of each
+//! cell, then the parts one after the other.
 
 use super::{RegionNode, Regions};
 use crate::table::Cells;
 use crate::taxonomy::Axis;
 use rayon::prelude::*;
 
-/// Cells that are worth a thread of their own.
+/// The number of cells that justifies a task of its own.
 const ALONE: usize = 2048;
 
-/// Some cells on their way: the node where they are, and their numbers in ascending order.
+/// Some cells on their way down: the node where they are, and their numbers in ascending order.
 type Group<'a> = (u32, &'a mut [u32]);
 
-/// What parts groups.
+/// Splits groups.
 struct Descent<'a> {
     regions: &'a Regions,
     axes: &'a [Axis],
     cells: &'a Cells,
 }
 
-/// Room for the parting of one group.
+/// Buffers for splitting one group.
 #[derive(Default)]
 struct Room {
-    /// The part that each cell goes to.
+    /// The part of each cell.
     part_of: Vec<u32>,
-    /// For each node of a level, the part that is below it.
+    /// For each node of a level, its part.
     part_below: Vec<u32>,
-    /// Where the next cell of each part goes.
+    /// The position of the next cell of each part.
     next: Vec<u32>,
     parted: Vec<u32>,
 }
 
 impl Regions {
-    /// The nodes where cells end (regions, or splits none of whose children is theirs), in the
-    /// order of their numbers, with their cells in ascending order. `order` is room for the numbers
+    /// The nodes where cells end (regions, or splits none of whose children matches), in the order
+    /// of their numbers, with their cells in ascending order. `order` is a buffer for the numbers
     /// of all cells.
     pub fn descend<'a>(
         &self,
@@ -55,7 +55,8 @@ impl Regions {
 }
 
 impl Descent<'_> {
-    /// Goes on with groups of more cells than that: the others, and those that have ended.
+    /// Continues with groups of more than `least` cells. Returns the smaller groups, and those that
+    /// have ended.
     fn go<'a>(&self, mut groups: Vec<Group<'a>>, least: usize) -> (Vec<Group<'a>>, Vec<Group<'a>>) {
         let (mut small, mut ended, mut room) = (Vec::new(), Vec::new(), Room::default());
         while let Some((at, group)) = groups.pop() {
@@ -76,7 +77,7 @@ impl Descent<'_> {
                     };
                     let level = taxonomy.level(*level);
                     room.part_below.clear();
-                    // Behind the children: what is below none of them.
+                    // After the children: what is below none of them.
                     room.part_below.resize(level.len(), children.len() as u32);
                     (0..)
                         .zip(children)
@@ -95,7 +96,7 @@ impl Descent<'_> {
 }
 
 impl Room {
-    /// Parts a group in two; their order stays.
+    /// Splits a group in two and keeps the order of cells.
     fn part_in_two<'a>(
         &mut self,
         group: &'a mut [u32],
@@ -104,7 +105,7 @@ impl Room {
         let parted = &mut self.parted;
         parted.resize(parted.len().max(group.len()), 0);
         let (mut below, mut above) = (0, 0);
-        // Each is written to both sides, and written over unless it belongs there.
+        // Each cell is written to both sides, and overwritten on the side where it does not belong.
         for at in 0..group.len() {
             let (cell, goes_up) = (group[at], usize::from(is_above(group[at])));
             (group[below], parted[above]) = (cell, cell);
@@ -115,8 +116,8 @@ impl Room {
         (lower, upper)
     }
 
-    /// Parts a group by what `part` says of each cell, given the parts below each node; their order
-    /// stays.
+    /// Splits a group by what `part` returns for each cell, given the part of each node, and keeps
+    /// the order of cells.
     fn part<'a>(
         &mut self,
         group: &'a mut [u32],
@@ -137,7 +138,7 @@ impl Room {
             *place += 1;
         }
         group.copy_from_slice(&parted[..group.len()]);
-        // Where each part ends, the next one goes.
+        // Each part starts where the previous one ends.
         let (mut rest, mut start) = (group, 0);
         let cut = next[..parts].iter().map(|end| {
             let (first, others) = std::mem::take(&mut rest).split_at_mut((*end - start) as usize);

@@ -14,13 +14,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// What a region is called in a release.
+/// How regions are named in a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// The range, or the smallest common ancestor, of the values that it holds.
+    /// By the range, or the smallest common ancestor, of the values in it.
     #[default]
     Tight,
-    /// The box of the partition tree, whether values fill it or not.
+    /// By the box of the partition tree, whether values fill it or not.
     Cover,
 }
 
@@ -35,21 +35,21 @@ impl Style {
 pub enum RegionNode {
     /// A leaf: one region of the release.
     Region,
-    /// An ordered axis parted: codes below `before` go to `below`, the others to `above`.
+    /// A split of an ordered axis: codes below `before` go to `below`, the others to `above`.
     Threshold {
         /// The axis.
         column: usize,
         /// The first code that goes to `above`.
         before: u64,
-        /// The greatest number that goes to `below`; where absent, missing values are set apart
-        /// from all numbers.
+        /// The largest number that goes to `below`; `None` separates missing values from all
+        /// numbers.
         up_to: Option<f64>,
         /// The node of smaller codes.
         below: u32,
         /// The node of larger codes.
         above: u32,
     },
-    /// A node of a tree parted into those of its children that hold rows, in their order.
+    /// A split of a tree node into those of its children that hold rows, in their order.
     Children {
         /// The axis.
         column: usize,
@@ -65,7 +65,7 @@ pub enum RegionNode {
 pub struct Regions {
     /// The nodes.
     pub nodes: Vec<RegionNode>,
-    /// What regions are called.
+    /// How regions are named.
     pub style: Style,
 }
 
@@ -76,19 +76,19 @@ pub enum Place {
     Whole,
     /// Missing values.
     Missing,
-    /// Numbers above one and up to another, each where the box has that side.
+    /// Numbers above a lower and up to an upper bound; a side that is `None` is open.
     Numbers {
-        /// The lower side.
+        /// The lower bound, not included.
         above: Option<f64>,
-        /// The upper side.
+        /// The upper bound, included.
         up_to: Option<f64>,
     },
-    /// What lies below a node of a tree.
+    /// Everything below a node of a tree.
     Below(Node),
 }
 
 impl Place {
-    /// Both parts of a place that is parted at a threshold (`None`: missing values are set apart).
+    /// The two parts of a place that is split at a threshold (`None` separates missing values).
     pub fn parted(self, at: Option<f64>) -> [Place; 2] {
         let (above, up_to) = match self {
             Place::Numbers { above, up_to } => (above, up_to),
@@ -100,7 +100,7 @@ impl Place {
         }
     }
 
-    /// The codes that lie in it, of an axis with so many.
+    /// The codes in this place, of an axis with `all` codes.
     pub fn codes(&self, axis: &Axis, all: u32) -> Range<u32> {
         match (self, axis) {
             (Place::Below(node), Axis::Tree(taxonomy)) => {
@@ -118,7 +118,7 @@ impl Place {
         }
     }
 
-    /// What the place is called, and the share of detail that is lost when only that is said.
+    /// The label of the place, and the share of detail that is lost when values are replaced by it.
     pub fn said(&self, axis: &Axis) -> (String, f64) {
         match (self, axis) {
             (Place::Below(node), Axis::Tree(taxonomy)) => {
@@ -131,7 +131,7 @@ impl Place {
             (Place::Numbers { above: None, up_to: None }, _) => (ANY_NUMBER.to_string(), 1.0),
             (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
                 let (least, greatest) = (axis.least, axis.greatest);
-                // The first of whole numbers above one is the next.
+                // For whole numbers, the first number above a bound is the next one.
                 let step = if axis.kind == Type::Real { 0.0 } else { 1.0 };
                 let from = above.map_or(least, |above| above + step);
                 let held = up_to.unwrap_or(greatest).min(greatest) - from.max(least);
@@ -141,7 +141,7 @@ impl Place {
             (Place::Whole, Axis::Tree(taxonomy)) => {
                 (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0)
             }
-            // A place is made from its own axis.
+            // Places are only used with the axis they were made from.
             (Place::Whole, Axis::Ordered(_))
             | (Place::Below(_), Axis::Ordered(_))
             | (Place::Numbers { .. }, Axis::Tree(_)) => (ROOT.to_string(), 1.0),
@@ -149,10 +149,10 @@ impl Place {
     }
 }
 
-/// The node of a child, of those that are listed by their number in ascending order.
+/// The node of a child in a list that is sorted by number.
 fn child(children: &[(u32, u32)], number: u32) -> Option<u32> {
     let (first, _) = children.first()?;
-    // Mostly all between the first and the last are there.
+    // Usually all numbers between the first and the last are present.
     match children.get(number.checked_sub(*first)? as usize) {
         Some((known, node)) if *known == number => Some(*node),
         _ => children
@@ -163,8 +163,8 @@ fn child(children: &[(u32, u32)], number: u32) -> Option<u32> {
 }
 
 impl Regions {
-    /// The node where a tuple of codes ends: a region, or a split none of whose children is the
-    /// tuple's.
+    /// The node where a tuple of codes ends: a region, or a split none of whose children matches
+    /// the tuple.
     pub fn find(&self, axes: &[Axis], codes: impl Fn(usize) -> u64) -> u32 {
         let mut at = 0u32;
         loop {
@@ -185,9 +185,9 @@ impl Regions {
         }
     }
 
-    /// The same tree with a branch for missing values wherever an axis that has some is parted
-    /// without one: no row went there, but a tuple of the domain may, and it is no number above or
-    /// below a threshold.
+    /// The same tree with a branch for missing values wherever an axis that has missing values is
+    /// split without one. No row went there, but a tuple of the domain may, and a missing value is
+    /// neither above nor below a threshold.
     pub fn with_missing_apart(self, axes: &[Axis]) -> Regions {
         let missing = |column: usize| match &axes[column] {
             Axis::Ordered(axis) => axis.missing,
@@ -197,7 +197,7 @@ impl Regions {
             return self;
         }
         let mut nodes = vec![RegionNode::Region];
-        // A node, its new number, and the axes whose missing values are set apart above it.
+        // A node, its new number, and the axes whose missing values are separated above it.
         let mut next = vec![(0u32, 0u32, vec![false; axes.len()])];
         while let Some((old, at, mut apart)) = next.pop() {
             let mut push = |old: u32, apart: &[bool]| {
@@ -248,7 +248,7 @@ impl Regions {
         Regions { nodes, style: self.style }
     }
 
-    /// The box of every node, over so many axes.
+    /// The box of every node, over `axes` axes.
     pub fn boxes(&self, axes: usize) -> Vec<Vec<Place>> {
         let mut boxes: Vec<Vec<Place>> = vec![Vec::new(); self.nodes.len()];
         boxes[0] = vec![Place::Whole; axes];
@@ -275,26 +275,27 @@ impl Regions {
     }
 }
 
-/// A node of a partition tree, by names, numbers and labels. Nodes stand in a list, each followed
-/// by its parts with all that belongs to them: it can be written while the tree is found, and it is
-/// not nested, where readers of JSON give up on what is as deep as a tree may be.
+/// A node of a partition tree, in terms of names, numbers and labels. The nodes form a list in
+/// which each node is followed by the complete subtrees of its parts. The list can be written while
+/// the tree is being found. It is not nested, because JSON parsers limit the depth, and a tree may
+/// be deeper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum SavedNode {
     /// One region.
     Region,
-    /// An ordered column parted: numbers up to `up_to` (all numbers where it is absent), then the
+    /// A split of an ordered column: numbers up to `up_to` (all numbers if it is absent), then the
     /// rest.
     #[serde(rename_all = "kebab-case")]
     Threshold {
         /// The column.
         attribute: String,
-        /// The greatest number of the first part; where absent, missing values are set apart from
-        /// all numbers.
+        /// The largest number of the first part; if absent, missing values are separated from all
+        /// numbers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         up_to: Option<f64>,
     },
-    /// A node of a hierarchy parted.
+    /// A split of a node of a hierarchy.
     Children {
         /// The column.
         attribute: String,
@@ -346,8 +347,8 @@ impl Regions {
         saved
     }
 
-    /// A saved tree in the codes of a table. The tree may have been grown without missing values;
-    /// here they get the branch that they would have had.
+    /// A saved tree in the codes of a table. If the tree was grown without missing values, they get
+    /// the branch that they would have had.
     pub(super) fn bind(saved: &[SavedNode], columns: Columns<'_>, file: &Path) -> Result<Regions> {
         let nodes = vec![RegionNode::Region];
         let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
@@ -360,15 +361,15 @@ impl Regions {
     }
 }
 
-/// A saved tree on its way into the codes of a table.
+/// A saved tree that is being converted to the codes of a table.
 struct Bound<'a> {
     columns: Columns<'a>,
     file: &'a Path,
     /// The labels of a level of a column's tree.
     labels: HashMap<(usize, usize), HashMap<&'a str, u32>>,
     nodes: Vec<RegionNode>,
-    /// The numbers of the nodes that are still to come, the next one last; none for what the table
-    /// has no place for.
+    /// The numbers of the nodes that are still to come, the next one last; `None` for nodes that do
+    /// not exist in the table.
     next: Vec<Option<u32>>,
 }
 
@@ -441,8 +442,8 @@ impl Bound<'_> {
         Ok(())
     }
 
-    /// The number of each label within a level. What the table's tree does not have is passed over:
-    /// no row can go there.
+    /// The number of each label within a level; `None` for labels that the table's tree does not
+    /// have, because no row can go there.
     fn children(&mut self, column: usize, level: usize, labels: &[String]) -> Vec<Option<u32>> {
         let columns = self.columns;
         let taxonomy = &columns.taxonomies[column];
