@@ -1,4 +1,4 @@
-//! How likely is a bucket of x rows diverse, when each row draws its sensitive value by chance?
+//! How likely is a bucket of x rows to be diverse, if each row draws its sensitive value at random?
 //!
 //! [Nergiz, Tamersoy and Saygin 2011], section 5.1: value j occurs U_j times, the U_j are
 //! multinomial with x rows and the shares l'_j, and none may pass its cap. It is the question of
@@ -23,29 +23,29 @@ use crate::ratio::Ratio;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 
-/// How far apart, in standard deviations of each, two frequencies must be for one to be the larger
-/// for certain.
+/// How far apart, in standard deviations of each, two frequencies must be for one to count as
+/// certainly larger.
 const APART: f64 = 4.0;
 
-/// A chance that has come so near to 0 or 1 stays there.
+/// A probability this close to 0 or 1 is assumed to stay there.
 const SETTLED: f64 = 0.01;
 
-/// Believed shares of values, and the most that each may have.
+/// Believed shares of values, and the cap of each.
 #[derive(Clone, Debug)]
 pub struct Diversity {
-    /// The values that occur: share and cap, the one nearest to its cap first.
+    /// Share and cap of the values that occur, the value closest to its cap first.
     values: Vec<(f64, Ratio)>,
-    /// Sizes in one step of the smallest cap.
+    /// The number of sizes in one step of the smallest cap.
     period: usize,
-    /// Whether chances go to 1 as buckets grow.
+    /// Whether the probability goes to 1 as buckets grow.
     rises: bool,
     shortcuts: Shortcuts,
-    /// Chances that were asked for, where many buckets have these shares.
+    /// A cache of probabilities, if many buckets have these shares.
     known: Option<RefCell<FxHashMap<u64, f64>>>,
 }
 
 impl Diversity {
-    /// Of values with these shares, which need not add up to one, and caps.
+    /// Values with these shares, which need not add up to one, and caps.
     pub fn new(shares: &[f64], caps: &[Ratio], shortcuts: Shortcuts) -> Diversity {
         let whole: f64 = shares.iter().sum();
         let occurring = shares.iter().zip(caps).filter(|(share, _)| **share > 0.0);
@@ -55,18 +55,18 @@ impl Diversity {
         values.sort_by(|a, b| nearness(b).total_cmp(&nearness(a)));
         let least = values.iter().map(|(_, cap)| *cap).min().unwrap_or(Ratio::ONE);
         let period = least.denominator().div_ceil(least.numerator().max(1)).min(10_000) as usize;
-        // A share that is its cap goes to one half; it is taken for one that does not rise, and
+        // If a share equals its cap, the probability goes to one half. It counts as not rising and
         // never settles on that side.
         let rises = values.first().is_none_or(|first| nearness(first) < 1.0);
         Diversity { values, period, rises, shortcuts, known: None }
     }
 
-    /// The same, for many buckets: a chance is computed once.
+    /// The same with a cache, for use with many buckets.
     pub fn remembering(self) -> Diversity {
         Diversity { known: Some(RefCell::default()), ..self }
     }
 
-    /// The chance that `rows` rows are diverse.
+    /// The probability that `rows` rows are diverse.
     pub fn chance(&self, rows: u64) -> f64 {
         let Some(known) = &self.known else { return self.computed(rows) };
         if let Some(chance) = known.borrow().get(&rows) {
@@ -82,7 +82,7 @@ impl Diversity {
         if rows == 0 || self.values.iter().all(|value| cap(value) >= rows) {
             return 1.0;
         }
-        // Not even with every value at its cap do the rows find room.
+        // Even with every value at its cap there is not enough room for the rows.
         if self.values.iter().map(|value| cap(value).min(rows)).fold(0, u64::saturating_add) < rows
         {
             return 0.0;
@@ -117,18 +117,17 @@ impl Diversity {
         };
         let Some((first, others)) = self.values.split_first() else { return false };
         let least = end(first, -1.0);
-        // Those behind the second have smaller shares, but caps of their own may make their ends
-        // longer.
+        // All others are checked, not only the second: their own caps may extend their ranges.
         others.iter().all(|other| end(other, 1.0) <= least)
     }
 
-    /// The chances of growing buckets, one size after the other.
+    /// The probabilities for growing buckets, one size after the other.
     pub fn growing(&self) -> Growing<'_> {
         Growing { diversity: self, beyond: 0, settled: None }
     }
 }
 
-/// Asks for the chances of ascending sizes, and for none any more when they have settled.
+/// Computes probabilities for ascending sizes, and stops computing when they have settled.
 #[derive(Debug)]
 pub struct Growing<'a> {
     diversity: &'a Diversity,
@@ -137,7 +136,7 @@ pub struct Growing<'a> {
 }
 
 impl Growing<'_> {
-    /// The chance at a size, which is one more than the last one asked for.
+    /// The probability at a size, which must be one more than in the previous call.
     pub fn chance(&mut self, rows: u64) -> f64 {
         if let Some(settled) = self.settled {
             return settled;
@@ -152,7 +151,7 @@ impl Growing<'_> {
         chance
     }
 
-    /// The chance at all sizes that follow, where it is known.
+    /// The probability at all following sizes, if known.
     pub fn settled(&self) -> Option<f64> {
         self.settled
     }

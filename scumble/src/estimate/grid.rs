@@ -1,36 +1,37 @@
-//! All mappings at once, where attributes are independent.
+//! Estimates of all mappings at once, for independent attributes.
 //!
-//! If attributes are independent the likelihood of a bucket is a product of one number from each
+//! If attributes are independent, the likelihood of a bucket is a product of one number from each
 //! attribute, and the multiset of all likelihoods is a product of small multisets. Both estimates
-//! of a mapping are sums over it, so the buckets need not be listed: on a logarithmic grid the
-//! multiset of a product is a convolution.
+//! of a mapping are sums over this multiset, so buckets need not be listed: on a logarithmic grid
+//! the multiset of a product is a convolution.
 //!
-//! - A likelihood is put on its two neighbours on the grid, in such shares that the number of
-//!   buckets and the likelihood both stay what they are; then so do those of all products. What is
-//!   left is the curvature of the estimate between neighbours, and [`Grid::error`] bounds it.
-//! - Far below one expected row every estimate is proportional to the likelihood: the grid ends
+//! - A likelihood is divided between its two neighbours on the grid, in shares that preserve both
+//!   the number of buckets and the likelihood, and thus those of all products. The remaining error
+//!   is due to the curvature of the estimate between neighbours; [`Grid::error`] bounds it.
+//! - Far below one expected row, every estimate is proportional to the likelihood. The grid ends
 //!   there, and the last point holds the mass of everything beyond.
 //! - Mappings that differ in some attributes share the convolution of the others. Attributes are
-//!   parted into two halves: for each choice of levels in the first the multiset is known, for each
-//!   choice in the second what a bucket of the first half adds to the estimates. A mapping is then
-//!   one scalar product, in a microsecond.
+//!   divided into two halves. For each choice of levels in the first half the multiset is computed,
+//!   for each choice in the second half what a bucket of the first half adds to the estimates. A
+//!   mapping is then one scalar product, which takes about a microsecond.
 
 use super::binomial::Binomial;
 use super::multinomial::{Bucket, Total};
 
-/// Expected rows below which estimates are proportional to them.
+/// Below this number of expected rows, estimates are proportional to it.
 const DUST: f64 = 1e-3;
 
-/// What a bucket adds: ln chance, mean and variance that being fine takes away, outliers.
+/// The number of figures of a bucket: log probability, the reduction of mean and of variance by the
+/// condition, outliers.
 const FIGURES: usize = 4;
 
-/// Estimates of buckets by the logarithm of their likelihood.
+/// Estimates of buckets, indexed by the logarithm of their likelihood.
 #[derive(Clone, Debug)]
 pub struct Grid {
     rows: u64,
-    /// The distance of points, in ln.
+    /// The distance between points, in natural logarithms.
     step: f64,
-    /// The number of the last point; the first is the likelihood 1.
+    /// The number of the last point; the first point is the likelihood 1.
     last: usize,
     /// The figures at each point.
     figures: [Vec<f64>; FIGURES],
@@ -40,14 +41,15 @@ pub struct Grid {
 #[derive(Clone, Debug)]
 pub struct Multiset {
     counts: Vec<f64>,
-    /// The points from the first that is taken to behind the last.
+    /// The range of points that are in use.
     held: std::ops::Range<usize>,
     squares: f64,
 }
 
 impl Grid {
-    /// The grid for `rows` rows. `scale` is about how many rows decide whether a bucket is fine:
-    /// the more, the finer are the differences that matter. `bucket` estimates one bucket.
+    /// The grid for `rows` rows. `scale` is the approximate number of rows that decides whether a
+    /// bucket is fine: the larger it is, the smaller the differences that matter. `bucket`
+    /// estimates one bucket.
     pub fn new(rows: u64, scale: u64, bucket: impl Fn(Binomial) -> Bucket) -> Grid {
         let step = (1.0 / (12.0 * (scale.max(1) as f64).sqrt())).min(1.0 / 32.0);
         let last = ((rows.max(1) as f64 / DUST).ln() / step).ceil() as usize + 1;
@@ -55,7 +57,8 @@ impl Grid {
         for point in 0..=last {
             let size = Binomial { n: rows, p: (-step * point as f64).exp() };
             let believed = bucket(size);
-            // A bucket that is never fine makes the whole impossible; so does a very small number.
+            // A bucket that is never fine makes the whole mapping impossible; a very small number
+            // has the same effect.
             figures[0].push(believed.fine.ln_chance.max(-1e6));
             figures[1].push(size.mean() - believed.fine.mean);
             figures[2].push(size.variance() - believed.fine.variance);
@@ -64,7 +67,7 @@ impl Grid {
         Grid { rows, step, last, figures }
     }
 
-    /// The point below a likelihood, and the shares of that point and the next.
+    /// The point at or before a likelihood, and the shares of that point and the next.
     fn place(&self, likelihood: f64) -> (usize, [f64; 2]) {
         let at = (-likelihood.min(1.0).ln() / self.step).max(0.0);
         let point = at.floor();
@@ -79,7 +82,7 @@ impl Grid {
         Multiset { counts, held: 0..1, squares: 1.0 }
     }
 
-    /// Every likelihood of a multiset times each of these.
+    /// The multiset of all products of a likelihood of the multiset and one of the list.
     pub fn times(&self, multiset: &Multiset, likelihoods: &[f64]) -> Multiset {
         let mut counts = vec![0.0; self.last + 1];
         let (mut from, mut to) = (self.last, 0);
@@ -135,8 +138,9 @@ impl Grid {
         }
     }
 
-    /// How far ln chance and outliers of a bucket can be off at each point, after so many factors:
-    /// half the second derivative by the likelihood, times the variance that placing has added.
+    /// The possible error of a bucket's log probability and outliers at each point, after the given
+    /// number of factors: half the second derivative by the likelihood, times the variance added by
+    /// dividing likelihoods between points.
     fn curvatures(&self, factors: usize) -> [Vec<f64>; 2] {
         let variance = factors as f64 * self.step * self.step / 4.0;
         [0, 3].map(|figure| {
@@ -148,7 +152,7 @@ impl Grid {
             };
             let own: Vec<f64> =
                 (0..=self.last).map(|point| at(point.clamp(1, self.last - 1))).collect();
-            // A product may lie as many points from where it belongs as it has factors.
+            // A product may be off by as many points as it has factors.
             (0..=self.last)
                 .map(|point| {
                     own[point.saturating_sub(factors)..=(point + factors).min(self.last)]
@@ -160,8 +164,8 @@ impl Grid {
         })
     }
 
-    /// By how much the logarithm of the probability and the outliers of a mapping may be off, in
-    /// theory: the mapping has so many attributes.
+    /// The theoretical error of the log probability and of the outliers of a mapping with the given
+    /// number of attributes.
     pub fn error(&self, multiset: &Multiset, attributes: usize) -> [f64; 2] {
         let held = multiset.held.clone();
         self.curvatures(attributes)
@@ -170,7 +174,7 @@ impl Grid {
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
-    // Four sums side by side, which the processor adds up at once.
+    // Four separate sums, which the processor can add in parallel.
     let mut sums = [0.0; 4];
     let (a4, b4) = (a.chunks_exact(4), b.chunks_exact(4));
     let rest: f64 = a4.remainder().iter().zip(b4.remainder()).map(|(a, b)| a * b).sum();
@@ -182,20 +186,21 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Every choice of one list of likelihoods from each attribute, ready to be estimated.
+/// All choices of one list of likelihoods from each attribute, prepared for estimation.
 #[derive(Debug)]
 pub struct Levels<'a> {
     grid: &'a Grid,
     /// The attributes of the first half and of the second.
     halves: [Vec<usize>; 2],
-    /// How many lists each attribute has.
+    /// The number of lists of each attribute.
     lists: Vec<usize>,
     first: Vec<Multiset>,
     second: Vec<(Vec<[f64; FIGURES]>, f64)>,
 }
 
 impl<'a> Levels<'a> {
-    /// `lists[attribute][level]` are the likelihoods of the attribute's nodes at a level.
+    /// Prepares all choices. `lists[attribute][level]` has the likelihoods of the attribute's nodes
+    /// at a level.
     pub fn new(grid: &'a Grid, lists: &[Vec<Vec<f64>>]) -> Levels<'a> {
         let halves = halves(lists);
         let mut levels = Levels {
@@ -226,7 +231,7 @@ impl<'a> Levels<'a> {
         levels
     }
 
-    /// What a bucket at each point adds if it is parted by these likelihoods too.
+    /// What a bucket at each point adds if it is also divided by these likelihoods.
     fn seen_from(
         &self,
         (figures, squares): &(Vec<[f64; FIGURES]>, f64),
@@ -241,7 +246,7 @@ impl<'a> Levels<'a> {
                 for (sum, more) in sums.iter_mut().zip(&figures[beyond..]) {
                     (0..FIGURES).for_each(|i| sum[i] += share * more[i]);
                 }
-                // Behind the last point all is proportional to the likelihood.
+                // Beyond the last point everything is proportional to the likelihood.
                 let mut factor = share * (-self.grid.step * (point - beyond) as f64).exp();
                 for sum in &mut sums[figures.len() - beyond..] {
                     factor *= fade;
@@ -272,8 +277,8 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// Parts the attributes in two: long lists into the first half, where they cost less, as many
-/// choices in both as can be.
+/// Divides the attributes into two halves: long lists go into the first half, where they cost less,
+/// and the total number of choices in both halves is minimal.
 fn halves(lists: &[Vec<Vec<f64>>]) -> [Vec<usize>; 2] {
     let longest = |attribute: &usize| lists[*attribute].iter().map(Vec::len).max().unwrap_or(0);
     let mut order: Vec<usize> = (0..lists.len()).collect();
@@ -286,6 +291,7 @@ fn halves(lists: &[Vec<Vec<f64>>]) -> [Vec<usize>; 2] {
         cost(*a).total_cmp(&cost(*b))
     });
     let (first, second) = order.split_at(at.unwrap_or(0));
-    // In each half the long lists come first: they are gone through while there are few choices.
+    // In each half the long lists come first, so that they are processed while there are few
+    // choices.
     [first.to_vec(), second.to_vec()]
 }

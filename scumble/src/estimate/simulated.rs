@@ -1,5 +1,4 @@
-//! Are estimates what happens? Against every way to deal out a few rows, and against rows that are
-//! dealt by chance.
+//! Tests of estimates against full enumeration for a few rows, and against simulation.
 
 use super::binomial::Binomial;
 use super::bucket::{of_rows, of_values};
@@ -19,7 +18,7 @@ fn total(rows: u64, likelihoods: &[f64], k: u64, shortcuts: Shortcuts) -> Total 
     total
 }
 
-/// Every way to deal `rows` rows to buckets, with its chance.
+/// Calls `each` with every distribution of `rows` rows over buckets and its probability.
 fn deals(rows: usize, likelihoods: &[f64], each: &mut impl FnMut(&[usize], f64)) {
     fn go(
         left: usize,
@@ -38,14 +37,14 @@ fn deals(rows: usize, likelihoods: &[f64], each: &mut impl FnMut(&[usize], f64))
             sizes.push(size);
             go(left - size, term, others, sizes, each);
             sizes.pop();
-            // left! / (size! (left - size)!) first^size: the others bring in what is left.
+            // left! / (size! (left - size)!) first^size; the other buckets contribute the rest.
             term *= (left - size) as f64 / (size + 1) as f64 * first;
         }
     }
     go(rows, 1.0, likelihoods, &mut Vec::new(), each);
 }
 
-/// Probability and expectation of k-anonymity by enumeration.
+/// Probability and expectation of k-anonymity, by enumeration.
 fn exactly(rows: usize, likelihoods: &[f64], k: usize) -> (f64, f64) {
     let (mut probability, mut outliers, mut whole) = (0.0, 0.0, 0.0);
     deals(rows, likelihoods, &mut |sizes, chance| {
@@ -64,7 +63,7 @@ fn random_likelihoods(random: &mut Random, buckets: usize, skew: i32) -> Vec<f64
     weights.iter().map(|weight| weight / whole).collect()
 }
 
-/// Rows dealt by chance: the shares of deals that are fine, and the mean of outliers.
+/// Simulation: the share of runs in which all buckets are fine, and the mean number of outliers.
 fn simulated(random: &mut Random, rows: u64, likelihoods: &[f64], k: u32, runs: u32) -> (f64, f64) {
     let mut ends = Vec::new();
     let mut sum = 0.0;
@@ -105,11 +104,11 @@ fn expectation_is_exact_and_probability_near_for_few_rows() {
             worst = worst.max((found.probability(rows as u64) - probability).abs());
         }
     }
-    // So few rows are far from normal, and yet.
+    // The approximation holds even though so few rows are far from normal.
     assert!(worst < 0.15, "probability is off by {worst}");
 }
 
-/// The stated errors: 0.08 for up to ten buckets, 0.04 beyond, besides three standard deviations of
+/// The stated errors: 0.08 for up to ten buckets, 0.04 beyond, plus three standard deviations of
 /// the simulation.
 #[test]
 fn estimates_agree_with_simulation_from_2_to_100_000_buckets() {
@@ -163,8 +162,8 @@ fn estimates_agree_with_simulation_from_2_to_100_000_buckets() {
 #[test]
 fn a_million_buckets_do_not_underflow() {
     let found = |rows, k| total(rows, &vec![1e-6; 1_000_000], k, Shortcuts::ALL);
-    // Forty rows each on average: some of a million buckets has fewer than 10 with a chance of
-    // about 1e-3.
+    // Forty rows each on average: the probability that any of a million buckets has fewer than 10
+    // is about 1e-3.
     let probability = found(40_000_000, 10).probability(40_000_000);
     assert!(probability > 0.9 && probability <= 1.0, "{probability}");
     let hopeless = found(2_000_000, 10);
@@ -176,7 +175,7 @@ fn caps(l: u64, values: usize) -> Vec<Ratio> {
     vec![Ratio::new(1, l).unwrap(); values]
 }
 
-/// P(I | X = x) against every way to deal values out to few rows.
+/// P(I | X = x) against enumeration of all values of a few rows.
 #[test]
 fn conditional_diversity_is_near_the_exact_one() {
     let mut random = Random::new(3);
@@ -203,7 +202,7 @@ fn conditional_diversity_is_near_the_exact_one() {
     assert!(worst < 0.16, "off by {worst}");
 }
 
-/// Diversity of whole tables: rows are dealt to buckets, each with a value.
+/// Diversity of whole tables: rows with values fall into buckets at random.
 #[test]
 fn diversity_agrees_with_simulation() {
     let mut random = Random::new(4);
@@ -271,14 +270,15 @@ fn one_bucket_holds_all_rows() {
 
 #[test]
 fn the_limit_waits_for_a_whole_step() {
-    // Three rows of two values are never 2-diverse; large buckets of even shares with three values
-    // are.
+    // Three rows with two values are never 2-diverse; large buckets with three values of these
+    // shares are.
     let diversity = Diversity::new(&[0.4, 0.3, 0.3], &caps(2, 3), Shortcuts::ALL);
     let mut growing = diversity.growing();
     let chances: Vec<f64> = (1..2000).map(|rows| growing.chance(rows)).collect();
     assert_eq!((chances[0], growing.settled()), (0.0, Some(1.0)));
     assert!(chances[1] > 0.3 && chances[1998] == 1.0);
-    // A share beyond the cap: down to 0, though the first sizes are 0 for another reason.
+    // A share beyond the cap: the probability goes to 0, although it is 0 at the first sizes for
+    // another reason.
     let diversity = Diversity::new(&[0.6, 0.4], &caps(2, 2), Shortcuts::ALL);
     let mut growing = diversity.growing();
     assert_eq!(growing.chance(1), 0.0);
@@ -294,7 +294,7 @@ fn listed(columns: &[Vec<f64>]) -> Vec<f64> {
     })
 }
 
-/// The grid against the list of all buckets, with the error that it states.
+/// The grid against the list of all buckets, within the error that it states.
 #[test]
 fn the_grid_is_as_good_as_it_says() {
     let mut random = Random::new(5);
@@ -303,7 +303,7 @@ fn the_grid_is_as_good_as_it_says() {
             [20, 8, 5, 2].iter().map(|size| random_likelihoods(&mut random, *size, 1)).collect();
         for shortcuts in [Shortcuts::NONE, Shortcuts::ALL] {
             let grid = Grid::new(rows, k, |size| of_rows(size, k, shortcuts));
-            // Coarser and coarser: the last columns go first.
+            // Increasingly coarse mappings: the last columns are dropped first.
             for kept in 0..=columns.len() {
                 let truth = total(rows, &listed(&columns[..kept]), k, shortcuts);
                 let multiset = columns[..kept]
@@ -317,7 +317,7 @@ fn the_grid_is_as_good_as_it_says() {
                     off <= outlier_error + 1e-3 * truth.outliers() + 1e-6,
                     "{off} beyond {outlier_error}"
                 );
-                // Steps of HYBRID and EXPO are no curve.
+                // HYBRID and EXPO make steps, to which the bound on curvature does not apply.
                 if shortcuts == Shortcuts::NONE {
                     let off = (found.ln_product - truth.ln_product).abs();
                     assert!(
@@ -354,8 +354,8 @@ fn levels_share_work_and_change_nothing() {
 }
 
 proptest! {
-    /// Theorem 3.5, by enumeration and within the stated error of the estimate: joining buckets
-    /// never makes the probability lower nor the expectation higher.
+    /// Theorem 3.5, by enumeration and within the stated error of the estimate: merging buckets
+    /// never lowers the probability or raises the expectation.
     #[test]
     fn joined_buckets_are_not_worse(weights in prop::collection::vec(1u32..20, 3..6), rows in 6usize..16, k in 2usize..5) {
         let whole: u32 = weights.iter().sum();
