@@ -1,13 +1,13 @@
-//! Does the process that made this still live?
+//! Is the process that created this still alive?
 //!
-//! What only lives as long as its process (a draft, a folder of spilled rows) carries a file that
-//! the process keeps locked. The system drops the lock however the process ends, so what nobody
-//! holds any more was left by a killed one.
+//! Anything that must not outlive its process (a draft, a folder of spilled rows) has a file that
+//! the process keeps locked. The system releases the lock however the process ends, so an unlocked
+//! file was left by a process that was killed.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
-/// A new file that only its owner may read and write. Fails if anything has that name already.
+/// Creates a file that only its owner can read and write. Fails if the name already exists.
 pub fn create_private(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -16,9 +16,9 @@ pub fn create_private(path: &Path) -> std::io::Result<File> {
     options.open(path)
 }
 
-/// Locks a new file; whether it is ours now, and still there: between its making and its lock
-/// another run may have taken it for abandoned. Where a file system knows no locks every file
-/// counts as held, and nobody removes another's.
+/// Locks a new file and returns whether it is now ours and still exists: between creation and
+/// locking, another run may have removed it as abandoned. On a file system without locks every file
+/// counts as held, and no run removes the file of another.
 pub fn is_held(file: &File, path: &Path) -> bool {
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => false,
@@ -27,7 +27,7 @@ pub fn is_held(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether a path still leads to this very file, and not to a later one of the same name.
+/// Whether a path still refers to this file and not to a later one with the same name.
 #[cfg(unix)]
 pub fn is_same(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -38,7 +38,7 @@ pub fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether the path leads to a file.
+/// Whether the path exists.
 #[cfg(not(unix))]
 pub fn is_same(_: &File, path: &Path) -> bool {
     path.exists()

@@ -1,13 +1,12 @@
-//! Where does chance come from?
+//! Where do random numbers come from?
 //!
-//! From one small generator with a seed, so that whatever was drawn can be drawn again. It is
-//! SplitMix64: a counter that grows by an odd constant, scrambled by two rounds of multiply and
-//! xor-shift. It is fast, has no bad seeds, and its output is frozen by a test, which a
-//! dependency's would not be: a crate of random numbers may change its streams between versions,
-//! and with them every synthetic table and every sampled answer.
+//! From one small seeded generator, so that every draw can be repeated. It is SplitMix64: a counter
+//! that grows by an odd constant, scrambled by two rounds of multiply and xor-shift. It is fast and
+//! has no bad seeds. A test freezes its output. A crate of random numbers may change its streams
+//! between versions, and with them every synthetic table and every sampled answer.
 //!
-//! It is made for synthetic tables, samples and annealing. Nothing secret may rest on it: whoever
-//! sees one output can compute all that follow.
+//! It is meant for synthetic tables, samples and annealing. Do not use it for secrets: one output
+//! is enough to compute all that follow.
 
 use crate::error::{Error, Result};
 
@@ -22,18 +21,18 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of this seed.
+    /// A generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random { state: seed }
     }
 
-    /// One of many generators of the same seed, for work that is cut into numbered pieces: each
-    /// piece draws from its own stream, so its numbers depend neither on the other pieces nor on
-    /// the order in which they are done.
+    /// One of many generators with the same seed, for work that is divided into numbered pieces.
+    /// Each piece draws from its own stream, so its numbers depend neither on the other pieces nor
+    /// on the order in which they are processed.
     ///
-    /// All streams are parts of one cycle of 2^64 numbers and begin at scattered places in it. That
-    /// two of a hundred thousand streams with a million draws each overlap has a chance below one
-    /// in a thousand.
+    /// All streams are parts of one cycle of 2^64 numbers and start at scattered places in it. The
+    /// probability that any two of a hundred thousand streams with a million draws each overlap is
+    /// below one in a thousand.
     pub fn stream(seed: u64, index: u64) -> Random {
         let start = scramble(seed.wrapping_add(STEP));
         Random { state: scramble(start.wrapping_add(index.wrapping_mul(STEP))) }
@@ -46,11 +45,11 @@ impl Random {
         scramble(self.state)
     }
 
-    /// A number from 0 to `n - 1`, each exactly as likely as the others. `n` must not be zero.
+    /// A number from 0 to `n - 1`, all exactly equally likely. `n` must not be zero.
     ///
     /// Lemire's method: the high half of a product with `n` is the number; the few low halves that
-    /// would favour some numbers are rejected. The division is only needed when a rejection is
-    /// possible, which for small `n` is rare.
+    /// would favour some numbers are rejected. The division is needed only if a rejection is
+    /// possible, which is rare for small `n`.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
         assert!(n > 0, "there is no number below zero to draw");
@@ -82,7 +81,7 @@ impl Random {
     }
 
     /// An index of `weights`, drawn in exact proportion to them. They must not all be zero. To draw
-    /// often from the same weights, fill an [`Urn`].
+    /// often from the same weights, use an [`Urn`].
     pub fn weighted(&mut self, weights: &[u32]) -> usize {
         let total = weights.iter().map(|&weight| u64::from(weight)).sum();
         let mut left = self.below(total);
@@ -95,8 +94,8 @@ impl Random {
         unreachable!("the number drawn is below the sum of the weights")
     }
 
-    /// A number of the standard normal distribution, by Box and Muller's method. Its last bit may
-    /// differ between platforms, because logarithm and cosine are the platform's.
+    /// A number from the standard normal distribution, by the Box-Muller method. Its last bit may
+    /// differ between platforms, because logarithm and cosine come from the platform.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
@@ -116,7 +115,7 @@ fn scramble(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// Who belongs to a simple random sample that is drawn in one pass (Vitter's algorithm R).
+/// Selects a simple random sample in one pass (Vitter's algorithm R).
 #[derive(Debug, Clone)]
 pub struct Reservoir {
     random: Random,
@@ -125,13 +124,13 @@ pub struct Reservoir {
 }
 
 impl Reservoir {
-    /// A sample of at most so many.
+    /// A sample of at most `most` items.
     pub fn new(most: u64, seed: u64) -> Reservoir {
         Reservoir { random: Random::new(seed), most, seen: 0 }
     }
 
-    /// The place in the sample that the next one takes, whoever had it before; `None` where it is
-    /// not drawn. Places are first given in order.
+    /// The place in the sample that the next item takes, replacing any earlier one; `None` if it is
+    /// not drawn. Places are first assigned in order.
     #[inline]
     pub fn place(&mut self) -> Option<usize> {
         self.seen += 1;
@@ -141,9 +140,9 @@ impl Reservoir {
     }
 }
 
-/// Integer weights made ready for many draws: an urn holds as many balls of a value as its weight
-/// says, and a draw looks at one ball. As exact as [`Random::weighted`] and faster, at one byte for
-/// each unit of weight.
+/// Integer weights prepared for many draws: an urn holds as many balls of a value as its weight,
+/// and a draw looks at one ball. It is as exact as [`Random::weighted`] and faster, and takes one
+/// byte per unit of weight.
 #[derive(Debug, Clone)]
 pub struct Urn {
     balls: Vec<u8>,
@@ -184,13 +183,13 @@ mod tests {
         counts
     }
 
-    /// With nine degrees of freedom a fair draw stays below this 999 times in 1000.
+    /// With nine degrees of freedom, a fair draw stays below this limit 999 times in 1000.
     const LIMIT_OF_TEN: f64 = 27.88;
 
     #[test]
     fn the_stream_of_numbers_is_frozen() {
-        // The first line is the reference output of SplitMix64 for this seed; the second is ours to
-        // keep.
+        // The first assertion has the reference output of SplitMix64 for this seed; the second
+        // freezes our own streams.
         let mut random = Random::new(1_234_567);
         let reference = [6457827717110365317, 3203168211198807973, 9817491932198370423];
         assert_eq!([(); 3].map(|()| random.next_u64()), reference);
@@ -220,8 +219,8 @@ mod tests {
         assert!(chi_square(&counts, &weights) < LIMIT_OF_TEN, "{counts:?}");
     }
 
-    /// The check above must be able to fail: a draw that favours one value of ten by a tenth is
-    /// caught.
+    /// The check above must be able to fail: it detects a draw that favours one value of ten by a
+    /// tenth.
     #[test]
     fn a_small_bias_is_noticed() {
         let mut random = Random::new(1);
@@ -229,8 +228,8 @@ mod tests {
         assert!(chi_square(&counts, &[1; 10]) > LIMIT_OF_TEN, "{counts:?}");
     }
 
-    /// A quarter of all numbers is rejected here; kept, they would make every third value twice as
-    /// likely.
+    /// A quarter of all numbers is rejected here. Keeping them would make every third value twice
+    /// as likely.
     #[test]
     fn below_is_unbiased_for_large_bounds() {
         let mut random = Random::new(3);

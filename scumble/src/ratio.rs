@@ -1,7 +1,7 @@
-//! Exact fractions: a threshold is what was typed, never the float nearest to it.
+//! Exact fractions: a threshold is exactly what was typed, never the nearest float.
 //!
-//! `0.2` in a policy means 1/5. A bound that guards privacy is compared by integers: `2/10 <= 1/5`
-//! holds, which in binary floating point depends on luck.
+//! `0.2` in a policy means 1/5. A bound that guards privacy is compared in integers: `2/10 <= 1/5`
+//! holds, which binary floating point does not guarantee.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -16,9 +16,9 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Ratio = Ratio { numerator: 0, denominator: 1 };
-    /// The whole.
+    /// One.
     pub const ONE: Ratio = Ratio { numerator: 1, denominator: 1 };
 
     /// The fraction, or `None` for a denominator of zero.
@@ -35,12 +35,12 @@ impl Ratio {
         Ratio { numerator: number, denominator: 1 }
     }
 
-    /// The upper part, in lowest terms.
+    /// The numerator, in lowest terms.
     pub fn numerator(self) -> u64 {
         self.numerator
     }
 
-    /// The lower part, in lowest terms; never zero.
+    /// The denominator, in lowest terms; never zero.
     pub fn denominator(self) -> u64 {
         self.denominator
     }
@@ -50,7 +50,7 @@ impl Ratio {
         self.numerator as f64 / self.denominator as f64
     }
 
-    /// The largest whole number that is at most `self * count`.
+    /// The largest integer that is at most `self * count`.
     pub fn floor_of(self, count: u64) -> u64 {
         if let Some(product) = self.numerator.checked_mul(count) {
             return product / self.denominator;
@@ -60,7 +60,7 @@ impl Ratio {
     }
 }
 
-/// The greatest number that divides both; 1 for two zeros.
+/// The greatest common divisor; 1 for two zeros.
 pub(crate) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
@@ -98,7 +98,7 @@ pub struct NotARatio;
 impl FromStr for Ratio {
     type Err = NotARatio;
 
-    /// Reads `3`, `0.05`, `1.1e9`, `1/4` and `5%`, each exactly.
+    /// Parses `3`, `0.05`, `1.1e9`, `1/4` and `5%` exactly.
     fn from_str(text: &str) -> Result<Ratio, NotARatio> {
         let text = text.trim();
         if let Some((above, below)) = text.split_once('/') {

@@ -1,4 +1,5 @@
-//! Binomial numbers, and what is known of one when it is at least, or at most, so large.
+//! The binomial distribution, also truncated: given that the number is at least, or at most, some
+//! bound.
 //!
 //! The moments of a truncated binomial have no closed form. Three ways lead to them: the sum over
 //! its terms, which is exact and takes as many steps as there are terms that count; the normal
@@ -22,43 +23,44 @@
 use super::multinomial::Shortcuts;
 use super::normal_tail;
 
-/// How far from the mean, in standard deviations, a binomial is not skewed, and an exponential tail
-/// begins.
+/// A binomial counts as not skewed if this many standard deviations around its mean are within its
+/// range; its exponential tail begins at the same distance.
 const DEVIATIONS: f64 = 3.0;
 
-/// Terms below this share of the sum so far do not change it.
+/// Terms below this share of the sum so far are ignored.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// The number of successes in `n` trials with chance `p` each.
+/// The number of successes in `n` trials with probability `p` each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Binomial {
-    /// The trials.
+    /// The number of trials.
     pub n: u64,
-    /// The chance of each.
+    /// The probability of success.
     pub p: f64,
 }
 
-/// A random number, given that it lies in some part of its range.
+/// A random variable, conditional on lying in some part of its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// The logarithm of the chance that it does.
+    /// The logarithm of the probability of that part.
     pub ln_chance: f64,
-    /// Its mean then; 0 where that cannot be.
+    /// The conditional mean; 0 if the part is impossible.
     pub mean: f64,
-    /// Its variance then.
+    /// The conditional variance.
     pub variance: f64,
 }
 
 impl Part {
-    /// What cannot be.
+    /// An impossible part.
     pub const NEVER: Part = Part { ln_chance: f64::NEG_INFINITY, mean: 0.0, variance: 0.0 };
 
-    /// The chance.
+    /// The probability of the part.
     pub fn chance(&self) -> f64 {
         self.ln_chance.exp()
     }
 
-    /// Together with the number 0, which lies outside and has a chance of its own.
+    /// The union with the number 0, which lies outside the part and has the probability
+    /// exp(ln_zero).
     pub fn or_zero(self, ln_zero: f64) -> Part {
         if ln_zero == f64::NEG_INFINITY {
             return self;
@@ -76,7 +78,7 @@ impl Part {
     }
 }
 
-/// Weight and moments about some number of a run of terms.
+/// Weight and moments of a sequence of terms, relative to some center.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     weight: f64,
@@ -91,8 +93,8 @@ impl Sum {
         self.second += weight * distance * distance;
     }
 
-    /// The part that these terms are, if they lie about `centre` and are to be multiplied by
-    /// exp(ln_scale).
+    /// The part that consists of these terms, if distances are relative to `centre` and weights are
+    /// multiplied by exp(ln_scale).
     fn part(self, ln_scale: f64, centre: f64) -> Part {
         if self.weight <= 0.0 {
             return Part::NEVER;
@@ -114,13 +116,13 @@ impl Binomial {
         self.mean() * (1.0 - self.p)
     }
 
-    /// The logarithm of the chance to be 0.
+    /// The logarithm of the probability of 0.
     pub fn ln_zero(&self) -> f64 {
         if self.n == 0 { 0.0 } else { self.n as f64 * (-self.p).ln_1p() }
     }
 
-    /// The logarithm of the chance to be `x`, by Loader's method: differences of large logarithms
-    /// are taken where they cancel, not afterwards.
+    /// The logarithm of the probability of `x`, by Loader's method, which avoids the cancellation
+    /// of large logarithms.
     pub fn ln_probability(&self, x: u64) -> f64 {
         let (n, p) = (self.n as f64, self.p);
         match x {
@@ -150,7 +152,7 @@ impl Binomial {
         }
     }
 
-    /// How it is if it is at least `k`.
+    /// The part with at least `k` successes.
     pub fn at_least(&self, k: u64, shortcuts: Shortcuts) -> Part {
         let (mean, variance) = (self.mean(), self.variance());
         if k == 0 {
@@ -171,7 +173,7 @@ impl Binomial {
         if (k as f64) > mean {
             return self.upper(k, shortcuts.expo && k as f64 >= mean + DEVIATIONS * deviation);
         }
-        // Few terms lie below k: what they leave keeps its precision.
+        // There are few terms below k, so subtracting them keeps the precision.
         let (below, last) = (k - 1, (k - 1) as f64);
         let mirrored = Binomial { n: self.n, p: 1.0 - self.p };
         let lower =
@@ -190,7 +192,7 @@ impl Binomial {
         }
     }
 
-    /// How it is if it is at most `t`.
+    /// The part with at most `t` successes.
     pub fn at_most(&self, t: u64, shortcuts: Shortcuts) -> Part {
         if t >= self.n {
             return Part { ln_chance: 0.0, mean: self.mean(), variance: self.variance() };
@@ -214,7 +216,7 @@ impl Binomial {
     fn normal_argument(&self, x: u64) -> f64 {
         let (n, p, q, x) = (self.n as f64, self.p, 1.0 - self.p, x as f64);
         let bend = |t: f64| match (t - 1.0).abs() < 1e-3 {
-            // The limit, where the quotient would be one of zeros.
+            // The limit, because the quotient would be 0/0.
             true => (1.0 - t) / 3.0,
             false if t <= 0.0 => 1.0,
             false => (1.0 - t * t + 2.0 * t * t.ln()) / ((1.0 - t) * (1.0 - t)),
@@ -224,12 +226,12 @@ impl Binomial {
         distance * (bent / ((n + 1.0 / 6.0) * p * q)).sqrt()
     }
 
-    /// The odds of a success, which the ratio of neighbouring terms has as a factor.
+    /// The odds of a success, a factor of the ratio of neighbouring terms.
     pub(super) fn odds(&self) -> f64 {
         self.p / (1.0 - self.p)
     }
 
-    /// The tail from `k` on, which begins above the mean: term by term, or as a geometric series.
+    /// The tail from `k` on, where `k` is above the mean: term by term, or as a geometric series.
     fn upper(&self, k: u64, geometric: bool) -> Part {
         let ln_scale = self.ln_probability(k);
         if ln_scale == f64::NEG_INFINITY {
@@ -258,8 +260,8 @@ impl Binomial {
     }
 }
 
-/// A normal number, given that it is at least `from`; the chance of that is what lies above
-/// `argument`.
+/// A normal variable, conditional on being at least `from`; the probability of that is the standard
+/// normal tail above `argument`.
 fn normal_above(mean: f64, deviation: f64, from: f64, argument: f64) -> Part {
     let z = (from - mean) / deviation;
     let (tail, above) = (normal_tail(argument), normal_tail(z));
@@ -272,7 +274,7 @@ fn normal_above(mean: f64, deviation: f64, from: f64, argument: f64) -> Part {
     Part { ln_chance, mean: mean + deviation * hazard, variance: variance.max(0.0) }
 }
 
-/// ln n! less Stirling's formula: exact for small numbers, a series for the others.
+/// ln n! minus Stirling's formula: exact for small numbers, a series for larger ones.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
         let factorial: f64 = (1..=n as u32).map(|i| f64::from(i).ln()).sum();
@@ -282,7 +284,7 @@ fn stirling_error(n: f64) -> f64 {
     (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / n
 }
 
-/// x ln(x / m) + m - x, precise where the two are close.
+/// x ln(x / m) + m - x, precise even if x and m are close.
 fn deviance(x: f64, m: f64) -> f64 {
     let difference = x - m;
     if difference.abs() < 0.1 * (x + m) {
@@ -307,7 +309,7 @@ mod tests {
     use super::super::tests::close;
     use super::*;
 
-    /// All probabilities of a binomial, by the recurrence from 0; small `n` only.
+    /// All probabilities of a binomial, by recurrence from 0; for small `n` only.
     fn all(n: u64, p: f64) -> Vec<f64> {
         let mut terms = vec![(1.0 - p).powi(n as i32)];
         for x in 0..n {
@@ -341,7 +343,7 @@ mod tests {
                 );
             }
         }
-        // A known value of a large one: at its mean, 1 / sqrt(2 pi n p q) (1 - (1 - p q) / (12 n p
+        // A known value for large n: at the mean, 1 / sqrt(2 pi n p q) (1 - (1 - p q) / (12 n p
         // q)).
         let large = Binomial { n: 10_000_000, p: 0.1 };
         let expected = -0.5 * (std::f64::consts::TAU * 900_000.0).ln()
@@ -380,7 +382,7 @@ mod tests {
     /// exponential one.
     #[test]
     fn shortcuts_are_near_the_truth() {
-        // Tails far out, as many buckets have them.
+        // Far tails, as they occur with many buckets.
         for (mean, k) in [(30.0, 10), (60.0, 30), (200.0, 140), (30.0, 52)] {
             let rare = Binomial { n: 100_000, p: mean / 100_000.0 };
             let chance = |hybrid| match (k as f64) < mean {
@@ -407,7 +409,7 @@ mod tests {
         }
         let (exact, tail) = (binomial.at_least(292, Shortcuts::NONE), binomial.at_least(292, expo));
         assert!(close(tail.chance(), exact.chance(), 0.2) && (tail.mean - exact.mean).abs() < 0.8);
-        // Near the mean the ratio is not constant, and EXPO keeps away.
+        // Near the mean the ratio is not constant, so EXPO is not used.
         assert_eq!(binomial.at_least(260, expo), binomial.at_least(260, Shortcuts::NONE));
     }
 }

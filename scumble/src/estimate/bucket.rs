@@ -1,5 +1,5 @@
-//! What is believed of a bucket: its size is a binomial number, and a condition says which sizes
-//! and values are fine.
+//! The model of one bucket: its size is binomial, and a condition says which sizes and values are
+//! acceptable ("fine").
 //!
 //! [Nergiz, Tamersoy and Saygin 2011]: equation 4 and algorithms 3 to 6. P(I) = sum over x of P(I | X = x) P(X = x), and
 //! x = 0 counts, since an empty bucket is fine; the paper's loops begin at 1 and leave it out.
@@ -14,22 +14,22 @@ use crate::error::Result;
 use crate::ratio::Ratio;
 use crate::watch::Watch;
 
-/// How far from the mean, in standard deviations, sizes still count with SD_CUT; and some more
-/// above, for small means.
+/// The cut of SD_CUT: how many standard deviations from the mean sizes still count, plus a constant
+/// above the mean for small means.
 const CUT: (f64, f64) = (6.0, 12.0);
 
-/// Sizes that are looked at one by one; of more, with SD_CUT, about so many are that stand for
-/// their neighbours. They are then so large that neither their chances nor what is diverse changes
-/// from one to the next.
+/// Up to this many sizes are evaluated one by one. With SD_CUT, of a larger number about this many
+/// are evaluated and represent their neighbours. Sizes are then so large that neither their
+/// probabilities nor their diversity changes noticeably from one to the next.
 const SIZES: u64 = 384;
 
-/// Terms that change nothing.
+/// Terms below this are ignored.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// When a bucket is fine: it is empty, or has enough rows and no value too often.
+/// The condition for a bucket to be fine: it is empty, or has enough rows and no value too often.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Condition {
-    /// The least rows.
+    /// The minimum number of rows.
     pub least: u64,
     /// For some columns, the cap of each value.
     pub caps: Vec<(usize, Vec<Ratio>)>,
@@ -44,14 +44,14 @@ impl Condition {
     }
 }
 
-/// A bucket whose size alone decides.
+/// A bucket for which the size alone decides.
 pub fn of_rows(size: Binomial, least: u64, shortcuts: Shortcuts) -> Bucket {
     let fine = size.zero_or_at_least(least, shortcuts);
     Bucket { fine, outliers: too_few(size, least, shortcuts) }
 }
 
-/// The expected rows of a bucket that has some, but fewer than `least`. No normal or exponential
-/// numbers here: the paper's expectation is exact.
+/// The expected rows of a bucket that is not empty but has fewer than `least`. No normal or
+/// exponential approximation here: the paper's expectation is exact.
 fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     let (mean, deviation) = (size.mean(), size.variance().sqrt());
     if shortcuts.sd_cut && (least as f64) <= mean - CUT.0 * deviation {
@@ -60,8 +60,7 @@ fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     if least > size.n {
         return mean;
     }
-    // From the larger end: x P(X = x) is n p times the term of x - 1 in n - 1 trials, and those are
-    // few on one side.
+    // x P(X = x) is n p times the term of x - 1 in n - 1 trials, so the sum is a binomial tail.
     let fewer = Binomial { n: size.n.saturating_sub(1), p: size.p };
     match least {
         0 | 1 => 0.0,
@@ -69,8 +68,8 @@ fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
     }
 }
 
-/// A bucket whose values count too: `diverse[i]` says how the values of the i-th capped column are
-/// shared out.
+/// A bucket for which values count too: `diverse[i]` has the shares of the values of the i-th
+/// capped column.
 pub fn of_values(
     size: Binomial,
     least: u64,
@@ -89,8 +88,8 @@ pub fn of_values(
     of_chances(size, least, chance, shortcuts)
 }
 
-/// A bucket that is fine with some chance if it has x rows. `chance` is asked for ascending sizes;
-/// its second value is the chance of all larger ones, where that is known.
+/// A bucket of x rows that is fine with the probability `chance(x)`. `chance` is called with
+/// ascending sizes; its second value is the probability for all larger sizes, if known.
 pub fn of_chances(
     size: Binomial,
     least: u64,
@@ -113,8 +112,8 @@ pub fn of_chances(
         from = from.max((mean - CUT.0 * deviation).floor().max(0.0) as u64);
         to = to.min((mean + CUT.0 * deviation + CUT.1).ceil() as u64);
     }
-    // Weight and moments about the mean of sizes at which the bucket is fine, and rows of those at
-    // which it is not.
+    // Weight and moments, about the mean, of the sizes at which the bucket is fine, and the
+    // expected rows of those at which it is not.
     let (mut weight, mut first, mut second, mut outliers) =
         (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
     let stride = if shortcuts.sd_cut { (to.saturating_sub(from) / SIZES).max(1) } else { 1 };
@@ -129,7 +128,7 @@ pub fn of_chances(
                 chance
             }
         };
-        // From here on one chance holds: the rest of the sum is a tail, or nothing.
+        // From here on the probability is constant, so the rest of the sum is a tail.
         if let (Some(limit), true) = (limit, x as f64 + 1.0 < mean) {
             let (tail, distance) = (size.at_least(x, Shortcuts::NONE), |at: f64| at - mean);
             let share = limit * tail.chance();
@@ -139,7 +138,7 @@ pub fn of_chances(
             outliers += (1.0 - limit) * tail.chance() * tail.mean;
             break;
         }
-        // Far below the mean terms may underflow; they come back when they count.
+        // Far below the mean, terms may underflow; recompute them so that they recover.
         if stride > 1 || term < 1e-290 {
             term = stride as f64 * size.ln_probability(x).exp();
         }

@@ -1,29 +1,30 @@
-//! The chi-square distribution: the sum of the squares of so many independent normal numbers.
+//! The chi-square distribution: the sum of the squares of independent standard normal variables,
+//! one per degree of freedom.
 
 use super::normal::z_above;
 use super::{gamma, where_tail_is};
 
-/// The area under the chi-square curve to the right of `x`; NaN for no degrees of freedom or x
-/// below 0.
+/// The area under the chi-square curve to the right of `x`; NaN for zero degrees of freedom or
+/// negative x.
 pub fn chi_square_tail(x: f64, degrees: u64) -> f64 {
     if degrees == 0 { f64::NAN } else { gamma::upper(degrees as f64 / 2.0, x / 2.0) }
 }
 
 /// The number with the area `alpha` under the chi-square curve to its right; NaN unless 0 < alpha <
-/// 1 and there is a degree of freedom.
+/// 1 and there is at least one degree of freedom.
 pub fn chi_square_above(alpha: f64, degrees: u64) -> f64 {
     if degrees == 0 || !(alpha > 0.0 && alpha < 1.0) {
         return f64::NAN;
     }
     if degrees == 1 {
-        // One square: both sides of the normal curve. (Its tail is not log-concave, the others
+        // A single square: both sides of the normal curve. (Its tail is not log-concave; the others
         // are.)
         let z = z_above(alpha / 2.0);
         return z * z;
     }
     let count = degrees as f64;
-    // Wilson and Hilferty 1931: the cube root of a chi-square number is nearly normal. Far to the
-    // left, where that fails, any start will do.
+    // Wilson and Hilferty 1931: the cube root of a chi-square variable is nearly normal. Far to the
+    // left, where this fails, any starting point works.
     let spread = 2.0 / (9.0 * count);
     let start = count * (1.0 - spread + z_above(alpha) * spread.sqrt()).max(0.05).powi(3);
     let shape = count / 2.0;
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Degrees, alpha and the number, computed with 40 digits, then rounded.
+    /// Degrees, alpha and the quantile, computed with 40 digits, then rounded.
     const KNOWN: [(u64, f64, f64); 19] = [
         (1, 0.5, 0.4549364231195728),
         (1, 0.05, 3.841458820694126),
@@ -74,8 +75,8 @@ mod tests {
         }
     }
 
-    /// The tail in closed form: a sum of Poisson terms for even degrees, of the like and a normal
-    /// tail for odd ones.
+    /// The tail in closed form: a sum of Poisson terms for even degrees, and of similar terms and a
+    /// normal tail for odd degrees.
     fn closed_form(x: f64, degrees: u64) -> f64 {
         let half = x / 2.0;
         let odd = degrees % 2 == 1;
@@ -110,8 +111,8 @@ mod tests {
 
     #[test]
     fn the_curve_has_the_area() {
-        // The density relative to its height at the found number, so that no gamma function is
-        // needed: the ratio of the area right of it to the whole is alpha.
+        // The density relative to its height at the quantile, so that no gamma function is needed:
+        // the ratio of the area to its right to the whole area is alpha.
         for degrees in [3u64, 10, 101, 5000, 1_000_000] {
             for alpha in [0.5, 0.05, 1e-6] {
                 let count = degrees as f64;
@@ -130,8 +131,8 @@ mod tests {
 
     #[test]
     fn many_degrees_are_nearly_normal() {
-        // Cornish and Fisher's expansion about the normal number, whose next term is of the order 1
-        // / degrees.
+        // The Cornish-Fisher expansion about the normal quantile, whose next term is of order 1 /
+        // degrees.
         for degrees in [1_000_000u64, 10_000_000, 100_000_000] {
             for alpha in [0.5, 0.05, 1e-6, 1e-12] {
                 let (n, z) = (degrees as f64, z_above(alpha));

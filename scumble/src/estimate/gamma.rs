@@ -1,22 +1,24 @@
-//! The gamma distribution: what the normal and the chi-square distribution are made of.
+//! The gamma distribution, from which the normal and the chi-square distribution are computed.
 //!
-//! For a shape a and x >= 0 the tail Q(a, x) is the integral of t^(a-1) e^-t from x on, over the
-//! whole integral. It is a common factor `x^a e^-x / gamma(a + 1)` times a sum or a fraction:
+//! For a shape a and x >= 0, the tail Q(a, x) is the integral of t^(a-1) e^-t from x on, divided by
+//! the whole integral. It is a common factor `x^a e^-x / gamma(a + 1)` times a sum or a continued
+//! fraction:
 //!
 //! | where | form | terms needed |
 //! |---|---|---|
 //! | x < a + 1 | 1 - factor (1 + x/(a+1) + x^2/((a+1)(a+2)) + …) | a few sqrt(a) at most |
 //! | x >= a + 1 | factor a / (x+1-a - 1(1-a)/(x+3-a - 2(2-a)/(x+5-a - …))) | a few sqrt(a) at most |
 //!
-//! In the first range the tail is not small, so subtracting costs nothing. The factor is where
-//! precision is lost for large shapes, if it is taken from logarithms of a and x: these are of the
-//! size a ln a and cancel. Here it is written as `exp(-a h(x/a) - s(a)) / sqrt(2 pi a)`, with h(u)
-//! = u - 1 - ln u and s the error of Stirling's formula: nothing cancels, since both are positive
-//! and as small as the result allows.
+//! In the first range the tail is not small, so the subtraction loses no precision. For large
+//! shapes, precision would be lost in the factor if it were computed from logarithms of a and x:
+//! these are of size a ln a and cancel. Here it is written as
+//! `exp(-a h(x/a) - s(a)) / sqrt(2 pi a)`, with h(u) = u - 1 - ln u and s the error of Stirling's
+//! formula. Nothing cancels, because both are positive and as small as the result allows.
 
 use std::f64::consts::TAU;
 
-/// Q(a, x), the area of the gamma distribution with shape `a` > 0 right of `x`; NaN for x below 0.
+/// Q(a, x), the area of the gamma distribution with shape `a` > 0 to the right of `x`; NaN for
+/// negative x.
 pub(super) fn upper(a: f64, x: f64) -> f64 {
     if x.is_nan() || x < 0.0 {
         return f64::NAN;
@@ -31,7 +33,7 @@ pub(super) fn upper(a: f64, x: f64) -> f64 {
     }
 }
 
-/// The height of the curve at `x` > 0.
+/// The density at `x` > 0.
 pub(super) fn density(a: f64, x: f64) -> f64 {
     factor(a, x) * a / x
 }
@@ -41,8 +43,8 @@ fn factor(a: f64, x: f64) -> f64 {
     (-a * above_logarithm(a, x) - stirling_error(a)).exp() / (TAU * a).sqrt()
 }
 
-/// h(u) = u - 1 - ln u for u = x / a. Near 1 both parts nearly cancel; there ln u = 2 (w + w^3/3 +
-/// w^5/5 + …) with w = (u - 1)/(u + 1), and u - 1 = 2w / (1 - w).
+/// h(u) = u - 1 - ln u for u = x / a. Near 1 the two parts nearly cancel, so ln u is computed as 2
+/// (w + w^3/3 + w^5/5 + …) with w = (u - 1)/(u + 1), and u - 1 = 2w / (1 - w).
 fn above_logarithm(a: f64, x: f64) -> f64 {
     let w = (x - a) / (x + a);
     if w.abs() > 0.1 {
@@ -58,15 +60,15 @@ fn above_logarithm(a: f64, x: f64) -> f64 {
     2.0 * w * sum
 }
 
-/// s(a) = ln gamma(a + 1) - (a + 1/2) ln a + a - ln(2 pi) / 2, the error of Stirling's formula: its
-/// series for a from 16 on, below that by s(a) - s(a + 1) = (a + 1/2) ln(1 + 1/a) - 1.
+/// s(a) = ln gamma(a + 1) - (a + 1/2) ln a + a - ln(2 pi) / 2, the error of Stirling's formula. For
+/// a >= 16 by its series, below that by s(a) - s(a + 1) = (a + 1/2) ln(1 + 1/a) - 1.
 fn stirling_error(a: f64) -> f64 {
     let (mut shape, mut sum) = (a, 0.0);
     while shape < 16.0 {
         sum += (shape + 0.5) * (1.0 / shape).ln_1p() - 1.0;
         shape += 1.0;
     }
-    // Coefficients B(2i) / (2i (2i - 1)) with Bernoulli's numbers.
+    // Coefficients B(2i) / (2i (2i - 1)) with the Bernoulli numbers B.
     let coefficients =
         [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0];
     let square = 1.0 / (shape * shape);
@@ -86,16 +88,16 @@ fn lower_sum(a: f64, x: f64) -> f64 {
 }
 
 /// The continued fraction 1 / (x+1-a - 1(1-a)/(x+3-a - …)), for x >= a + 1, by Lentz's method:
-/// products of ratios of numerators and denominators, which stay of moderate size.
+/// products of ratios of numerators and denominators, which stay moderate in size.
 fn upper_fraction(a: f64, x: f64) -> f64 {
-    // Stands in for a denominator of exactly zero.
+    // Replaces a denominator of exactly zero.
     const TINY: f64 = 1e-300;
     let nonzero = |number: f64| if number.abs() < TINY { TINY } else { number };
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (1.0 / TINY, 1.0 / b);
     let (mut value, mut i) = (d, 1.0);
-    // The number of terms grows with the root of a; the bound only keeps a mistake from becoming an
-    // endless loop.
+    // The number of terms grows with the square root of a. The limit only guards against an endless
+    // loop.
     while i < 1e7 {
         let numerator = -i * (i - a);
         b += 2.0;

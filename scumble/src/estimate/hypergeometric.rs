@@ -20,29 +20,29 @@
 //! is the density within the cut, and everywhere where the case is not standard, else 0 (the paper
 //! has it the other way round); hyp'' inside a bucket is that of the bucket's beginning.
 //!
-//! Densities at the mode come from a table of logarithms of factorials, those beside it by their
-//! ratios, which keep the precision of a float. Without a cut the numbers of a row are divided by
-//! their sum, so that it does not matter how precise the logarithms were. A cut or a bucket only
-//! ever takes something away, and so does dropping what is 10^-22 of the largest: the sum of all
+//! The density at the mode comes from a table of logarithms of factorials; its neighbours follow by
+//! their ratios, which keep the precision of a float. Without a cut, the numbers of a row are
+//! divided by their sum, so the precision of the logarithms does not matter. A cut or a bucket only
+//! makes densities smaller, and so does dropping those below 10^-22 of the largest: the sum of all
 //! [`Likelihoods`] says how much is missing at most.
 
 use crate::error::Result;
 use crate::watch::Watch;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The logarithms of factorials: a table for small numbers, Stirling's series behind it.
+/// The logarithms of factorials: a table for small numbers, Stirling's series for larger ones.
 #[derive(Debug)]
 struct LogFactorials(Vec<f64>);
 
 impl LogFactorials {
-    /// Beyond so many the series is as precise as the table.
+    /// Beyond this number the series is as precise as the table.
     const MOST: u64 = 1 << 20;
 
     fn new(most: u64) -> LogFactorials {
         let (mut sum, mut rest) = (0.0f64, 0.0f64);
         let entries = (0..=most.min(Self::MOST)).map(|number| {
             if number > 1 {
-                // What a sum loses in rounding is carried along (Kahan).
+                // Kahan summation: the rounding error is carried along.
                 let term = (number as f64).ln() - rest;
                 let next = sum + term;
                 rest = (next - sum) - term;
@@ -63,7 +63,7 @@ impl LogFactorials {
         }
     }
 
-    /// The logarithm of the ways to choose some of many.
+    /// The logarithm of the binomial coefficient.
     fn choose(&self, many: u64, some: u64) -> f64 {
         self.of(many) - self.of(some) - self.of(many - some)
     }
@@ -72,22 +72,22 @@ impl LogFactorials {
 /// What is left out of a row of densities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cut {
-    /// Numbers further from the mean than so many standard deviations, where the case is standard.
+    /// Numbers further from the mean than this many standard deviations, if the case is standard.
     pub sigmas: Option<f64>,
-    /// Numbers come in buckets of so many; 1 for none.
+    /// The size of buckets; 1 for no buckets.
     pub bucket: u64,
     /// Densities below this share of the largest.
     pub negligible: f64,
 }
 
 impl Cut {
-    /// Nothing that a float could tell.
+    /// Leaves out only what does not change a sum of floats.
     pub const EXACT: Cut = Cut { sigmas: None, bucket: 1, negligible: 1e-22 };
-    /// Nothing at all: whatever is above zero in a float.
+    /// Leaves out nothing that is above zero as a float.
     pub const NOTHING: Cut = Cut { sigmas: None, bucket: 1, negligible: 0.0 };
 }
 
-/// How likely each number is; those outside are not, or were left out.
+/// The likelihood of each number; numbers outside the range are impossible or were left out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Likelihoods {
     from: u64,
@@ -95,18 +95,18 @@ pub struct Likelihoods {
 }
 
 impl Likelihoods {
-    /// A number that is known.
+    /// A number that is known with certainty.
     pub fn certain(number: u64) -> Likelihoods {
         Likelihoods { from: number, values: vec![1.0] }
     }
 
-    /// How likely a number is.
+    /// The likelihood of a number.
     pub fn of(&self, number: u64) -> f64 {
         let at = number.checked_sub(self.from).and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.values.get(at)).copied().unwrap_or(0.0)
     }
 
-    /// How likely a number from `least` to `most` is.
+    /// The likelihood of a number from `least` to `most`.
     pub fn within(&self, least: u64, most: u64) -> f64 {
         if most < self.from || least > most {
             return 0.0;
@@ -117,17 +117,17 @@ impl Likelihoods {
         self.values[first..last.max(first)].iter().sum()
     }
 
-    /// All of them: 1, less what was left out.
+    /// The sum of all likelihoods: 1 minus what was left out.
     pub fn mass(&self) -> f64 {
         self.values.iter().sum()
     }
 
-    /// How many numbers are kept.
+    /// The number of likelihoods kept.
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether none is.
+    /// Whether no likelihood is kept.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -138,14 +138,14 @@ impl Likelihoods {
 pub struct Hypergeometric {
     others: u64,
     factorials: LogFactorials,
-    /// A density is nine logarithms, each right to its last digit; what is not divided by its sum
-    /// loses as much.
+    /// A factor below 1 for densities that are not divided by their sum: a density is made of nine
+    /// logarithms, each correct to its last digit.
     toward_no: f64,
     possible: AtomicU64,
     computed: AtomicU64,
 }
 
-/// A row of densities: of the numbers from `from` on.
+/// A row of densities of the numbers from `from` on.
 #[derive(Default)]
 struct Row {
     from: u64,
@@ -154,7 +154,7 @@ struct Row {
 }
 
 impl Hypergeometric {
-    /// For so many others.
+    /// Draws from `others` others.
     pub fn new(others: u64) -> Hypergeometric {
         let factorials = LogFactorials::new(others);
         let toward_no = 1.0 - 1e-12 - 16.0 * f64::EPSILON * factorials.of(others);
@@ -162,12 +162,13 @@ impl Hypergeometric {
         Hypergeometric { others, factorials, toward_no, possible, computed }
     }
 
-    /// How many others there are.
+    /// The number of others.
     pub fn others(&self) -> u64 {
         self.others
     }
 
-    /// The probability of `x` marked ones in `draws` of all others, `marked` of whom are so.
+    /// The probability of `x` marked ones in `draws` draws from all others, of whom `marked` are
+    /// marked.
     pub fn density(&self, x: u64, draws: u64, marked: u64) -> f64 {
         let (least, most) = self.support(draws, marked);
         if x < least || x > most {
@@ -179,12 +180,12 @@ impl Hypergeometric {
         .exp()
     }
 
-    /// The least and the greatest number of marked ones.
+    /// The smallest and the largest possible number of marked ones.
     fn support(&self, draws: u64, marked: u64) -> (u64, u64) {
         ((draws + marked).saturating_sub(self.others), draws.min(marked))
     }
 
-    /// The likelihoods after another attribute, whose value `marked` of the others have.
+    /// The likelihoods after one more attribute, whose value `marked` of the others have.
     pub fn next(&self, before: &Likelihoods, marked: u64, cut: Cut) -> Likelihoods {
         // An inert watch aborts nothing.
         let next = self.try_next(before, marked, cut, &Watch::default());
@@ -226,15 +227,15 @@ impl Hypergeometric {
         Ok(trimmed(from, values, cut.negligible))
     }
 
-    /// How many numbers could have occurred in the rows so far, and how many of their densities
-    /// were computed.
+    /// The number of densities that were possible in the rows so far, and the number that were
+    /// computed.
     pub fn work(&self) -> (u64, u64) {
         (self.possible.load(Ordering::Relaxed), self.computed.load(Ordering::Relaxed))
     }
 
-    /// The numbers that rows from one number of draws to another can reach. Outside of them a
-    /// density is below 10^-22, since drawing without replacement strays no further than with it
-    /// (Hoeffding: exp(-2 t² / draws)).
+    /// The range of numbers that rows with `first` to `last` draws can reach. Outside it a density
+    /// is below 10^-22, because drawing without replacement deviates no further than drawing with
+    /// replacement (Hoeffding: exp(-2 t² / draws)).
     fn reach(&self, first: u64, last: u64, marked: u64, cut: Cut) -> (u64, u64) {
         let (least, most) = (self.support(first, marked).0, self.support(last, marked).1);
         if cut.negligible == 0.0 {
@@ -247,7 +248,7 @@ impl Hypergeometric {
         (least.max(low), most.min(high).max(least.max(low)))
     }
 
-    /// The densities of one number of draws within the limits.
+    /// The densities for one number of draws, within the limits.
     fn row(&self, draws: u64, marked: u64, cut: Cut, limits: (u64, u64), row: &mut Row) {
         let (least, most) = self.support(draws, marked);
         let (mut least, mut most) = (least.max(limits.0), most.min(limits.1));
@@ -274,8 +275,8 @@ impl Hypergeometric {
         let peak =
             self.density(mode, draws, marked) * if sigmas.is_some() { self.toward_no } else { 1.0 };
         let negligible = peak * cut.negligible;
-        // Both ways from the mode, by the ratio of neighbours; ratios do not depend on each other,
-        // so they come first.
+        // In both directions from the mode, by the ratio of neighbours. Ratios do not depend on
+        // each other, so they are computed first.
         let shift = n - y - m;
         let up = |x: u64| {
             let x = x as f64;
@@ -301,8 +302,8 @@ impl Hypergeometric {
         }
     }
 
-    /// The same in buckets: inside one the density is at least that of the lesser end, since it
-    /// rises to the mode and falls behind it. Only whole buckets count.
+    /// The same in buckets. Inside a bucket the density is at least that of the lower end, because
+    /// it rises up to the mode and falls after it. Only whole buckets count.
     fn buckets(
         &self,
         draws: u64,
@@ -324,9 +325,9 @@ impl Hypergeometric {
     }
 }
 
-/// How far from the mode densities can be above a share of the largest, generously. A
-/// hypergeometric number is a sum of independent ones, so Bernstein's inequality holds with its
-/// variance: exp(-t² / (2 sigma² + 2 t / 3)).
+/// An upper bound on the distance from the mode at which densities can be above the share
+/// `negligible` of the largest. A hypergeometric variable is a sum of independent ones, so
+/// Bernstein's inequality holds with its variance: exp(-t² / (2 sigma² + 2 t / 3)).
 fn reach(sigma: f64, negligible: f64) -> u64 {
     match negligible > 0.0 {
         true => (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64,
@@ -334,8 +335,8 @@ fn reach(sigma: f64, negligible: f64) -> u64 {
     }
 }
 
-/// Turns ratios of neighbours into densities beside one; returns how many are above what is
-/// negligible.
+/// Turns ratios of neighbours into densities, starting next to `first`; returns how many are above
+/// `negligible`.
 fn multiplied(ratios: &mut [f64], first: f64, negligible: f64) -> usize {
     let mut density = first;
     for (at, ratio) in ratios.iter_mut().enumerate() {
@@ -348,7 +349,7 @@ fn multiplied(ratios: &mut [f64], first: f64, negligible: f64) -> usize {
     ratios.len()
 }
 
-/// Likelihoods without what is negligible at both ends.
+/// Likelihoods without the negligible ones at both ends.
 fn trimmed(from: u64, mut values: Vec<f64>, negligible: f64) -> Likelihoods {
     let least = values.iter().copied().fold(0.0, f64::max) * negligible;
     let end = values.iter().rposition(|value| *value > least).map_or(0, |at| at + 1);
@@ -358,15 +359,16 @@ fn trimmed(from: u64, mut values: Vec<f64>, negligible: f64) -> Likelihoods {
     Likelihoods { from: from + start as u64, values }
 }
 
-/// Mean and variance of how many share all values: of `others`, so many have each of them.
+/// Mean and variance of the number of people who share all values, if `marked[i]` of `others` have
+/// the i-th value.
 pub fn moments(others: u64, marked: &[u64]) -> (f64, f64) {
     let whole = others as f64;
     let Some((first, rest)) = marked.split_first() else { return (whole, 0.0) };
     let (mut mean, mut variance) = (*first as f64, 0.0);
     for marked in rest {
         let share = *marked as f64 / whole;
-        // Of y draws the variance is y (U - y) share (1 - share) / (U - 1); its mean, and the
-        // variance of the mean.
+        // For y draws the variance is y (U - y) share (1 - share) / (U - 1). The total is its mean
+        // plus the variance of the mean.
         let spread = (whole * mean - (variance + mean * mean)) / (whole - 1.0).max(1.0);
         variance = (spread * share * (1.0 - share)).max(0.0) + share * share * variance;
         mean *= share;
@@ -375,10 +377,10 @@ pub fn moments(others: u64, marked: &[u64]) -> (f64, f64) {
 }
 
 /// Whether the probability of a number from `least` to `most` is at least `above` / `below`,
-/// decided by integers; `None` where 128 bits do not hold them.
+/// decided in integers; `None` if they do not fit in 128 bits.
 ///
-/// With the ways to mark M of U instead of those to draw y, every step has one denominator: hyp(x;
-/// y, M, U) = C(y, x) C(U - y, M - x) / C(U, M).
+/// Counting the ways to mark M of U instead of the ways to draw y gives every step a single
+/// denominator: hyp(x; y, M, U) = C(y, x) C(U - y, M - x) / C(U, M).
 pub fn reaches(
     others: u64,
     marked: &[u64],

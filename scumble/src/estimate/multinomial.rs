@@ -1,4 +1,4 @@
-//! How likely are all buckets fine at once, when rows are dealt to them by chance?
+//! How likely are all buckets to be fine at once, if rows fall into them at random?
 //!
 //! The sizes of n buckets are multinomial. [Nergiz, Tamersoy and Saygin 2011] (section 4.1, after
 //! Levin 1981) take them for independent binomials X_i ~ B(N, l_i) that happen to add up to N. If
@@ -24,29 +24,29 @@ use super::sampled::Sampled;
 /// The optimizations of the paper's section 6. Each costs a little precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortcuts {
-    /// HYBRID: a binomial that is not skewed is normal.
+    /// HYBRID: a binomial that is not skewed is treated as normal.
     pub hybrid: bool,
-    /// EXPO: the tail of a skewed one is exponential.
+    /// EXPO: the tail of a skewed binomial is treated as exponential.
     pub expo: bool,
-    /// SD_CUT: sizes far from a bucket's mean do not count.
+    /// SD_CUT: sizes far from a bucket's mean are ignored.
     pub sd_cut: bool,
-    /// LIMIT: the chance to be diverse stays what it is when it is near 0 or 1.
+    /// LIMIT: a probability of diversity near 0 or 1 is assumed to stay there.
     pub limit: bool,
-    /// MAX: where one value is the most frequent for certain, it decides alone.
+    /// MAX: if one value is certainly the most frequent, it decides alone.
     pub max: bool,
 }
 
 impl Shortcuts {
-    /// All of them.
+    /// All optimizations.
     pub const ALL: Shortcuts =
         Shortcuts { hybrid: true, expo: true, sd_cut: true, limit: true, max: true };
-    /// None of them.
+    /// No optimization.
     pub const NONE: Shortcuts =
         Shortcuts { hybrid: false, expo: false, sd_cut: false, limit: false, max: false };
-    /// The name of each.
+    /// Their names.
     pub const NAMES: [&'static str; 5] = ["hybrid", "expo", "sd-cut", "limit", "max"];
 
-    /// The same without one of them; `None` for a name that is none. Underscores are hyphens.
+    /// The same without one of them; `None` for an unknown name. Underscores count as hyphens.
     pub fn without(self, name: &str) -> Option<Shortcuts> {
         Some(match name.to_ascii_lowercase().replace('_', "-").as_str() {
             "hybrid" => Shortcuts { hybrid: false, ..self },
@@ -65,12 +65,12 @@ impl Default for Shortcuts {
     }
 }
 
-/// What is believed of one bucket.
+/// The estimates of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
-    /// Its size if it is fine, and the chance of that.
+    /// Its size given that it is fine, and the probability of that.
     pub fine: Part,
-    /// How many of its rows are expected in a bucket that is not.
+    /// The expected number of its rows that are in a bucket that is not fine.
     pub outliers: f64,
 }
 
@@ -95,16 +95,16 @@ impl From<Sampled> for Size {
     }
 }
 
-/// Buckets, added up.
+/// Sums over buckets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// The logarithm of the product of their chances.
+    /// The logarithm of the product of their probabilities of being fine.
     pub ln_product: f64,
     /// The mean of the sum of sizes.
     pub mean: f64,
     /// Its variance.
     pub variance: f64,
-    /// The mean of the sum of sizes if all are fine.
+    /// The mean of the sum of sizes given that all are fine.
     pub fine_mean: f64,
     /// Its variance.
     pub fine_variance: f64,
@@ -115,8 +115,8 @@ pub struct Total {
 }
 
 impl Total {
-    /// Adds `times` buckets (a fraction of one, or less than none to take them away) that share a
-    /// size and a belief.
+    /// Adds `times` buckets with the same size and estimates. `times` may be a fraction, or
+    /// negative to remove buckets.
     pub fn add(&mut self, size: Size, bucket: &Bucket, times: f64) {
         let Size { mean, variance } = size;
         self.ln_product += times * bucket.fine.ln_chance;
@@ -128,7 +128,7 @@ impl Total {
         self.squares += times * (variance + mean * mean);
     }
 
-    /// The chance that all of them are fine, if the sizes add up to `rows`.
+    /// The probability that all buckets are fine, given that the sizes add up to `rows`.
     pub fn probability(&self, rows: u64) -> f64 {
         if self.ln_product == f64::NEG_INFINITY {
             return 0.0;
@@ -151,13 +151,13 @@ impl Total {
 pub fn near(rows: f64, mean: f64, variance: f64) -> f64 {
     let deviation = variance.max(0.0).sqrt();
     let distance = (rows - mean).abs();
-    // A number without variance is its mean, up to what summing left of it.
+    // A variable without variance equals its mean, up to rounding errors of the sum.
     if deviation < 1e-9 * (1.0 + rows) {
         return if distance <= 0.5 + 1e-9 * rows { 1.0 } else { 0.0 };
     }
     let (lower, upper) = ((distance - 0.5) / deviation, (distance + 0.5) / deviation);
-    // Where the curve is flat over the interval its middle says all, without a difference of nearly
-    // equal tails.
+    // If the density is flat over the interval, its value in the middle suffices and avoids a
+    // difference of nearly equal tails.
     if 1.0 / deviation < 1e-3 {
         let z = distance / deviation;
         return (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / deviation;

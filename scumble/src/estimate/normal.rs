@@ -4,8 +4,8 @@ use super::{gamma, where_tail_is};
 
 /// The area under the standard normal curve to the right of `z`.
 ///
-/// The square of a normal number has a gamma distribution with shape 1/2: for z >= 0 the area is
-/// half its tail at z^2 / 2.
+/// The square of a normal variable has a gamma distribution with shape 1/2, so for z >= 0 the area
+/// is half its tail at z^2 / 2.
 pub fn normal_tail(z: f64) -> f64 {
     let half = gamma::upper(0.5, z * z / 2.0) / 2.0;
     if z < 0.0 { 1.0 - half } else { half }
@@ -24,7 +24,7 @@ pub fn z_above(alpha: f64) -> f64 {
         return 0.0;
     }
     let density = |z: f64| (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt();
-    // The tail is below exp(-z^2 / 2), so this start lies right of the solution.
+    // The tail is below exp(-z^2 / 2), so this start is to the right of the solution.
     where_tail_is(alpha, (-2.0 * alpha.ln()).sqrt(), |z| (normal_tail(z), density(z)))
 }
 

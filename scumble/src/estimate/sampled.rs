@@ -1,11 +1,12 @@
-//! A bucket of which a sample has seen some rows, and of which more are not known.
+//! A bucket of which a sample has seen some rows, while the number of other rows is unknown.
 //!
-//! A sample of n of N rows with c of them in a bucket does not say that its likelihood is c/n; it
-//! says how likely each likelihood is. With nothing known before, likelihoods are Dirichlet numbers
-//! with the counts as parameters, sizes are then negative binomial, X = c + R with R ~ NB(c, n/N),
-//! and given their sum they are what rows dealt by such likelihoods are: the formula of
-//! [`multinomial`](super::multinomial) holds with them as it does with binomials. A sample of all
-//! rows knows the size.
+//! If c of n sampled rows are in a bucket, the likelihood of the bucket is not known to be c/n; the
+//! sample only says how likely each likelihood is. Without prior knowledge, likelihoods have a
+//! Dirichlet distribution with the counts as parameters. Sizes are then negative binomial, X = c +
+//! R with R ~ NB(c, n/N), for N rows in all. Given their sum, they are distributed like the sizes
+//! of buckets into which rows fall with such likelihoods, so the formula of
+//! [`multinomial`](super::multinomial) holds for them as it does for binomials. A sample of all
+//! rows gives the exact size.
 //!
 //! [Nergiz, Tamersoy and Saygin 2011] take c/n as it is (section 2.3). One sampled row of fifty
 //! then stands for a bucket of fifty rows, and with k = 20 every mapping is believed in.
@@ -13,22 +14,23 @@
 use super::binomial::{Binomial, Part};
 use super::multinomial::Bucket;
 
-/// Terms below this share of the sum so far do not change it.
+/// Terms below this share of the sum so far are ignored.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// The size of a bucket of which `seen` of `sampled` of all `rows` were drawn.
+/// The size of a bucket of which `seen` rows were drawn, in a sample of `sampled` of all `rows`
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
-    /// Drawn rows of the bucket, at least one.
+    /// Sampled rows of the bucket, at least one.
     pub seen: u64,
-    /// All drawn rows.
+    /// All sampled rows.
     pub sampled: u64,
     /// All rows.
     pub rows: u64,
 }
 
 impl Sampled {
-    /// The share of rows that were drawn.
+    /// The share of rows that were sampled.
     fn drawn(&self) -> f64 {
         self.sampled as f64 / self.rows as f64
     }
@@ -43,7 +45,7 @@ impl Sampled {
         self.mean() * (1.0 - self.drawn()) / self.drawn()
     }
 
-    /// What is believed of the bucket if it is fine with `least` rows; it is not empty.
+    /// The estimates of the bucket if it needs `least` rows; it is not empty.
     pub fn bucket(&self, least: u64) -> Bucket {
         let (mean, variance, seen) = (self.mean(), self.variance(), self.seen as f64);
         if self.seen >= least {
@@ -52,8 +54,8 @@ impl Sampled {
         if self.sampled >= self.rows {
             return Bucket { fine: Part::NEVER, outliers: mean };
         }
-        // Sizes below the least one, from the largest down: more than what was seen by j, with the
-        // chance c / (c + j) of a binomial number of c + j trials to be c.
+        // Sizes below `least`, from the largest down: j more rows than were seen, with c / (c + j)
+        // times the probability of c successes in c + j trials.
         let more = least - 1 - self.seen;
         let draws = Binomial { n: self.seen + more, p: self.drawn() };
         let mut term = (draws.ln_probability(self.seen) + (seen / (seen + more as f64)).ln()).exp();
@@ -94,9 +96,9 @@ mod tests {
 
     #[test]
     fn the_chance_is_that_of_a_bucket_that_was_sampled() {
-        // Sizes whose every value is as likely as any other in logarithms: then drawn is what the
-        // bucket says. The size of a bucket of which c rows were drawn is simulated by waiting:
-        // rows until c are drawn, and until one more would be.
+        // The size of a bucket of which c rows were drawn is simulated by counting rows until c of
+        // them are drawn. This matches the bucket's model if all sizes are equally likely on a
+        // logarithmic scale.
         let mut random = Random::new(11);
         for (seen, least) in [(1u64, 20u64), (2, 60), (5, 40), (5, 140)] {
             let sampled = Sampled { seen, sampled: 1000, rows: 20_000 };
@@ -129,7 +131,7 @@ mod tests {
                 found.outliers,
                 outliers / runs
             );
-            // Nothing is lost between those that are fine and those that are not.
+            // Rows in fine buckets and outliers add up to the mean.
             assert!(
                 (found.outliers + found.fine.chance() * found.fine.mean - sampled.mean()).abs()
                     < 1e-6 * sampled.mean()

@@ -16,7 +16,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::random::Random;
 
-/// One row's quasi-identifiers, in figure 7's order.
+/// The quasi-identifiers of one row, in the order of figure 7.
 struct Person {
     salary: i64,
     commission: i64,
@@ -69,7 +69,7 @@ impl Person {
     }
 }
 
-/// The columns of the table.
+/// The schema of the table.
 pub(super) fn schema() -> SchemaRef {
     let numbers =
         ["salary", "commission", "age", "elevel", "car", "zipcode", "hvalue", "hyears", "loan"];
@@ -93,8 +93,7 @@ pub(super) fn batch(random: &mut Random, rows: usize) -> RecordBatch {
     let class = |get: fn(&Person) -> &'static str| -> ArrayRef {
         Arc::new(StringArray::from_iter_values(people.iter().map(get)))
     };
-    // The quotient of two whole numbers is rounded once, to the float that prints as the exact
-    // decimal.
+    // The quotient of two integers is rounded once, to the float that prints as the exact decimal.
     let hundredths = |get: fn(&Person) -> i64| -> ArrayRef {
         let values = people.iter().map(|person| get(person) as f64 / 100.0);
         Arc::new(Float64Array::from_iter_values(values))
@@ -117,7 +116,7 @@ pub(super) fn batch(random: &mut Random, rows: usize) -> RecordBatch {
     RecordBatch::try_new(schema(), columns).expect("the columns are those of the schema")
 }
 
-/// The policy of the table, with `{data}` and `{policy}` for the names of the files.
+/// The policy of the table; `{data}` and `{policy}` are replaced by the names of the files.
 pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
 #   scumble anonymize {data} --policy {policy} -o release.csv
 #

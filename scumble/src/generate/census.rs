@@ -1,8 +1,8 @@
-//! A census of adults who do not exist: correlated attributes, hierarchies of several shapes, some
-//! values missing.
+//! A census of fictitious adults: correlated attributes, hierarchies of several shapes, some
+//! missing values.
 //!
-//! Every number below was invented to look plausible; none is taken from a census. The attributes
-//! are drawn along the arrows, each from the row of a table that its causes select:
+//! Every number below was invented to look plausible; none comes from a census. Attributes are
+//! drawn along the arrows, each from the row of a table that its causes select:
 //!
 //! ```text
 //! age -> sex         age -> marital-status      race -> birthplace -> zip
@@ -10,8 +10,8 @@
 //! age, education, occupation -> salary-class
 //! ```
 //!
-//! A weight table becomes one [`Urn`] for each row, so a draw costs a random number and a look at
-//! one byte.
+//! A weight table becomes one [`Urn`] per row, so a draw costs one random number and one byte
+//! lookup.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -30,11 +30,11 @@ const SEXES: [&str; 2] = ["Female", "Male"];
 const RACES: [(&str, u32); 5] =
     [("White", 62), ("Black", 13), ("Asian", 8), ("Native", 3), ("Other", 14)];
 
-/// Of 100 people, how many lack the value.
+/// Of 100 people, how many have no value.
 const MISSING_WORKCLASS: u64 = 3;
 const MISSING_BIRTHPLACE: u64 = 2;
 
-/// How many people of an age there are; ages between two rows lie on the line between them, here
+/// The relative number of people of each age. Ages between two rows are interpolated linearly, here
 /// and below.
 const AGES: [(usize, [u32; 1]); 8] = [
     (17, [130]),
@@ -112,12 +112,12 @@ const WORKCLASS: [[&str; 2]; 8] = [
     ["Family worker", "Own or family business"],
 ];
 
-/// An occupation; who has it, where, and how well it is paid.
+/// An occupation: who has it, in which class of work, and how well it is paid.
 struct Occupation {
     name: &'static str,
     /// Its weight among the occupations for each parent in [`EDUCATION`], lowest first.
     by_education: [u32; 6],
-    /// Its weight among women; among men it is the rest to 100.
+    /// Its weight among women; among men it is 100 minus this.
     women: u32,
     /// Of 100 people, how many are in each class of [`WORKCLASS`].
     by_workclass: [u32; 8],
@@ -149,13 +149,13 @@ const OCCUPATIONS: [Occupation; 14] = {
     ]
 };
 
-/// What [`Occupation::well_paid`] is multiplied by, in hundredths: for each parent in
-/// [`EDUCATION`], and for an age.
+/// The factors of [`Occupation::well_paid`] in hundredths: for each parent in [`EDUCATION`], and
+/// for an age.
 const WELL_PAID_BY_EDUCATION: [u64; 6] = [35, 45, 85, 105, 145, 180];
 const WELL_PAID_BY_AGE: [(usize, [u32; 1]); 7] =
     [(17, [1]), (22, [20]), (30, [75]), (45, [115]), (58, [120]), (68, [70]), (90, [35])];
 
-/// Each country, its parent, and how many of 1000 people of each race were born there, roughly.
+/// Each country, its parent, and roughly how many of 1000 people of each race were born there.
 #[rustfmt::skip]
 const BIRTHPLACES: [(&str, &str, [u32; 5]); 40] = [
     ("United States",      "Northern America",   [930, 870, 330, 985, 560]),
@@ -223,14 +223,14 @@ const ZIP_AREAS: [(&str, u32); 8] =
     [("01", 40), ("10", 20), ("17", 14), ("22", 10), ("35", 7), ("48", 4), ("60", 3), ("93", 2)];
 const ZIP_PLACES: [(&str, u32); 5] = [("01", 10), ("02", 5), ("08", 3), ("15", 1), ("40", 1)];
 
-/// The weight tables, made ready for drawing. Tables by age begin with the youngest.
+/// The weight tables, prepared for drawing. Tables by age begin with the youngest.
 #[derive(Debug)]
 pub(super) struct Urns {
     age: Urn,
     race: Urn,
     marital_by_age: Vec<Urn>,
     education_by_age: Vec<Urn>,
-    /// By the education's group and the sex.
+    /// By the group of the education, and by sex.
     occupation: Vec<[Urn; 2]>,
     workclass_by_occupation: Vec<Urn>,
     birthplace_by_race: Vec<Urn>,
@@ -293,7 +293,7 @@ impl Urns {
     }
 }
 
-/// The weights of an age: those of a row of the table, or on the line between its two neighbours,
+/// The weights for an age: those of a row of the table, or interpolated linearly between two rows,
 /// rounded down.
 fn at_age<const N: usize>(table: &[(usize, [u32; N])], age: usize) -> [u32; N] {
     let after = table.iter().position(|row| row.0 >= age).expect("the table ends with the oldest");
@@ -303,7 +303,7 @@ fn at_age<const N: usize>(table: &[(usize, [u32; N])], age: usize) -> [u32; N] {
     std::array::from_fn(|index| (lower[index] * (run - rise) + upper[index] * rise) / run)
 }
 
-/// For each education, how many parents in the hierarchy come before its own.
+/// For each education, the number of parents in the hierarchy before its own.
 fn education_groups() -> Vec<usize> {
     let changes = EDUCATION.windows(2).map(|pair| usize::from(pair[0][1] != pair[1][1]));
     let later = changes.scan(0, |group, change| {
@@ -331,7 +331,7 @@ impl Person {
     fn draw(urns: &Urns, random: &mut Random) -> Person {
         let years = urns.age.draw(random);
         let age = YOUNGEST + years;
-        // Women live longer: from 50 on their share grows by four in a thousand each year.
+        // Women live longer: from age 50 on their share grows by four in a thousand each year.
         let women = 500 + 4 * age.saturating_sub(50) as u64;
         let sex = usize::from(random.below(1000) >= women);
         let race = urns.race.draw(random);
@@ -342,7 +342,7 @@ impl Person {
         let workclass = urns.workclass_by_occupation[occupation].draw(random);
         let birthplace = urns.birthplace_by_race[race].draw(random);
         let digit = urns.zip_digit_by_birthplace[birthplace].draw(random);
-        // Turned by the digit, so that the crowded area is not the same everywhere.
+        // Rotated by the digit, so that the most populous area is not the same everywhere.
         let area = (urns.zip_area.draw(random) + 3 * digit) % ZIP_AREAS.len();
         let place = urns.zip_place.draw(random);
         let well_paid = OCCUPATIONS[occupation].well_paid
@@ -364,7 +364,7 @@ impl Person {
     }
 }
 
-/// The columns of the table.
+/// The schema of the table.
 pub(super) fn schema() -> SchemaRef {
     let text = |name, nullable| Field::new(name, DataType::Utf8, nullable);
     Arc::new(Schema::new(vec![
@@ -414,7 +414,7 @@ fn text_or_missing(people: &[Person], get: impl Fn(&Person) -> Option<&'static s
     Arc::new(StringArray::from_iter(people.iter().map(get)))
 }
 
-/// The hierarchy files: name and text, a line for each leaf with its ancestors up to the root `*`.
+/// The hierarchy files: name and text, one line per leaf with its ancestors up to the root `*`.
 pub(super) fn hierarchies() -> Vec<(&'static str, String)> {
     fn file<const N: usize>(paths: impl IntoIterator<Item = [&'static str; N]>) -> String {
         paths.into_iter().map(|path| path.join(";") + ";*\n").collect()
@@ -429,8 +429,8 @@ pub(super) fn hierarchies() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The policy of the table, with `{data}` and `{policy}` for the names of the files, `{folder}` for
-/// the hierarchies'.
+/// The policy of the table; `{data}` and `{policy}` are replaced by the names of the files,
+/// `{folder}` by that of the hierarchies' folder.
 pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
 #   scumble anonymize {data} --policy {policy} -o release.csv
 #
@@ -517,7 +517,8 @@ mod tests {
         (0..ROWS).map(|_| Person::draw(&urns, &mut random)).collect()
     }
 
-    /// The share of a choice among the people chosen from, of whom there must be enough to say so.
+    /// The share of a choice among the selected people, of whom there must be enough for a stable
+    /// estimate.
     fn share(
         people: &[Person],
         among: impl Fn(&Person) -> bool,
@@ -528,8 +529,8 @@ mod tests {
         among.iter().filter(|person| chosen(person)).count() as f64 / among.len() as f64
     }
 
-    /// Checks that the values of the people chosen from are spread as the weights say, within four
-    /// standard deviations.
+    /// Checks that the values of the selected people are distributed according to the weights,
+    /// within four standard deviations.
     fn check_spread(
         people: &[Person],
         weights: &[u32],

@@ -1,7 +1,7 @@
-//! Where does a table come from that nobody has to protect?
+//! Which tables can be used without protecting anyone?
 //!
-//! From here: synthetic tables of any size, for trying a policy, for measuring and for tests. No
-//! row is about a person. Each kind is one file that says how a row is drawn and which policy and
+//! Synthetic tables of any size, for trying a policy, for measurements and for tests. No row is
+//! about a real person. Each kind is one file that says how a row is drawn and which policy and
 //! hierarchies go with the table.
 //!
 //! - [`Kind::Census`]: adults with correlated attributes, hierarchies of several shapes and some
@@ -9,10 +9,10 @@
 //! - [`Kind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with
 //!   its four targets.
 //!
-//! A table is made in batches of 65,536 rows, and each batch draws from a random stream of its own,
-//! row after row. So a table of any size needs the memory of one batch, the same seed gives the
+//! A table is made in batches of 65,536 rows, and each batch draws from its own random stream, row
+//! by row. A table of any size therefore needs the memory of one batch, the same seed gives the
 //! same rows, and a longer table begins with the rows of a shorter one. The alternative, one stream
-//! through the whole table, would tie every row to all before it.
+//! for the whole table, would make every row depend on all rows before it.
 
 mod agrawal;
 mod census;
@@ -25,10 +25,10 @@ use arrow_schema::SchemaRef;
 
 use crate::random::Random;
 
-/// Rows of every batch but the last.
+/// The number of rows of every batch but the last.
 const BATCH_ROWS: u64 = 65_536;
 
-/// Which synthetic table.
+/// The kinds of synthetic tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Nine numeric attributes and four targets computed from them.
@@ -50,7 +50,7 @@ impl Kind {
     }
 }
 
-/// A synthetic table, made batch by batch as it is read.
+/// A synthetic table, generated batch by batch as it is read.
 #[derive(Debug)]
 pub struct Generator {
     maker: Maker,
@@ -67,7 +67,7 @@ enum Maker {
 }
 
 impl Generator {
-    /// A table of this kind with so many rows. The same arguments give the same table.
+    /// A table of this kind with `rows` rows. The same arguments give the same table.
     pub fn new(kind: Kind, rows: u64, seed: u64) -> Generator {
         let maker = match kind {
             Kind::Agrawal => Maker::Agrawal,
@@ -76,7 +76,7 @@ impl Generator {
         Generator { maker, rows, seed, next_batch: 0 }
     }
 
-    /// Names and types of the columns, which every batch has.
+    /// Names and types of the columns of every batch.
     pub fn schema(&self) -> SchemaRef {
         match &self.maker {
             Maker::Agrawal => agrawal::schema(),
@@ -127,8 +127,8 @@ pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String
 pub const CENSUS_KEYS: [&str; 8] =
     ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
 
-/// The same for a table that is a part of a population: the policy asks for presence within it.
-/// `population` and `marginals` are the names of those files.
+/// The same for a table that is a part of a population: its policy requires delta-presence in that
+/// population. `population` and `marginals` are the names of those files.
 pub fn subset_companions(
     data_file_name: &str,
     folder: &str,
@@ -162,7 +162,7 @@ loss = "lm"                        # the least detail lost, averaged over all va
     files
 }
 
-/// A text as it stands inside quotes in TOML; in a comment, it stays on its line.
+/// Escapes a text for use inside quotes in TOML; in a comment, it stays on one line.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -195,7 +195,7 @@ mod tests {
         }
     }
 
-    /// A change of these rows changes every table made so far, and belongs in the change log.
+    /// A change of these rows changes every generated table and must be mentioned in the changelog.
     #[test]
     fn the_rows_of_a_seed_are_frozen() {
         let row = |kind, number: usize| {

@@ -8,10 +8,10 @@
 
 use crate::random::Random;
 
-/// How people come into the table.
+/// How people are selected for the table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// Everybody alike.
+    /// All people with the same probability.
     #[default]
     Uniform,
     /// By age, sex and race.
@@ -27,18 +27,18 @@ impl Selection {
 /// The share of the population that is in the table: 1957 of 45,222.
 pub const SHARE: f64 = 1957.0 / 45_222.0;
 
-/// Ages up to which a factor holds.
+/// Factors by age, each with the last age to which it applies.
 const BY_AGE: [(i64, f64); 6] =
     [(29, 0.15), (39, 0.4), (49, 0.9), (59, 1.6), (69, 2.2), (i64::MAX, 2.4)];
 
-/// The factor of men; women have the rest to two.
+/// The factor of men; that of women is two minus this.
 const MEN: f64 = 1.1;
 
-/// Factors by how a race's name begins; those of other races are 1.
+/// Factors by the beginning of a race's name; other races have the factor 1.
 const BY_RACE: [(&str, f64); 5] =
     [("White", 0.9), ("Black", 1.5), ("Amer-Indian", 1.6), ("Native", 1.6), ("Asian", 1.05)];
 
-/// How likely a person is to be in the table.
+/// The probability that a person is in the table.
 pub fn chance(selection: Selection, age: i64, sex: &str, race: &str) -> f64 {
     match selection {
         Selection::Uniform => SHARE,
@@ -55,7 +55,7 @@ pub fn chance(selection: Selection, age: i64, sex: &str, race: &str) -> f64 {
     }
 }
 
-/// Whether a person with this chance is in the table.
+/// Draws whether a person with this probability is in the table.
 pub fn is_in(chance: f64, random: &mut Random) -> bool {
     random.unit() < chance
 }

@@ -2,7 +2,7 @@
 //! 5.5): the bits about the label that a release leaves open, per row. A suppressed row leaves open
 //! what the whole table does.
 
-/// Bits about the label that are open in some rows together, from the count of each label.
+/// Total bits about the label that are open in some rows, from the count of each label.
 fn bits(counts: impl Iterator<Item = u64> + Clone) -> f64 {
     let rows: u64 = counts.clone().sum();
     counts
@@ -11,12 +11,12 @@ fn bits(counts: impl Iterator<Item = u64> + Clone) -> f64 {
         .sum()
 }
 
-/// Bits about the label that are open in the rows of a class together.
+/// Total bits about the label that are open in the rows of a class.
 pub fn open_bits(labels: &[(u32, u32)]) -> f64 {
     bits(labels.iter().map(|(_, count)| u64::from(*count)))
 }
 
-/// The mean over all input rows: `classes` are the labels of the released ones with their counts,
+/// The mean over all input rows. `classes` has the labels of each released class with their counts,
 /// `whole` the count of each label in the input.
 pub fn conditional_entropy<'a>(
     classes: impl Iterator<Item = &'a [(u32, u32)]>,
@@ -46,7 +46,7 @@ mod tests {
         assert_eq!(conditional_entropy(pure.into_iter(), 0, &[4, 4]), 0.0);
         let even: [&[(u32, u32)]; 1] = [&[(0, 4), (1, 4)]];
         assert_eq!(conditional_entropy(even.into_iter(), 0, &[4, 4]), 1.0);
-        // 4 rows with nothing open, and 4 suppressed ones with one bit each.
+        // 4 rows with nothing open, and 4 suppressed rows with one bit each.
         assert_eq!(conditional_entropy([&[(0, 4)][..]].into_iter(), 4, &[4, 4]), 0.5);
         // A class of 1 and 3: 1 x 2 bits and 3 x log2(4/3).
         let open = conditional_entropy([&[(0, 1), (1, 3)][..]].into_iter(), 0, &[1, 3]);

@@ -4,21 +4,21 @@
 
 use std::ops::Range;
 
-/// Rows that share a value of a column.
+/// Rows with the same value in a column.
 #[derive(Clone, Copy, Debug)]
 pub struct Said {
-    /// What they had.
+    /// The original value.
     pub leaf: u32,
-    /// What it became in those that are released.
+    /// The value it became in released rows.
     pub became: u32,
-    /// Those that are released.
+    /// The number of released rows.
     pub released: u64,
-    /// Those that are suppressed.
+    /// The number of suppressed rows.
     pub suppressed: u64,
 }
 
-/// The mean over one column of so many leaves. `became` are the leaves that each new value stands
-/// for; `said` tells of all rows, any number at a time. What a value becomes is counted over all
+/// The mean over one column with `leaves` leaves. `became` has the leaves that each new value
+/// covers; `said` describes all rows, in groups of any size. Counts of new values are over all
 /// input rows, released or not.
 pub fn non_uniform_entropy(
     leaves: u32,
@@ -36,7 +36,7 @@ pub fn non_uniform_entropy(
     if all == 0 {
         return 0.0;
     }
-    // Logarithms of counts, each taken once: of the leaves, of what they became, and of the whole
+    // Logarithms of counts, each computed once: of the leaves, of the new values, and of the whole
     // column.
     let logarithm = |rows: u64| (rows as f64).log2();
     let within =

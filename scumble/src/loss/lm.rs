@@ -4,20 +4,20 @@
 
 use crate::taxonomy::Taxonomy;
 
-/// The denominators of LM: what a value at the root costs in each column, in leaves.
+/// The denominators of LM: the cost of a value at the root in each column, in leaves.
 #[derive(Clone, Debug)]
 pub struct Lm {
     whole: Vec<u64>,
 }
 
-/// Leaves lost in each column, an integer per column: the numerators of LM.
+/// The numerators of LM: leaves lost in each column, as integers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LmSum(pub Vec<u128>);
 
 impl Lm {
-    /// For the columns with these taxonomies.
+    /// The denominators for columns with these taxonomies.
     pub fn new<'a>(taxonomies: impl IntoIterator<Item = &'a Taxonomy>) -> Lm {
-        // A domain of one value has nothing to lose but the row itself.
+        // A domain with one value can lose only the row itself.
         Lm {
             whole: taxonomies.into_iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect(),
         }
@@ -28,14 +28,14 @@ impl Lm {
         LmSum(vec![0; self.whole.len()])
     }
 
-    /// What a suppressed row costs in each column, in leaves.
+    /// The cost of a suppressed row in each column, in leaves.
     pub fn whole(&self) -> &[u64] {
         &self.whole
     }
 
     /// The sum over columns of the share lost, in rows: between 0 and rows x columns.
     pub fn in_rows(&self, sum: &LmSum) -> f64 {
-        // Each step is monotone in floats too, so smaller numerators never give a larger value.
+        // Each step is also monotone in floats, so smaller numerators never give a larger value.
         sum.0.iter().zip(&self.whole).map(|(lost, whole)| *lost as f64 / *whole as f64).sum()
     }
 

@@ -1,9 +1,9 @@
 //! What does a release cost?
 //!
-//! Each loss is a sum over groups and columns that only grows when groups merge, and that
-//! suppression only adds to: that is what makes a finer node's plain loss a bound for every coarser
-//! one. Sums are kept as integers and divided once at the end, so the same release costs the same
-//! float however it was reached.
+//! Each loss is a sum over groups and columns. It never decreases when groups merge, and
+//! suppression only adds to it, so the loss of a finer node without suppression is a lower bound
+//! for every coarser node. Sums are kept as integers and divided once at the end, so a release has
+//! the same cost as a float however it was reached.
 
 mod cm;
 mod conditional_entropy;
@@ -19,12 +19,12 @@ pub use entropy::{Said, non_uniform_entropy};
 pub use lm::{Lm, LmSum};
 pub use rmse::{rmse, squared_error};
 
-/// What a search minimises.
+/// What a search minimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The share of detail lost, averaged over cells of the table.
     Lm,
-    /// Squared class sizes.
+    /// The sum of squared class sizes.
     Dm,
     /// The share of rows outside their class's majority label.
     Cm,

@@ -2,15 +2,15 @@
 //! section 5.5): the square root of the mean over all input rows of Var(class, target). A
 //! suppressed row is guessed as the mean of the table.
 
-/// The rows with some values, and the sum of the squared distances from their mean.
+/// The number of rows with some values, and the sum of their squared distances from the mean.
 fn rows_and_error(values: impl Iterator<Item = (f64, u64)> + Clone) -> (f64, f64) {
     let rows: f64 = values.clone().map(|(_, count)| count as f64).sum();
     let mean = values.clone().map(|(number, count)| number * (count as f64 / rows)).sum::<f64>();
     (rows, values.map(|(number, count)| count as f64 * (number - mean).powi(2)).sum())
 }
 
-/// The sum over the rows of a class of the squared distance from its mean; `numbers` are what each
-/// value is.
+/// The sum over the rows of a class of the squared distance from its mean; `numbers` has the number
+/// of each value.
 pub fn squared_error(values: &[(u32, u32)], numbers: &[f64]) -> f64 {
     rows_and_error(
         values.iter().map(|(value, count)| (numbers[*value as usize], u64::from(*count))),
@@ -18,8 +18,8 @@ pub fn squared_error(values: &[(u32, u32)], numbers: &[f64]) -> f64 {
     .1
 }
 
-/// `classes` are the values of the released ones with their counts, `whole` the count of each value
-/// in the input, and `numbers` what each value is.
+/// The RMSE over all input rows. `classes` has the values of each released class with their counts,
+/// `whole` the count of each value in the input, and `numbers` the number of each value.
 pub fn rmse<'a>(
     classes: impl Iterator<Item = &'a [(u32, u32)]>,
     suppressed: u64,
@@ -49,7 +49,7 @@ mod tests {
             rmse(classes[..1].iter().copied(), 2, &[1, 1, 2], &numbers),
             ((2.0 + 33.0) / 4.0f64).sqrt()
         );
-        // Far from zero nothing is lost to rounding.
+        // No precision is lost far from zero.
         let far = numbers.map(|number| number + 1e12);
         assert_eq!(rmse(classes.into_iter(), 0, &[1, 1, 2], &far), 0.5f64.sqrt());
     }

@@ -19,9 +19,9 @@
 //! | MAX | the greatest lₛ | the greatest h₁ |
 //! | MEDIAN | of all l₁ … lₛ together | of all h₁ … hₛ |
 //!
-//! Numbers are integers in units of 10^-scale; only the printed answer is rounded, and outwards.
+//! Numbers are integers in units of 10^-scale. Only the printed answer is rounded, outwards.
 
-/// What is asked of the sensitive attribute of the selected rows.
+/// An aggregate of the sensitive attribute over the selected rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aggregate {
     /// The number of rows.
@@ -30,9 +30,9 @@ pub enum Aggregate {
     Sum,
     /// The mean.
     Avg,
-    /// The least value.
+    /// The smallest value.
     Min,
-    /// The greatest value.
+    /// The largest value.
     Max,
     /// The middle value, or the mean of the two middle ones.
     Median,
@@ -50,7 +50,7 @@ impl Aggregate {
     ];
 }
 
-/// The ends of a group's subdomains: all that bounds need to know of it.
+/// The ends of a group's subdomains, which is all that bounds depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ends {
     /// The lower ends, ascending.
@@ -62,18 +62,18 @@ pub struct Ends {
 /// The auxiliary table's line for a group and a number of selected rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// How many rows are selected, at least 1.
+    /// The number of selected rows, at least 1.
     pub selected: u32,
     /// Bounds of the sum.
     pub sum: (i64, i64),
-    /// Bounds of the least value.
+    /// Bounds of the smallest value.
     pub min: (i64, i64),
-    /// Bounds of the greatest value.
+    /// Bounds of the largest value.
     pub max: (i64, i64),
 }
 
 impl Ends {
-    /// The ends of some subdomains: lower, upper, copies.
+    /// The ends of subdomains, given as (lower, upper, copies).
     pub fn new(subdomains: impl Iterator<Item = (i64, i64, u32)> + Clone) -> Ends {
         let spread = |ends: Vec<(i64, u32)>| {
             let total = ends.iter().map(|(_, copies)| *copies as usize).sum();
@@ -92,12 +92,12 @@ impl Ends {
         Ends { lows: spread(lows), highs: spread(highs) }
     }
 
-    /// How many subdomains there are.
+    /// The number of subdomains.
     pub fn len(&self) -> usize {
         self.lows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no subdomains.
     pub fn is_empty(&self) -> bool {
         self.lows.is_empty()
     }
@@ -108,7 +108,8 @@ impl Ends {
         let mut sum = (0i64, 0i64);
         let ends = self.lows.iter().zip(&self.highs).take(records as usize);
         (1..).zip(ends).map(move |(selected, (low, high))| {
-            // A release of ours has no sums that large; a forged one must not end the program.
+            // A genuine release has no sums that large, but a forged one must not crash the
+            // program.
             sum = (sum.0.saturating_add(*low), sum.1.saturating_add(*high));
             Line { selected, sum, min: (self.lows[0], *high), max: (*low, self.highs[0]) }
         })
@@ -123,7 +124,7 @@ pub struct Exact {
     scale: u32,
 }
 
-/// The digits that a printed bound has at most: as many as a float holds for certain.
+/// The maximum number of digits of a printed bound: as many as a float always holds.
 const DIGITS: u32 = 15;
 
 impl Exact {
@@ -144,8 +145,7 @@ impl Exact {
 
     fn rounded(self, divide: impl Fn(i128, i128) -> i128) -> f64 {
         let below = i128::from(self.denominator);
-        // The units times 10^shift, as large as 15 digits allow; divided instead where they have
-        // more already.
+        // The units times 10^shift, as large as 15 digits allow; divided if they already have more.
         let shifted = |shift: i32, divide: &dyn Fn(i128, i128) -> i128| {
             let ten = 10i128.checked_pow(shift.unsigned_abs())?;
             match shift < 0 {
@@ -165,7 +165,7 @@ impl Exact {
             shift += 1;
         }
         let digits = shifted(shift, &divide).unwrap_or_default();
-        // Read as text, so that the float is the one whose shortest form has just these digits.
+        // Parsed from text, so that the shortest form of the float has exactly these digits.
         format!("{digits}e{}", -shift - self.scale as i32).parse().unwrap_or(f64::NAN)
     }
 
@@ -175,17 +175,17 @@ impl Exact {
     }
 }
 
-/// What a query may give, in every world that fits the release.
+/// The possible answers to a query over all worlds that are consistent with the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// How many rows are selected: known for certain.
+    /// The number of selected rows, which is known exactly.
     pub rows: u64,
-    /// The least and the greatest answer; `None` where an aggregate of no rows has none.
+    /// The smallest and the largest answer; `None` for an aggregate of no rows that has no value.
     pub bounds: Option<(Exact, Exact)>,
 }
 
-/// The tight bounds of an aggregate over `selected` rows of each group, whose subdomains are at
-/// least as many. `scale` is the number of decimals of the ends.
+/// The tight bounds of an aggregate over the given number of selected rows of each group, which
+/// must have at least as many subdomains. `scale` is the number of decimals of the ends.
 pub fn bound(aggregate: Aggregate, groups: &[(&Ends, u32)], scale: u32) -> Answer {
     let rows: u64 = groups.iter().map(|(_, selected)| u64::from(*selected)).sum();
     let some = || groups.iter().filter(|(_, selected)| *selected > 0);
@@ -260,7 +260,7 @@ mod tests {
         #[test]
         fn no_printed_bound_is_inside(numerator in -1_000_000_000i128..1_000_000_000, denominator in 1u64..10_000, scale in 0u32..4) {
             let number = Exact::over(numerator, denominator, scale);
-            // As they are printed they are decimals, here in units of 10^-20.
+            // The printed bounds are decimals, here in units of 10^-20.
             let decimal = |float: f64| -> i128 {
                 let shortest = format!("{float}");
                 let (sign, digits) = shortest.strip_prefix('-').map_or((1, shortest.as_str()), |rest| (-1, rest));

@@ -1,14 +1,14 @@
 //! Which records does a condition select?
 //!
-//! SQL's three-valued logic over the columns of the records: an empty field is NULL, and what
-//! compares with NULL is neither true nor false. Numbers compare as numbers, everything else as
-//! text, byte by byte (dates are written so that this is their order). LIKE tells capitals apart,
-//! ILIKE does not.
+//! SQL's three-valued logic over the columns of the records: an empty field is NULL, and a
+//! comparison with NULL is neither true nor false. Numbers compare as numbers, everything else as
+//! text, byte by byte (dates are written so that this is also their order). LIKE is case-sensitive,
+//! ILIKE is not.
 
 use crate::table::Type;
 use std::cmp::Ordering;
 
-/// A constant of a condition.
+/// A constant in a condition.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
     /// A number.
@@ -37,7 +37,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The same with its sides exchanged.
+    /// The same comparison with its sides exchanged.
     pub fn flipped(self) -> Comparison {
         match self {
             Comparison::Less => Comparison::Greater,
@@ -67,7 +67,7 @@ pub enum Piece {
     Character(char),
     /// Any one character: `_`.
     Any,
-    /// Anything: `%`.
+    /// Any number of characters: `%`.
     Rest,
 }
 
@@ -78,17 +78,17 @@ pub enum Condition {
     Constant(Option<bool>),
     /// A column compared with a constant.
     Compare(usize, Comparison, Literal),
-    /// A column that equals one of some constants.
+    /// A column that equals one of several constants.
     In(usize, Vec<Literal>),
-    /// A column like a pattern; whether capitals are told apart.
+    /// A column that matches a pattern; the flag says whether case matters.
     Like(usize, Vec<Piece>, bool),
     /// A column without a value.
     IsNull(usize),
-    /// Both.
+    /// Both hold.
     And(Box<Condition>, Box<Condition>),
-    /// One of them at least.
+    /// At least one holds.
     Or(Box<Condition>, Box<Condition>),
-    /// Not that.
+    /// The negation.
     Not(Box<Condition>),
 }
 
@@ -112,7 +112,8 @@ impl Cell<'_> {
 }
 
 impl Condition {
-    /// Whether it holds for a record, whose columns `cell` tells; `None` is SQL's unknown.
+    /// Whether the condition holds for a record, whose columns `cell` returns; `None` is SQL's
+    /// unknown.
     pub fn holds<'a>(&self, cell: &impl Fn(usize) -> Cell<'a>) -> Option<bool> {
         match self {
             Condition::Constant(known) => *known,
@@ -150,7 +151,7 @@ fn not(known: Option<bool>) -> Option<bool> {
     known.map(|known| !known)
 }
 
-/// Whether a text is like a pattern. On a mismatch the last `%` takes one character more, so the
+/// Whether a text matches a pattern. On a mismatch the last `%` takes one more character, so the
 /// work is at most the product of the lengths.
 fn is_like(text: &[char], pieces: &[Piece]) -> bool {
     let (mut at, mut piece) = (0, 0);
@@ -196,7 +197,7 @@ mod tests {
         pattern.chars().map(piece).collect()
     }
 
-    /// The definition, without any cleverness.
+    /// The plain definition.
     fn textbook(text: &[char], pieces: &[Piece]) -> bool {
         match pieces.split_first() {
             None => text.is_empty(),

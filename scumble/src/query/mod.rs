@@ -11,15 +11,15 @@ pub mod sql;
 
 pub use bounds::{Aggregate, Answer, Ends, Exact};
 
-/// What is asked.
+/// A parsed query.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Query {
-    /// Of the sensitive attribute.
+    /// The aggregate of the sensitive attribute.
     pub aggregate: Aggregate,
-    /// Of which records; its columns are positions in `used`.
+    /// Selects records; its columns are positions in `used`.
     pub condition: condition::Condition,
-    /// Apart for each value of these columns, positions in `used`.
+    /// The GROUP BY columns, as positions in `used`.
     pub by: Vec<usize>,
-    /// The columns that are named, as the records number them.
+    /// The columns that the query names, by their numbers in the records.
     pub used: Vec<usize>,
 }

@@ -1,7 +1,7 @@
-//! SQL that can be answered, and a clear no to everything else.
+//! Parses the supported SQL and clearly refuses everything else.
 //!
-//! The parser is sqlparser's. What it made out is rebuilt from the parts that are understood here;
-//! where the two differ, something was asked that is not supported, whatever it was.
+//! The parser is the crate sqlparser. A statement is rebuilt from the parts that are understood
+//! here; if it differs from what was parsed, the query uses something that is not supported.
 
 use super::condition::{Comparison, Condition, Literal, Piece};
 use super::{Aggregate, Query};
@@ -14,33 +14,34 @@ use sqlparser::ast::{
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
-/// What is said to every query that is refused.
+/// Part of the message for every query that is refused.
 const SUPPORTED: &str = "supported is SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release \
                          [WHERE columns of the records with =, <>, <, <=, >, >=, BETWEEN, IN, LIKE, ILIKE, IS NULL, AND, OR, NOT] \
                          [GROUP BY columns]";
 
-/// The longest query that is read.
+/// The maximum length of a query.
 const MOST_BYTES: usize = 256 * 1024;
 
-/// Stack for the parser and for what walks its trees: a chain of ORs is as deep as it is long.
+/// Stack size for parsing and for walking the syntax tree: a chain of ORs is as deep as it is long.
 const STACK: usize = 256 << 20;
 
 fn refused(problem: impl Into<String>) -> Error {
     Error::BadQuery { problem: problem.into(), supported: SUPPORTED }
 }
 
-/// What a query may name: the sensitive attribute, and the columns of the records with their types.
+/// The names that a query may use: the sensitive attribute, and the columns of the records with
+/// their types.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'a> {
     /// The sensitive attribute.
     pub attribute: &'a str,
-    /// Whether it has numbers.
+    /// Whether it is numeric.
     pub numeric: bool,
     /// The records' columns.
     pub columns: &'a [(String, Type)],
 }
 
-/// Reads a query.
+/// Parses a query.
 pub fn parse(sql: &str, names: Names<'_>) -> Result<Query> {
     if sql.len() > MOST_BYTES {
         return Err(refused(format!("it is longer than {MOST_BYTES} bytes")));
@@ -130,11 +131,12 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
 
 struct Reader<'a> {
     names: Names<'a>,
-    /// The columns that the query names, as the condition numbers them.
+    /// The columns that the query names, in the order in which the condition numbers them.
     used: std::cell::RefCell<Vec<usize>>,
 }
 
-/// A name is meant if it is written so, or differs in capitals only and was not quoted.
+/// An identifier matches a name if they are equal, or differ only in case and the identifier was
+/// not quoted.
 fn is_meant(ident: &Ident, name: &str) -> bool {
     ident.value == name || (ident.quote_style.is_none() && ident.value.eq_ignore_ascii_case(name))
 }
@@ -149,7 +151,7 @@ fn last_part(expression: &Expr) -> Option<&Ident> {
 }
 
 impl Reader<'_> {
-    /// The number of a column in `used`.
+    /// The position of a column in `used`.
     fn column(&self, expression: &Expr) -> Result<usize> {
         let Some(ident) = last_part(expression) else {
             return Err(refused(format!(
@@ -281,7 +283,7 @@ impl Reader<'_> {
             BinaryOperator::GtEq => Comparison::AtLeast,
             other => return Err(refused(format!("{left} {other} {right} is not a comparison"))),
         };
-        // Constants alone, such as 1 = 1, stand in many a template.
+        // Templates often contain comparisons of constants, such as 1 = 1.
         if let (Some(one), Some(other)) = (constant(left)?, constant(right)?) {
             return constants(one, comparison, other).map(Condition::Constant);
         }
@@ -297,7 +299,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A constant that a column can be compared with: a number for numbers, a text for all others.
+    /// A constant that a column can be compared with: a number for numeric columns, a text for all
+    /// others.
     fn literal(&self, expression: &Expr, column: usize) -> Result<Literal> {
         let found = constant(expression)?
             .ok_or_else(|| refused(format!("{expression} is not a constant")))?;
@@ -358,7 +361,7 @@ impl Reader<'_> {
     }
 }
 
-/// The constant that an expression is, if it is one.
+/// The value of an expression, if it is a constant.
 fn constant(expression: &Expr) -> Result<Option<Literal>> {
     Ok(match expression {
         Expr::Nested(inner) => constant(inner)?,
@@ -381,7 +384,7 @@ fn constant(expression: &Expr) -> Result<Option<Literal>> {
     })
 }
 
-/// Constants compared with each other.
+/// Compares two constants.
 fn constants(one: Literal, comparison: Comparison, other: Literal) -> Result<Option<bool>> {
     let cell = |text| super::condition::Cell { text, kind: Type::Real };
     match (&one, &other) {

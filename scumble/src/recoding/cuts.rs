@@ -1,4 +1,4 @@
-//! A cut by the labels of its nodes.
+//! A cut, described by the labels of its nodes.
 
 use crate::error::quoted;
 use crate::taxonomy::{Cut, Node, Taxonomy};
@@ -13,12 +13,12 @@ pub struct AttributeCut {
     pub nodes: Vec<CutNode>,
 }
 
-/// A node by its level and label: missing values are called the same on every level.
+/// A node, described by its level and label: missing values have the same label on every level.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CutNode {
-    /// The level; 0 are the leaves.
+    /// The level; level 0 has the leaves.
     pub level: usize,
-    /// What it is called.
+    /// The label.
     pub label: String,
 }
 
@@ -30,8 +30,8 @@ impl AttributeCut {
         AttributeCut { name: name.to_string(), nodes: nodes.collect() }
     }
 
-    /// The same cut through another tree. Nodes that it does not have are left out; what they leave
-    /// open is an error, and so is a value that they do not cover.
+    /// The same cut through another tree. Nodes that the tree does not have are left out. A gap
+    /// that they leave is an error, and so is a value that the cut does not cover.
     pub(super) fn bind(&self, taxonomy: &Taxonomy) -> Result<Cut, String> {
         let mut nodes: Vec<Node> = Vec::new();
         for saved in &self.nodes {

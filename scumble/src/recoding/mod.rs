@@ -1,8 +1,8 @@
 //! What was decided?
 //!
 //! A [`Mapping`] is all that passes from a search to a release: a decision in the codes of one
-//! table. A [`Recoding`] is the same decision by names, numbers and labels: it can be saved and
-//! applied later to other rows of the same shape.
+//! table. A [`Recoding`] is the same decision in terms of names, numbers and labels: it can be
+//! saved and later applied to other rows of the same shape.
 
 mod cuts;
 mod descent;
@@ -33,7 +33,7 @@ pub enum Mapping {
 }
 
 impl Mapping {
-    /// The levels of a full-domain mapping; of others, none.
+    /// The levels of a full-domain mapping; empty for other mappings.
     pub fn levels(&self) -> &[usize] {
         match self {
             Mapping::Levels(levels) => levels,
@@ -70,14 +70,14 @@ pub enum Recoding {
 pub struct AttributeLevel {
     /// The column.
     pub name: String,
-    /// The level; 0 leaves values as they are.
+    /// The level; 0 keeps values as they are.
     pub level: usize,
-    /// Whether that was the root. Trees made from values may be higher or lower over other rows;
-    /// the root stays it.
+    /// Whether the level was the root. Trees made from values may have a different height over
+    /// other rows, but the root remains the root.
     pub root: bool,
 }
 
-/// What a saved recoding holds.
+/// The contents of a saved recoding.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     version: u32,
@@ -85,7 +85,7 @@ struct Saved {
     recoding: Recoding,
 }
 
-/// The quasi-identifiers of a table, as a recoding needs to know them.
+/// What a recoding needs to know about the quasi-identifiers of a table.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns<'a> {
     /// Their names.
@@ -97,7 +97,7 @@ pub struct Columns<'a> {
 }
 
 impl Recoding {
-    /// The decision by name, or `None` for a mapping that cannot be applied elsewhere.
+    /// The decision by name, or `None` for a mapping that cannot be applied to other tables.
     pub fn of(columns: Columns<'_>, mapping: &Mapping) -> Option<Recoding> {
         match mapping {
             Mapping::Levels(levels) => {
@@ -133,7 +133,7 @@ impl Recoding {
         }
     }
 
-    /// The decision in the codes of a table with these columns, which are found by name.
+    /// The decision in the codes of a table with these columns, which are matched by name.
     pub fn bind(&self, columns: Columns<'_>, file: &Path) -> Result<Mapping> {
         let mismatch = |problem: String| Error::Mismatch { file: file.to_path_buf(), problem };
         match self {
@@ -144,7 +144,7 @@ impl Recoding {
                     let saved = saved.ok_or_else(|| {
                         mismatch(format!("no level for the quasi-identifier {}", quoted(name)))
                     })?;
-                    // A root stays the root where the tree here has another height.
+                    // A root stays the root even if this tree has a different height.
                     levels.push(if saved.root {
                         taxonomy.height()
                     } else {
@@ -193,11 +193,11 @@ impl Recoding {
     /// The recoding as JSON, with a version.
     pub fn to_json(&self) -> String {
         let saved = Saved { version: VERSION, recoding: self.clone() };
-        // A struct of names and numbers has a JSON form.
+        // A struct of names and numbers always serializes.
         serde_json::to_string_pretty(&saved).unwrap_or_default()
     }
 
-    /// Reads what [`to_json`](Self::to_json) wrote.
+    /// Parses the output of [`to_json`](Self::to_json).
     pub fn from_json(text: &[u8], file: &Path) -> Result<Recoding> {
         let saved: Saved = serde_json::from_slice(text)
             .map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;

@@ -1,58 +1,58 @@
-//! A quasi-identifier as a dimension: what a range of its codes is called, and what saying only the
-//! range loses.
+//! A quasi-identifier as a dimension: the label of a range of its codes, and the detail lost by
+//! releasing only that label.
 //!
-//! Numbers and dates without a hierarchy are ordered and may be parted anywhere; everything else is
-//! parted along its tree. A missing value has the last code of an ordered axis. It is a branch of
-//! its own below the whole range: a range that holds it and a number is called the root, never a
-//! range of numbers.
+//! Numbers and dates without a hierarchy are ordered and can be split anywhere; everything else is
+//! split along its tree. A missing value has the last code of an ordered axis and is a branch of
+//! its own below the whole range: a range that holds both a missing value and a number has the
+//! label of the root, never that of a range of numbers.
 
 use super::{Node, ROOT, Taxonomy};
 use crate::table::{Day, Type};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
-/// What a region that holds every number, but no missing value, is called.
+/// The label of a region that holds every number but no missing value.
 pub const ANY_NUMBER: &str = "any number";
 
-/// How codes of an ordered axis stand for numbers.
+/// How codes of an ordered axis represent numbers.
 #[derive(Clone, Debug)]
 pub enum Numbers {
     /// A code is a rank among these ascending numbers.
     Ranked(Arc<[f64]>),
-    /// A code is the distance of a whole number from the least one.
+    /// A code is the distance of a whole number from the smallest one.
     Offset,
-    /// A code is an order-preserving image of the number's bits.
+    /// A code is an order-preserving mapping of the number's bits.
     Bits,
 }
 
-/// An axis that may be parted at any threshold.
+/// An axis that can be split at any threshold.
 #[derive(Clone, Debug)]
 pub struct Ordered {
     /// Whole numbers, real numbers or days.
     pub kind: Type,
-    /// What codes mean.
+    /// The meaning of codes.
     pub numbers: Numbers,
-    /// The code of missing values, above all others, where there are any.
+    /// The code of missing values, if there are any; it is above all others.
     pub missing: Option<u64>,
-    /// The least number.
+    /// The smallest number.
     pub least: f64,
-    /// The greatest number.
+    /// The largest number.
     pub greatest: f64,
 }
 
-/// The order-preserving image of a finite number; 0 and -0 are one.
+/// The order-preserving code of a finite number; 0 and -0 have the same code.
 pub fn bits_of(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The number whose image this is.
+/// The number with this code.
 fn of_bits(code: u64) -> f64 {
     f64::from_bits(if code >> 63 == 1 { code & !(1 << 63) } else { !code })
 }
 
 impl Ordered {
-    /// The number of a code that is not missing.
+    /// The number of a code, which must not be that of missing values.
     pub fn number(&self, code: u64) -> f64 {
         match &self.numbers {
             Numbers::Ranked(numbers) => numbers[code as usize],
@@ -61,8 +61,8 @@ impl Ordered {
         }
     }
 
-    /// The least code whose number is above a number: codes below it are those of numbers up to the
-    /// number.
+    /// The smallest code of a number above `number`; all smaller codes are those of numbers up to
+    /// `number`.
     pub fn above(&self, number: f64) -> u64 {
         match &self.numbers {
             Numbers::Ranked(numbers) => numbers.partition_point(|known| *known <= number) as u64,
@@ -80,29 +80,29 @@ impl Ordered {
     }
 }
 
-/// What ranges of codes are called in a release.
+/// Labels ranges of codes in a release.
 #[derive(Clone, Debug)]
 pub enum Axis {
-    /// Parted at thresholds.
+    /// Split at thresholds.
     Ordered(Ordered),
-    /// Parted along a tree.
+    /// Split along a tree.
     Tree(Arc<Taxonomy>),
 }
 
 /// Codes from the first to the last, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Extent {
-    /// The least code.
+    /// The smallest code.
     pub first: u64,
-    /// The greatest code.
+    /// The largest code.
     pub last: u64,
 }
 
 impl Extent {
-    /// Of no code yet.
+    /// An extent without codes.
     pub const NONE: Extent = Extent { first: u64::MAX, last: 0 };
 
-    /// Holds a code too from now on.
+    /// Extends the range to include a code.
     pub fn include(&mut self, code: u64) {
         self.first = self.first.min(code);
         self.last = self.last.max(code);
@@ -125,7 +125,7 @@ impl Axis {
         }
     }
 
-    /// The smallest node that holds an extent of a tree's codes.
+    /// The smallest node that contains an extent of a tree's codes.
     pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> Node {
         let (first, last) = (extent.first as u32, extent.last as u32);
         let holds = |level: &usize| {
@@ -135,7 +135,7 @@ impl Axis {
         Node { level, index: taxonomy.level(level).node_of(first) }
     }
 
-    /// What an extent is called: its range, or the smallest node above it.
+    /// The label of an extent: its range, or the smallest node that contains it.
     pub fn label(&self, extent: Extent) -> String {
         match self {
             Axis::Tree(taxonomy) => {
@@ -150,8 +150,8 @@ impl Axis {
         }
     }
 
-    /// The codes that the label of an extent stands for, of an axis with so many: a node may hold
-    /// more than was asked for.
+    /// The codes that the label of an extent covers, of an axis with `all` codes: a node may
+    /// contain more than the extent.
     pub fn said_codes(&self, extent: Extent, all: u32) -> Range<u32> {
         match self {
             Axis::Tree(taxonomy) => {
@@ -165,8 +165,8 @@ impl Axis {
         }
     }
 
-    /// The share of detail that is lost when only the extent's label is said: 0 for a single value,
-    /// 1 for everything.
+    /// The share of detail that is lost when only the extent's label is released: 0 for a single
+    /// value, 1 for everything.
     pub fn lost(&self, extent: Extent) -> f64 {
         match self {
             Axis::Tree(taxonomy) => {
@@ -192,8 +192,9 @@ pub fn number_label(kind: Type, number: f64) -> String {
     }
 }
 
-/// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a sign
-/// would confuse, and for days), `[2.5, 3]` for real ones; a single number is itself.
+/// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a
+/// minus sign would confuse, and for days), `[2.5, 3]` for real ones; a single number is written as
+/// it is.
 pub fn range_label(kind: Type, first: f64, last: f64) -> String {
     let (from, to) = (number_label(kind, first), number_label(kind, last));
     match kind {
@@ -204,8 +205,8 @@ pub fn range_label(kind: Type, first: f64, last: f64) -> String {
     }
 }
 
-/// The range above one number up to another, either of which may be open: what a region of a
-/// partition tree covers.
+/// The range above one number up to another, either of which may be open: the extent of a region of
+/// a partition tree.
 pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String {
     let label = |number: f64| number_label(kind, number);
     match (kind, above, up_to) {
@@ -217,13 +218,13 @@ pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String
     }
 }
 
-/// Whether a text is what one of the functions above writes for numbers of a type.
+/// Whether a text is a label that one of the functions above writes for numbers of a type.
 pub fn is_range_label(text: &str, kind: Type) -> bool {
     said_range(text, kind).is_some()
 }
 
-/// The numbers that a text means if it is what one of the functions above writes for numbers of a
-/// type.
+/// The range of numbers that a text denotes, if it is a label that one of the functions above
+/// writes for numbers of a type.
 pub fn said_range(text: &str, kind: Type) -> Option<(Bound<f64>, Bound<f64>)> {
     let number =
         |part: &str| kind.number(part).filter(|number| number_label(kind, *number) == part);

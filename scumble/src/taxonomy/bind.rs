@@ -1,4 +1,4 @@
-//! A hierarchy meets the values of a column: the tree, and the leaf of each value.
+//! Binds a hierarchy to the values of a column: the tree, and the leaf of each value.
 
 use super::{Axis, DateLevel, Hierarchy, Numbers, Ordered, Taxonomy, bits_of, dates};
 use crate::error::{Error, Place, Result};
@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The tree of a column, and where the column's values lie in it.
+/// The tree of a column, and the position of the column's values in it.
 #[derive(Debug)]
 pub struct Binding {
     /// The tree.
@@ -16,12 +16,12 @@ pub struct Binding {
     pub leaf_of: Vec<u32>,
     /// The type of the column's values, as declared or as found.
     pub kind: Type,
-    /// Where each leaf lies on the number line; empty for text.
+    /// The number of each leaf; empty for text.
     pub numbers: Vec<f64>,
 }
 
 impl Binding {
-    /// The column as a dimension: numbers and days without a hierarchy may be parted anywhere.
+    /// The column as a dimension: numbers and days without a hierarchy can be split anywhere.
     pub fn axis(
         hierarchy: &Hierarchy,
         kind: Type,
@@ -42,7 +42,7 @@ impl Binding {
     }
 }
 
-/// Where a value's fault would be: the file and the column.
+/// The location for error messages: the file and the column.
 struct Spot<'a> {
     file: &'a Path,
     column: &'a str,
@@ -61,8 +61,8 @@ impl Spot<'_> {
 }
 
 /// Builds the tree of `column` over the values that occur in it. Empty values, and those in
-/// `missing`, are missing unless a hierarchy file lists them as leaves. `declared` is the type the
-/// policy states.
+/// `missing`, are missing unless a hierarchy file lists them as leaves. `declared` is the type that
+/// the policy states.
 pub fn bind(
     hierarchy: &Hierarchy,
     declared: Option<Type>,
@@ -92,7 +92,7 @@ fn bind_at(
     if let Hierarchy::File(rows) | Hierarchy::Tree(rows) = hierarchy {
         return bind_file(rows, declared, is_missing, spot);
     }
-    // In the order of their text, not of their appearance: the order of a taxonomy must not tell
+    // In the order of their text, not of their appearance: the order of a taxonomy must not reveal
     // the order of rows.
     let mut present: Vec<u32> =
         (0..dictionary.len() as u32).filter(|code| !is_missing(dictionary.value(*code))).collect();
@@ -116,7 +116,7 @@ fn bind_at(
     }
 
     // Numbers and dates: equal numbers are one leaf however they are written, labelled by the
-    // shortest way.
+    // shortest form.
     let mut by_number: BTreeMap<u64, (f64, Vec<u32>)> = BTreeMap::new();
     for code in &present {
         let number =
@@ -174,7 +174,7 @@ impl Spot<'_> {
     }
 }
 
-/// The type that a hierarchy for numbers wants to see.
+/// The type that a hierarchy for numbers expects.
 fn numeric_kind(hierarchy: &Hierarchy) -> Type {
     match hierarchy {
         Hierarchy::Dates(_) => Type::Date,
@@ -197,7 +197,7 @@ fn bind_file(
     let (taxonomy, leaves) = rows.taxonomy(with_missing)?;
     let kind =
         declared.unwrap_or_else(|| Type::infer(rows.rows().iter().map(|row| row[0].as_str())));
-    // A number may be written in another way than in the file: 39.0 for 39.
+    // A number may be written differently from the file: 39.0 for 39.
     let by_number: HashMap<u64, u32> = match kind {
         Type::Text => HashMap::new(),
         _ => leaves
@@ -221,10 +221,10 @@ fn bind_file(
     Ok(Binding { leaf_of, kind, numbers: numbers.unwrap_or_default(), taxonomy })
 }
 
-/// Values, then the root.
+/// A tree of two levels: values, then the root.
 fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
     let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, super::ROOT]).collect();
-    // A value that happens to be written like the root would be ambiguous; from_paths refuses it.
+    // A value that is written like the root would be ambiguous; from_paths refuses it.
     Taxonomy::from_paths("its values".into(), &paths, with_missing)
 }
 
@@ -238,7 +238,7 @@ fn calendar(
     dates::taxonomy(steps, &days, texts, with_missing)
 }
 
-/// The leaves of the present codes, spread over all codes; the others are missing.
+/// The leaf of each code, from the leaves of the present codes; all other codes are missing.
 fn spread(codes: usize, present: &[u32], leaves: &[u32], missing: Option<u32>) -> Vec<u32> {
     let mut leaf_of = vec![missing.unwrap_or(0); codes];
     for (code, leaf) in present.iter().zip(leaves) {

@@ -1,14 +1,14 @@
 //! Cuts: a set of nodes that together cover every leaf exactly once.
 //!
-//! A level is a cut whose nodes have one depth; full-subtree recoding may cut deeper on one branch
-//! than on another.
+//! A level is a cut whose nodes have the same depth; full-subtree recoding may cut deeper on one
+//! branch than on another.
 
 use super::Taxonomy;
 
 /// A node of a taxonomy: its level and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Node {
-    /// The level; 0 are the leaves.
+    /// The level; level 0 has the leaves.
     pub level: usize,
     /// The number within the level.
     pub index: u32,
@@ -22,7 +22,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// The cut with these nodes, or `None` where they overlap, leave a gap or do not exist.
+    /// The cut with these nodes, or `None` if they overlap, leave a gap or do not exist.
     pub fn new(taxonomy: &Taxonomy, mut nodes: Vec<Node>) -> Option<Cut> {
         let range = |node: &Node| {
             let level = taxonomy.levels().get(node.level)?;
@@ -55,18 +55,19 @@ impl Cut {
         &self.nodes
     }
 
-    /// The number of the node, among [`nodes`](Self::nodes), that each leaf is said by.
+    /// For each leaf, the position in [`nodes`](Self::nodes) of the node that covers it.
     pub fn node_of(&self) -> &[u32] {
         &self.node_of
     }
 
-    /// The node that a leaf is said by.
+    /// The node that covers a leaf.
     pub fn node(&self, code: u32) -> Node {
         self.nodes[self.node_of[code as usize] as usize]
     }
 
-    /// How many cuts a taxonomy has, or `None` past 2^128: a tree's cuts are its root alone, or a
-    /// cut of each child. A node with one child says the same as the child, and both count.
+    /// The number of cuts of a taxonomy, or `None` if it exceeds 128 bits. A cut of a tree is its
+    /// root alone, or a cut of each child. A node with one child is equivalent to the child, but
+    /// both count.
     pub fn count(taxonomy: &Taxonomy) -> Option<u128> {
         fn below(taxonomy: &Taxonomy, level: usize, index: u32) -> Option<u128> {
             let Some(child_level) = level.checked_sub(1) else { return Some(1) };

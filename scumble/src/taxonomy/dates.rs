@@ -5,7 +5,7 @@ use super::{Path, ROOT, Taxonomy};
 use crate::error::Result;
 use crate::table::Day;
 
-/// A step of the calendar; each is a union of the ones before it.
+/// A calendar unit; each consists of whole units of the previous kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DateLevel {
     /// `2024-03`
@@ -19,7 +19,7 @@ pub enum DateLevel {
 }
 
 impl DateLevel {
-    /// Every step with its name in a policy.
+    /// Every unit with its name in a policy.
     pub const NAMES: [(&'static str, DateLevel); 4] = [
         ("month", DateLevel::Month),
         ("quarter", DateLevel::Quarter),
@@ -27,7 +27,7 @@ impl DateLevel {
         ("decade", DateLevel::Decade),
     ];
 
-    /// All steps, the hierarchy of a date column for which a policy names none.
+    /// All units: the default hierarchy of a date column.
     pub fn all() -> Vec<DateLevel> {
         DateLevel::NAMES.iter().map(|(_, level)| *level).collect()
     }
@@ -43,9 +43,9 @@ impl DateLevel {
     }
 }
 
-/// Whether a text may stand in a release: a day, one of the steps, or the root.
+/// Whether a text can occur in a release: a day, the label of a unit, or the root.
 pub fn is_label(steps: &[DateLevel], text: &str) -> bool {
-    // Any day within a step is called by the step's label, so the first one tells.
+    // All days within a unit have the same label, so checking one of them suffices.
     let digits =
         |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
     let year = digits(0..4).or_else(|| digits(0..3).map(|decade| decade * 10));
@@ -58,7 +58,7 @@ pub fn is_label(steps: &[DateLevel], text: &str) -> bool {
         || first.is_some_and(|day| steps.iter().any(|step| step.label(day) == text))
 }
 
-/// The tree over distinct days in ascending order; `texts` are their labels.
+/// The tree over distinct days in ascending order; `texts` has their labels.
 pub(super) fn taxonomy(
     steps: &[DateLevel],
     days: &[Day],

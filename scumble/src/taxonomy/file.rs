@@ -1,11 +1,12 @@
-//! Hierarchies from a CSV file: a row per leaf, `leaf;parent;…;root`, the layout that ARX uses too.
+//! Hierarchies from a CSV file: one row per leaf, `leaf;parent;…;root`, which is also the layout of
+//! ARX.
 
 use super::{Path, Taxonomy};
 use crate::error::{Error, Place, Result};
 use std::collections::HashMap;
 use std::path::{Path as FilePath, PathBuf};
 
-/// The rows of a hierarchy file, checked to be a tree.
+/// The rows of a hierarchy file, which are known to form a tree.
 #[derive(Clone, Debug)]
 pub struct HierarchyFile {
     file: PathBuf,
@@ -13,8 +14,8 @@ pub struct HierarchyFile {
 }
 
 impl HierarchyFile {
-    /// Checks that rows, each with the line it came from, are a tree: no leaf twice, one parent for
-    /// each label, rows of one length, one root.
+    /// Checks that rows, each with its line number, form a tree: no duplicate leaf, one parent for
+    /// each label, rows of the same length, one root.
     pub fn new(file: &FilePath, rows: Vec<(u64, Vec<String>)>) -> Result<HierarchyFile> {
         let place = |line: u64| Place::file(file).line(line);
         let depth = rows.first().map_or(0, |(_, row)| row.len());
@@ -39,8 +40,8 @@ impl HierarchyFile {
                     first,
                 });
             }
-            // The root's own parent is a name that stands for "the same root": two roots are a
-            // label with two parents.
+            // Each label has one parent. Two different roots are also reported as a label with two
+            // parents.
             for (level, pair) in row.windows(2).enumerate() {
                 let (label, parent) = (&pair[0], &pair[1]);
                 let known = *parents[level].entry(label).or_insert(parent);

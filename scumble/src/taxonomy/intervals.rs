@@ -1,22 +1,22 @@
 //! Hierarchies of intervals: `{ intervals = [5, 10, 20], from = 0, to = 100 }`.
 //!
-//! Level `i` has intervals of the `i`-th width, counted from `from`; each width is a multiple of
-//! the one before, so intervals nest. Both ends belong to the domain, and the last interval of
+//! Level `i` has intervals of the `i`-th width, counted from `from`. Each width is a multiple of
+//! the previous one, so intervals nest. Both ends belong to the domain, and the last interval of
 //! every level takes what is left, `to` included. For whole numbers the leaves are all numbers of
 //! the domain, whether they occur or not; for real numbers and dates they are the values that
 //! occur.
 //!
-//! Widths and ends are kept as whole multiples of a decimal unit: 0.3 lies in `[0.3, 0.4)`, which
-//! floats would miss.
+//! Widths and ends are stored as whole multiples of a decimal unit: 0.3 lies in `[0.3, 0.4)`, which
+//! floats would get wrong.
 
 use super::{Level, ROOT, Taxonomy};
 use crate::error::Result;
 use crate::table::{Day, Type};
 
-/// The largest number that may bound a domain.
+/// The largest allowed end of a domain.
 const MOST: f64 = (1u64 << 53) as f64;
 
-/// The most decimals of a width or an end.
+/// The maximum number of decimals of a width or an end.
 const MOST_DECIMALS: usize = 9;
 
 /// Widths and the domain they cover, in units.
@@ -25,16 +25,16 @@ pub struct Intervals {
     widths: Vec<i128>,
     from: Option<i128>,
     to: Option<i128>,
-    /// So many units are 1: a power of ten.
+    /// The number of units in 1, a power of ten.
     unit: i128,
     /// Whether the ends were given as dates.
     dates: bool,
 }
 
-/// What kind of numbers intervals are made of.
+/// The kind of numbers that intervals consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Whole numbers, each of them a leaf; both ends of an interval belong to it.
+    /// Whole numbers, each of which is a leaf; both ends of an interval belong to it.
     Whole,
     /// Days; both ends of an interval belong to it.
     Days,
@@ -42,7 +42,7 @@ pub(super) enum Scale {
     Real,
 }
 
-/// The ends of a domain, in units. An open one ends before `end`, a closed one with it.
+/// The ends of a domain, in units. An open domain excludes `end`, a closed one includes it.
 struct Domain {
     from: i128,
     end: i128,
@@ -50,7 +50,7 @@ struct Domain {
 }
 
 impl Domain {
-    /// How many intervals of a width there are.
+    /// The number of intervals of a width.
     fn count(&self, width: i128) -> i128 {
         let length = self.end - self.from;
         ((length + width - 1) / width).max(1)
@@ -58,7 +58,7 @@ impl Domain {
 }
 
 impl Intervals {
-    /// The parameters, or what is wrong with them.
+    /// Checks the parameters; the error says what is wrong with them.
     pub fn new(
         widths: Vec<f64>,
         from: Option<f64>,
@@ -101,7 +101,7 @@ impl Intervals {
         }
     }
 
-    /// The same, whose ends were given as dates.
+    /// The same intervals, with ends that were given as dates.
     pub fn of_dates(self) -> Intervals {
         Intervals { dates: true, ..self }
     }
@@ -131,7 +131,7 @@ impl Intervals {
         self.unit == 1
     }
 
-    /// What the intervals of a column of a type are made of.
+    /// The scale of the intervals of a column of a given type.
     pub(super) fn scale(&self, kind: Type) -> Scale {
         match kind {
             Type::Date => Scale::Days,
@@ -140,12 +140,13 @@ impl Intervals {
         }
     }
 
-    /// The number nearest to so many units.
+    /// The number nearest to a number of units.
     fn number(&self, units: i128) -> f64 {
         units as f64 / self.unit as f64
     }
 
-    /// Whether a number belongs to the domain, and intervals can be counted up to it.
+    /// Whether a number belongs to the domain and is small enough for intervals to be counted
+    /// exactly.
     pub(super) fn contains(&self, number: f64) -> bool {
         let narrowest = self.number(self.widths[0]).min(1.0);
         number.abs() / narrowest <= MOST
@@ -153,8 +154,8 @@ impl Intervals {
             && self.to.is_none_or(|to| number <= self.number(to))
     }
 
-    /// Which interval of a width a number lies in, counted from `from`. The quotient of floats is a
-    /// guess that may be off by one; the intervals' own ends decide.
+    /// The index of the interval of a width that contains a number, counted from `from`. The
+    /// quotient of floats is an estimate that may be off by one; the ends of the intervals decide.
     fn index(&self, number: f64, from: i128, width: i128) -> i128 {
         let start = |index: i128| self.number(from + index * width);
         let mut index = ((number - self.number(from)) / self.number(width)).floor() as i128;
@@ -167,8 +168,8 @@ impl Intervals {
         index
     }
 
-    /// The domain of a column whose values lie between `least` and `greatest`. Where an end is not
-    /// given it is a multiple of the widest interval: no label may tell the least or the greatest
+    /// The domain of a column whose values are between `least` and `greatest`. An end that is not
+    /// given is a multiple of the widest interval: no label may reveal the smallest or the largest
     /// value, whose row may be suppressed.
     fn domain(&self, least: f64, greatest: f64) -> Domain {
         let widest = self.widths[self.widths.len() - 1];
@@ -178,7 +179,7 @@ impl Intervals {
     }
 
     /// The tree over ascending distinct `values`, which all [belong](Self::contains) to the domain;
-    /// `texts` are their labels.
+    /// `texts` has their labels.
     pub(super) fn taxonomy(
         &self,
         values: &[f64],
@@ -224,7 +225,7 @@ impl Intervals {
         Taxonomy::checked(self.describe(), levels, missing)
     }
 
-    /// What an interval is called; the one numbered `last` ends with `to`, if that is given.
+    /// The label of an interval; the one numbered `last` ends with `to`, if that is given.
     fn label(&self, from: i128, width: i128, number: i128, last: i128, scale: Scale) -> String {
         let start = from + number * width;
         match self.to.filter(|_| number == last) {
@@ -233,13 +234,13 @@ impl Intervals {
         }
     }
 
-    /// Whether a text may stand in a release: a number of the domain, an interval, or the root.
+    /// Whether a text can occur in a release: a number of the domain, an interval, or the root.
     pub fn is_label(&self, text: &str, kind: Type) -> bool {
         if text == ROOT || kind.number(text).is_some_and(|number| self.contains(number)) {
             return true;
         }
         let scale = self.scale(kind);
-        // Where it is not given, the domain begins with a multiple of every width.
+        // If it is not given, the domain begins with a multiple of every width.
         let from = self.from.unwrap_or(0);
         let starts = match scale {
             Scale::Days => {
@@ -258,7 +259,7 @@ impl Intervals {
         starts.into_iter().any(|start| self.widths.iter().any(|width| fits(start, *width)))
     }
 
-    /// The intervals in one phrase, for errors.
+    /// A short description for error messages.
     pub(super) fn describe(&self) -> String {
         let shown = |end: i128| match self.dates {
             true => day(self.number(end)).to_string(),
@@ -269,23 +270,23 @@ impl Intervals {
     }
 }
 
-/// How many decimals a number is written with.
+/// The number of decimals of a number.
 fn decimals(number: f64) -> usize {
-    // The shortest text that is read as this number, without an exponent.
+    // The shortest text that parses as this number, without an exponent.
     number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
-/// A number of at most so many decimals without its point.
+/// A number with at most `decimals` decimals as an integer, without its decimal point.
 fn in_units(number: f64, decimals: usize) -> Option<i128> {
     let text = number.to_string();
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     format!("{whole}{fraction:0<decimals$}").parse().ok()
 }
 
-/// The numbers that a label may be made of.
+/// The numbers that a label may consist of.
 fn numbers_in(text: &str) -> Vec<f64> {
     let parts = text.split(['[', ']', ')', ' ', ',']).flat_map(|part| {
-        // A sign begins a number; a dash behind a digit ends one.
+        // A sign begins a number; a dash after a digit ends one.
         let dash =
             part.char_indices().skip(1).find(|(_, character)| *character == '-').map(|(at, _)| at);
         let (first, second) = dash.map_or((part, ""), |at| (&part[..at], &part[at + 1..]));
@@ -294,17 +295,17 @@ fn numbers_in(text: &str) -> Vec<f64> {
     parts.filter_map(|part| part.parse().ok()).collect()
 }
 
-/// The day with a number, or the end of the calendar that it lies beyond.
+/// The day with a number, or the nearer end of the calendar if it lies outside.
 fn day(number: f64) -> Day {
     let (first, last) =
         (Day::new(0, 1, 1).unwrap_or(Day(0)), Day::new(9999, 12, 31).unwrap_or(Day(0)));
     Day(number as i32).clamp(first, last)
 }
 
-/// `20-24` for whole numbers (`-5 to -1` where a sign would confuse), `2020-01-01 to 2020-01-31`
-/// for days, `[20, 25)` for real numbers.
+/// `20-24` for whole numbers (`-5 to -1` where a minus sign would confuse),
+/// `2020-01-01 to 2020-01-31` for days, `[20, 25)` for real numbers.
 fn label(start: f64, end: f64, last: bool, scale: Scale) -> String {
-    // The last number that belongs to it.
+    // The last number that belongs to the interval.
     let until = if last { end } else { end - 1.0 };
     match (scale, last) {
         (Scale::Whole, _) if start == until => format!("{start}"),
@@ -470,7 +471,7 @@ mod tests {
         );
     }
 
-    /// An end that is not given must not depend on which values are left.
+    /// An end that is not given must not depend on which values remain.
     #[test]
     fn open_intervals_of_one_number_stay_apart() {
         let intervals = Intervals::new(vec![1.0, 5.0], None, None).unwrap();

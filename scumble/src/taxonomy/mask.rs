@@ -1,24 +1,25 @@
 //! Hierarchies of masks: `{ mask = "right", char = "*" }` turns `13053` into `1305*`, `130**` and
 //! so on.
 //!
-//! Level `i` masks `i` characters from one side, but for the last one that is left. Masked values
-//! keep their length, so two values fall together only when everything unmasked agrees; the root
-//! `*` joins what is left. It is the same for every column: as many masks as the longest value has
-//! characters would tell its length, also if its row is suppressed.
+//! Level `i` masks `i` characters from one side, but never the last remaining one. Masked values
+//! keep their length, so two values become equal only if their length and all unmasked characters
+//! agree; the root `*` joins all that remain. The root is the same for every column: a root with as
+//! many mask characters as the longest value would reveal that length, even if the row is
+//! suppressed.
 
 use super::{Path, ROOT, Taxonomy};
 use crate::error::Result;
 
-/// From which side characters are masked.
+/// The side from which characters are masked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The first characters go first.
+    /// The first characters are masked first.
     Left,
-    /// The last characters go first.
+    /// The last characters are masked first.
     Right,
 }
 
-/// The side and the character that stands in for what is masked.
+/// The side, and the character that replaces masked ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mask {
     /// The side.
@@ -27,7 +28,8 @@ pub struct Mask {
     pub character: char,
 }
 
-/// The most levels below the root: labels then take at most so many times the room of the values.
+/// The maximum number of levels below the root. It limits the memory for labels to this many times
+/// that of the values.
 const MOST_LEVELS: usize = 64;
 
 impl Mask {
@@ -64,7 +66,7 @@ impl Mask {
         Taxonomy::from_paths(self.describe(), &paths, with_missing)
     }
 
-    /// The mask in one phrase, for errors.
+    /// A short description for error messages.
     pub(super) fn describe(self) -> String {
         format!("the mask {:?}", self.character)
     }
@@ -87,7 +89,8 @@ mod tests {
         assert_eq!(Mask { side: Side::Left, character: '#' }.apply("año", 2), "##o");
     }
 
-    /// No label tells how long the longest value is, and short values are not taken for the root.
+    /// No label reveals the length of the longest value, and short values are not mistaken for the
+    /// root.
     #[test]
     fn the_root_is_the_same_for_all() {
         let (taxonomy, codes) = MASK.taxonomy(&["a", "bc", "bcdefg"], false).unwrap();

@@ -1,12 +1,12 @@
-//! How may a value be said less precisely?
+//! How can a value be made less precise?
 //!
-//! A [`Taxonomy`] is a tree over the values of one column, from leaves (level 0) to one root. The
-//! leaves are numbered in depth-first order, so every node of every level is a contiguous range of
-//! codes: a numeric column and a categorical one are the same thing, and the values below a node
-//! are two numbers.
+//! A [`Taxonomy`] is a tree over the values of one column, from leaves (level 0) to a single root.
+//! The leaves are numbered in depth-first order, so every node of every level is a contiguous range
+//! of codes. Numeric and categorical columns are therefore treated alike, and two numbers describe
+//! the values below a node.
 //!
-//! Every leaf has the same depth. A missing value is a leaf of its own that stays itself on every
-//! level below the root, so it never passes for a real value.
+//! Every leaf has the same depth. A missing value is a leaf of its own that stays separate on every
+//! level below the root, so it cannot be mistaken for a real value.
 
 mod axis;
 mod bind;
@@ -31,16 +31,16 @@ use crate::error::{Error, Result};
 use crate::table::Type;
 use std::collections::HashMap;
 
-/// The label of a root that no file names.
+/// The default label of a root; a file may have another.
 pub const ROOT: &str = "*";
 
-/// How a column's values are generalized, as a policy says it.
+/// How a column's values are generalized, as stated in a policy.
 #[derive(Clone, Debug, Default)]
 pub enum Hierarchy {
-    /// Nothing is said: a value, then the root (for dates: the calendar).
+    /// No hierarchy is given: a value, then the root (for dates: the calendar).
     #[default]
     None,
-    /// A file with a row per leaf.
+    /// A file with one row per leaf.
     File(HierarchyFile),
     /// A tree that the policy holds itself, with a row per leaf.
     Tree(HierarchyFile),
@@ -53,8 +53,8 @@ pub enum Hierarchy {
 }
 
 impl Hierarchy {
-    /// Whether a text may stand in a release of a column with this hierarchy. Where any text may be
-    /// a value (a mask, or no hierarchy over text), everything may.
+    /// Whether a text can occur in a release of a column with this hierarchy. If any text can be a
+    /// value (a mask, or no hierarchy over text), this is always true.
     pub fn is_label(&self, text: &str, declared: Option<Type>) -> bool {
         let numeric =
             |kind: Type| text == ROOT || kind.number(text).is_some() || is_range_label(text, kind);
@@ -63,7 +63,7 @@ impl Hierarchy {
                 file.rows().iter().flatten().any(|label| label == text)
             }
             (Hierarchy::Intervals(intervals), Some(kind)) => intervals.is_label(text, kind),
-            // Whole numbers unless a value says otherwise, which then is a real one.
+            // The type is unknown: integers unless some value is not, so all types are tried.
             (Hierarchy::Intervals(intervals), None) => [Type::Integer, Type::Real, Type::Date]
                 .into_iter()
                 .any(|kind| intervals.is_label(text, kind)),
@@ -76,7 +76,7 @@ impl Hierarchy {
         }
     }
 
-    /// The hierarchy in one phrase, for errors.
+    /// A short description for error messages.
     pub fn describe(&self) -> String {
         match self {
             Hierarchy::File(file) => file.file().display().to_string(),
@@ -95,20 +95,20 @@ pub struct Level {
     /// Node `i` covers the codes `starts[i] .. starts[i + 1]`.
     starts: Vec<u32>,
     labels: Vec<Box<str>>,
-    /// Leaves of the domain below each node; more than codes where the domain is wider than the
-    /// data.
+    /// The number of leaves of the domain below each node; more than codes if the domain is larger
+    /// than the data.
     leaves: Vec<u64>,
     /// The node above each code.
     node_of: Vec<u32>,
 }
 
 impl Level {
-    /// How many nodes there are.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.labels.len()
     }
 
-    /// Whether there is none, which no taxonomy has.
+    /// Whether there are no nodes, which never happens in a taxonomy.
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
@@ -118,12 +118,12 @@ impl Level {
         self.starts[node as usize]..self.starts[node as usize + 1]
     }
 
-    /// What the node is called in a release.
+    /// The label of a node in a release.
     pub fn label(&self, node: u32) -> &str {
         &self.labels[node as usize]
     }
 
-    /// How many leaves of the domain lie below the node.
+    /// The number of leaves of the domain below a node.
     pub fn leaves(&self, node: u32) -> u64 {
         self.leaves[node as usize]
     }
@@ -144,22 +144,21 @@ impl Level {
 pub struct Taxonomy {
     name: String,
     levels: Vec<Level>,
-    /// The leaf that stands for missing values.
+    /// The leaf of missing values.
     missing: Option<u32>,
 }
 
-/// A leaf on its way into a taxonomy: its labels from leaf to root.
+/// A leaf that is added to a taxonomy: its labels from leaf to root.
 type Path<'a> = Vec<&'a str>;
 
 impl Taxonomy {
-    /// A tree without a meaning, for a column that is parted by its numbers: one leaf below the
-    /// root.
+    /// A placeholder tree for a column that is split by its numbers: one leaf below the root.
     pub fn nothing() -> Taxonomy {
         let level = || Level::from_runs(std::iter::once((ROOT, true, 1)));
         Taxonomy { name: "its numbers".into(), levels: vec![level(), level()], missing: None }
     }
 
-    /// What the taxonomy is called in an error: a file, or a description.
+    /// The name for error messages: a file, or a description.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -169,7 +168,7 @@ impl Taxonomy {
         self.levels.len() - 1
     }
 
-    /// A level; 0 are the leaves.
+    /// A level; level 0 has the leaves.
     pub fn level(&self, level: usize) -> &Level {
         &self.levels[level]
     }
@@ -179,38 +178,38 @@ impl Taxonomy {
         &self.levels
     }
 
-    /// How many codes there are.
+    /// The number of codes.
     pub fn codes(&self) -> u32 {
         self.levels[0].len() as u32
     }
 
-    /// How many leaves the domain has: at least the number of codes.
+    /// The number of leaves of the domain, at least the number of codes.
     pub fn leaves(&self) -> u64 {
         self.levels[self.height()].leaves[0]
     }
 
-    /// The leaf that stands for missing values, if the column has any.
+    /// The leaf of missing values, if the column has any.
     pub fn missing(&self) -> Option<u32> {
         self.missing
     }
 
-    /// The labels of each leaf, from its own to the root, as a hierarchy file has them. Missing
-    /// values are in none.
+    /// The labels of each leaf, from its own to the root, as in a hierarchy file. Missing values
+    /// are not included.
     pub fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
         let codes = (0..self.codes()).filter(|code| self.missing != Some(*code));
         codes.map(|code| self.levels.iter().map(|level| level.label(level.node_of(code))).collect())
     }
 
-    /// For each node of level `from`, the node of level `to` that it lies below.
+    /// For each node of level `from`, its ancestor on level `to`.
     pub fn lift(&self, from: usize, to: usize) -> Vec<u32> {
         let (from, to) = (&self.levels[from], &self.levels[to]);
         from.starts[..from.len()].iter().map(|first| to.node_of[*first as usize]).collect()
     }
 
-    /// Builds the tree from the paths of its leaves, which must be of one length and lead to one
-    /// root. Leaves are put in depth-first order, siblings in the order of their first appearance.
-    /// Returns the tree and the code of each path. `with_missing` adds the leaf for missing values
-    /// as the last one.
+    /// Builds the tree from the paths of its leaves, which must have the same length and lead to
+    /// the same root. Leaves are put in depth-first order, siblings in the order of their first
+    /// appearance. Returns the tree and the code of each path. `with_missing` adds the leaf for
+    /// missing values as the last one.
     fn from_paths(
         name: String,
         paths: &[Path<'_>],
@@ -250,8 +249,8 @@ impl Taxonomy {
         Ok((Taxonomy::checked(name, levels, missing)?, codes))
     }
 
-    /// The only way into the type: refuses a label that means two sets, which a reader of a release
-    /// could not tell apart.
+    /// The only constructor. It refuses a label that denotes two different sets, which a reader of
+    /// a release could not tell apart.
     fn checked(name: String, levels: Vec<Level>, missing: Option<u32>) -> Result<Taxonomy> {
         let mut meaning: HashMap<&str, (u32, u32)> = HashMap::new();
         for level in &levels {
@@ -271,8 +270,8 @@ impl Taxonomy {
 }
 
 impl Level {
-    /// A level from its codes in order: label, whether a new node begins here, leaves of the domain
-    /// that it adds.
+    /// A level from its codes in order, each with its label, whether a new node begins here, and
+    /// the number of leaves of the domain that it adds.
     fn from_runs<'a>(codes: impl Iterator<Item = (&'a str, bool, u64)>) -> Level {
         let mut level = Level {
             starts: Vec::new(),
@@ -294,7 +293,7 @@ impl Level {
         level
     }
 
-    /// Adds the leaf for missing values: a node of its own on every level but the last, where it
+    /// Adds the leaf for missing values: a separate node on every level but the last, where it
     /// joins the root.
     fn append_missing(levels: &mut [Level]) {
         let root = levels.len() - 1;
@@ -319,7 +318,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The laws of the head of this file.
+    /// Checks the invariants stated at the top of this file.
     pub(super) fn check_laws(taxonomy: &Taxonomy) {
         let codes = taxonomy.codes();
         for (number, level) in taxonomy.levels().iter().enumerate() {
@@ -354,7 +353,7 @@ mod tests {
             parents in prop::collection::vec((0u8..4, 0u8..3), 1..40),
             missing in any::<bool>(),
         ) {
-            // Leaf i lies below parent p of grandparent g; labels carry their path, so it is a
+            // Leaf i lies below parent p of grandparent g. Labels contain their path, so this is a
             // tree.
             let rows: Vec<[String; 4]> = parents.iter().enumerate()
                 .map(|(i, (p, g))| [format!("l{i}"), format!("p{g}.{p}"), format!("g{g}"), "*".into()])
