@@ -1,5 +1,6 @@
 //! What a value is: a whole number, a real number, a date or a text.
 
+use chrono::{Datelike, NaiveDate};
 use std::fmt;
 
 /// The type of a column's values.
@@ -78,46 +79,16 @@ pub struct Day(pub i32);
 impl Day {
     /// The day with a year (0 to 9999), a month and a day of the month, if the calendar has it.
     pub fn new(year: i32, month: u32, day: u32) -> Option<Day> {
-        if !(0..=9999).contains(&year)
-            || !(1..=12).contains(&month)
-            || day < 1
-            || day > days_in(year, month)
-        {
-            return None;
-        }
-        let before_year = |year: i32| {
-            let past = year - 1;
-            365 * year + past.div_euclid(4) - past.div_euclid(100) + past.div_euclid(400)
-        };
-        let before_month: u32 = (1..month).map(|earlier| days_in(year, earlier)).sum();
-        let epoch = before_year(1970);
-        Some(Day(before_year(year) - epoch + before_month as i32 + day as i32 - 1))
+        let date = NaiveDate::from_ymd_opt(year, month, day)?;
+        (0..=9999).contains(&year).then(|| Day(date.to_epoch_days()))
     }
 
-    /// Year, month and day of the month.
+    /// Year, month and day of the month. A day that `chrono` cannot represent (more than 262,000
+    /// years away) becomes the first or last one that it can.
     pub fn parts(self) -> (i32, u32, u32) {
-        // The year by an estimate from above, then down by a few steps; the month by walking.
-        let mut year = (1970 + if self.0 < 0 { self.0 / 366 } else { self.0 / 365 }).min(9999);
-        while Day::new(year, 1, 1).is_none_or(|first| first > self) {
-            year -= 1;
-        }
-        let first = Day::new(year, 1, 1).map_or(0, |first| first.0);
-        let mut rest = (self.0 - first) as u32;
-        let mut month = 1;
-        while month < 12 && rest >= days_in(year, month) {
-            rest -= days_in(year, month);
-            month += 1;
-        }
-        (year, month, rest + 1)
-    }
-}
-
-fn days_in(year: i32, month: u32) -> u32 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
+        let end = if self.0 < 0 { NaiveDate::MIN } else { NaiveDate::MAX };
+        let date = NaiveDate::from_epoch_days(self.0).unwrap_or(end);
+        (date.year(), date.month(), date.day())
     }
 }
 
@@ -144,8 +115,12 @@ impl std::str::FromStr for Day {
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = self.parts();
-        write!(f, "{year:04}-{month:02}-{day:02}")
+        // Days outside the years 0 to 9999 occur in columnar files. They are no dates for a policy,
+        // but two of them must not look the same.
+        match NaiveDate::from_epoch_days(self.0) {
+            Some(date) => date.fmt(f),
+            None => write!(f, "{} days after 1970-01-01", self.0),
+        }
     }
 }
 
@@ -175,6 +150,18 @@ mod tests {
             assert_eq!(Day::new(year, month, day), Some(next));
             last = next;
         }
+    }
+
+    /// They are no dates for a policy, but a columnar file may hold them.
+    #[test]
+    fn days_outside_four_digits_have_a_text_and_do_not_parse() {
+        let texts = [2_932_897, -719_529, i32::MAX, i32::MAX - 1, i32::MIN]
+            .map(|number| Day(number).to_string());
+        assert_eq!(texts[..2], ["+10000-01-01", "-0001-12-31"]);
+        assert_ne!(texts[2], texts[3]);
+        assert!(texts.iter().all(|text| text.parse::<Day>().is_err()), "{texts:?}");
+        assert_eq!(Day::new(10_000, 1, 1), None);
+        assert_eq!(Day::new(-1, 12, 31), None);
     }
 
     #[test]
