@@ -208,8 +208,10 @@ fn flags_that_would_do_nothing_are_refused() {
         .fails_with(2, "one of hybrid, expo, sd-cut, limit, max");
     bed.anonymize(&["--algorithm", "s-instant", "--loss", "cm"]).fails_with(2, "cm");
     let summarize = ["summarize", "table.csv", "--policy", "policy.toml", "-o", "s.json"];
-    bed.run(&[&summarize[..], &["--rows", "3"]].concat()).fails_with(2, "--kind sample");
-    bed.run(&[&summarize[..], &["--max-parents", "2"]].concat()).fails_with(2, "--kind bayes");
+    bed.run(&[&summarize[..], &["--rows", "3"]].concat()).fails_with(2, "--rows").says("`sample`");
+    bed.run(&[&summarize[..], &["--max-parents", "2"]].concat())
+        .fails_with(2, "--max-parents")
+        .says("`bayes`");
     bed.run(&["summarize", "table.csv", "--policy", "policy.toml", "-o", "table.csv"])
         .fails_with(2, "table.csv");
 }

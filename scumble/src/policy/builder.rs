@@ -95,15 +95,17 @@ impl PolicyBuilder {
 
     /// Checks everything.
     pub fn build(self) -> Result<Policy> {
-        if let Some(key) = self.blocked {
-            return Err(Error::BadParameter {
+        // What stands in the way of a key is mostly wrong itself, which says more.
+        let policy = file::read(self.document, &self.file, &self.loaded)?;
+        match self.blocked {
+            Some(key) => Err(Error::BadParameter {
                 place: Some(Place::file(self.file)),
                 key,
                 value: "a key".into(),
-                expected: "tables on the way to it".into(),
-            });
+                expected: "only tables on the way to it".into(),
+            }),
+            None => policy.with_caps(&self.caps),
         }
-        file::read(self.document, &self.file, &self.loaded)?.with_caps(&self.caps)
     }
 
     /// Sets any key, by the names of the tables that lead to it:

@@ -1,7 +1,7 @@
 //! What must fit together: requirements, algorithm and suppression.
 //!
 //! These checks come when a release is made, not when the policy is read: the same policy may also be
-//! used to verify, to summarize and to estimate, which no algorithm concerns.
+//! used to verify, to summarize and to estimate, where the algorithm does not matter.
 
 use super::{Algorithm, Policy, WorldAsked};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::ratio::Ratio;
 use crate::search::cuts::Suppression;
 
 impl Policy {
-    /// Refuses what no release can be made by, before anything is read.
+    /// Refuses combinations that no release can be made with, before anything is read.
     pub(crate) fn check_release(&self) -> Result<()> {
         self.scheme()?;
         self.check_presence()?;
@@ -31,25 +31,27 @@ impl Policy {
         Ok(())
     }
 
-    /// Refuses what does not go with a presence, and searches that are for nothing else.
+    /// Refuses what cannot be combined with a presence, and algorithms that need one.
     pub(crate) fn check_presence(&self) -> Result<()> {
         let algorithm = self.search.algorithm;
         if self.privacy.presence.is_some() && self.privacy.distribution.is_some() {
             return Err(self.incomplete(
-                "`presence` and `distribution` do not go together: a folder of records hides nobody".into(),
+                "`presence` and `distribution` cannot be combined: a folder of records hides no membership"
+                    .into(),
             ));
         }
         let Some(asked) = &self.privacy.presence else {
             return match algorithm {
                 Algorithm::Spalm | Algorithm::Mpalm | Algorithm::Sfalm => Err(self.incomplete(
-                    "the algorithm is for `presence` under [privacy]; without one use incognito or mondrian".into(),
+                    "the algorithm needs `presence` under [privacy]; without it use incognito or mondrian"
+                        .into(),
                 )),
                 _ => Ok(()),
             };
         };
         if self.search.suppression > Ratio::ZERO {
-            let missing = "`presence` and suppression do not go together: whoever is left out of the release is in the \
-                           table all the same";
+            let missing = "`presence` and suppression cannot be combined: a person who is left \
+                           out of the release is still in the table";
             return Err(self.incomplete(missing.into()));
         }
         match (algorithm, &asked.world) {
@@ -64,23 +66,26 @@ impl Policy {
         }
     }
 
-    /// The scheme that a search for cuts follows; one that the chosen algorithm does not know is
-    /// refused.
+    /// The suppression scheme of a search for cuts. A scheme that the algorithm does not know is an
+    /// error.
     pub(crate) fn scheme(&self) -> Result<Suppression> {
         match (self.search().scheme, self.search().algorithm.is_on_cuts()) {
             (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
             (Some(scheme), true) => Ok(scheme),
             (None, true) if self.search().suppression == Ratio::ZERO => Ok(Suppression::None),
             (None, true) => Err(self.incomplete(
-                "a search for cuts weighs suppression against generalization and knows no limit; give a suppression \
-                 scheme of none, all-records, violating-records, all-values or violating-values"
+                "a search for cuts weighs suppression against generalization and knows no limit; \
+                 use the suppression scheme none, all-records, violating-records, all-values or \
+                 violating-values"
                     .into(),
             )),
             (Some(scheme), false) => {
-                let name = Suppression::NAMES.iter().find(|(_, known)| *known == scheme).map_or("", |(name, _)| name);
+                let names = Suppression::NAMES;
+                let name = names.iter().find(|(_, known)| *known == scheme);
+                let name = name.map_or("", |(name, _)| name);
                 Err(self.incomplete(format!(
-                    "the suppression scheme `{name}` needs the algorithm l-plus-optimize or annealing; the others know \
-                     `records` and `none`"
+                    "the suppression scheme `{name}` needs the algorithm l-plus-optimize or \
+                     annealing; the others know `records` and `none`"
                 )))
             }
         }

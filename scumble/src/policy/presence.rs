@@ -110,7 +110,7 @@ fn world(entry: &Entry<'_>, section: &Section<'_>) -> Result<WorldAsked> {
         return Ok(WorldAsked::Population(entry.origin.path(population.str()?)));
     };
     if let Some(stray) = section.get("population") {
-        return Err(stray.wrong("nothing: whoever knows the population needs no `marginals`"));
+        return Err(stray.wrong("either `population` or `marginals`"));
     }
     let file = entry.origin.path(marginals.str()?);
     let of = [("population", MarginalsOf::Population), ("others", MarginalsOf::Others)];
