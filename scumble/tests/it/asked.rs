@@ -338,33 +338,19 @@ enum Change {
     Rename(String),
 }
 
+/// Values that are wrong almost everywhere, and some that are not.
+fn odd() -> Vec<Value> {
+    let list = json!([
+        0, -1, 1, 3, 0.3, 1e300, 18_446_744_073_709_551_615u64, "nan", "inf", "1/0", "-1/2", "1/3",
+        "5%", "", "salary", "diagnosis", "nobody", null, true, [], {},
+        [{"kind": "distinct", "l": 2}],
+    ]);
+    list.as_array().cloned().unwrap_or_default()
+}
+
 fn changes() -> impl Strategy<Value = Change> {
-    let odd = prop_oneof![
-        Just(json!(0)),
-        Just(json!(-1)),
-        Just(json!(1)),
-        Just(json!(3)),
-        Just(json!(0.3)),
-        Just(json!(1e300)),
-        Just(json!(18_446_744_073_709_551_615u64)),
-        Just(json!("nan")),
-        Just(json!("inf")),
-        Just(json!("1/0")),
-        Just(json!("-1/2")),
-        Just(json!("1/3")),
-        Just(json!("5%")),
-        Just(json!("")),
-        Just(json!("salary")),
-        Just(json!("diagnosis")),
-        Just(json!("nobody")),
-        Just(json!(null)),
-        Just(json!(true)),
-        Just(json!([])),
-        Just(json!({})),
-        Just(json!([{"kind": "distinct", "l": 2}])),
-    ];
     prop_oneof![
-        8 => odd.prop_map(Change::Replace),
+        8 => prop::sample::select(odd()).prop_map(Change::Replace),
         1 => Just(Change::Remove),
         1 => "[a-z]{1,6}".prop_map(Change::Rename),
     ]
@@ -467,32 +453,83 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 3000, ..ProptestConfig::default() })]
+/// What a document asks for and nobody judges.
+fn left_out(document: &Value, judged: &[Statement]) -> Vec<String> {
+    let is_judged = |requirement: &str, required: f64| {
+        judged.iter().any(|one| one.requirement == requirement && close(one.required, required))
+    };
+    let asked = asked(document).into_iter();
+    let missing = asked.filter(|(requirement, required)| !is_judged(requirement, *required));
+    let mut missing: Vec<String> = missing.map(|one| format!("{one:?}")).collect();
+    let is_capped = document["privacy"].get("thresholds").is_some();
+    if is_capped && !judged.iter().any(|one| one.requirement == "thresholds") {
+        missing.push("thresholds".into());
+    }
+    missing
+}
 
-    /// One part of a policy that asks for everything is changed. Either somebody says no, or all
-    /// that the changed document asks is judged.
-    #[test]
-    fn nothing_that_is_asked_is_left_out(at in any::<prop::sample::Index>(), change in changes()) {
-        let mut document = whole_policy();
-        let mut position = at.index(parts(&document) - 1) + 1;
-        apply(&mut document, &mut position, &change);
-        let Ok(policy) = serde_json::from_value::<Policy>(document.clone()) else { return Ok(()) };
-        // It comes back.
-        let again: Policy = serde_json::from_value(serde_json::to_value(&policy).unwrap()).unwrap();
-        prop_assert_eq!(told(&again), told(&policy));
-        for policy in [policy.edit().build().unwrap(), again] {
-            let Ok(judged) = judged(&policy) else { continue };
-            for (requirement, required) in asked(&document) {
-                let found = judged.iter().any(|one| {
-                    one.requirement == requirement && close(one.required, required)
-                });
-                prop_assert!(found, "{requirement} {required} of {document} is not in {judged:?}");
+/// Reads a document, sends it through serde and the builder, and binds it. Whether it is judged; it
+/// must then be judged by all that it asks.
+fn is_judged_by_all(document: &Value) -> bool {
+    let Ok(policy) = serde_json::from_value::<Policy>(document.clone()) else { return false };
+    let again: Policy = serde_json::from_value(serde_json::to_value(&policy).unwrap()).unwrap();
+    assert_eq!(told(&again), told(&policy));
+    let outcomes = [policy.edit().build().unwrap(), again].map(|policy| judged(&policy));
+    for judged in outcomes.iter().flatten() {
+        assert_eq!(left_out(document, judged), [""; 0], "{document} is judged by {judged:?}");
+    }
+    assert_eq!(outcomes[0].is_ok(), outcomes[1].is_ok());
+    outcomes[0].is_ok()
+}
+
+#[test]
+fn what_is_left_out_would_be_seen() {
+    let document = whole_policy();
+    let judged = judged(&serde_json::from_value(document.clone()).unwrap()).unwrap();
+    assert_eq!(left_out(&document, &judged), [""; 0]);
+    for name in ["k-anonymity", "l-diversity", "t-closeness", "variance-diversity", "thresholds"] {
+        let others: Vec<Statement> =
+            judged.iter().filter(|one| one.requirement != name).cloned().collect();
+        assert!(others.len() < judged.len() && !left_out(&document, &others).is_empty(), "{name}");
+    }
+}
+
+/// Every part of a policy that asks for everything, replaced by every odd value.
+#[test]
+fn nothing_that_is_asked_is_left_out() {
+    let document = whole_policy();
+    let (mut judged, mut refused) = (0, 0);
+    for at in 1..parts(&document) {
+        let changes = odd().into_iter().map(Change::Replace).chain([Change::Remove]);
+        for change in changes {
+            let mut changed = document.clone();
+            apply(&mut changed, &mut at.clone(), &change);
+            match is_judged_by_all(&changed) {
+                true => judged += 1,
+                false => refused += 1,
             }
-            let capped = document["privacy"].get("thresholds").is_some();
-            let caps = judged.iter().filter(|one| one.requirement == "thresholds").count();
-            prop_assert!(!capped || caps > 0, "thresholds of {document} are not in {judged:?}");
         }
+    }
+    // Neither answer is the only one.
+    assert!(judged > 100 && refused > 300, "{judged} judged, {refused} refused");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Several parts at once.
+    #[test]
+    fn nothing_is_left_out_of_several_changes(
+        all in prop::collection::vec((any::<prop::sample::Index>(), changes()), 1..4),
+    ) {
+        let mut document = whole_policy();
+        for (at, change) in &all {
+            let parts = parts(&document);
+            if parts > 1 {
+                apply(&mut document, &mut (at.index(parts - 1) + 1), change);
+            }
+        }
+        is_judged_by_all(&document);
     }
 
     /// The same by the builder, with numbers of every kind.
