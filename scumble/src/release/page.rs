@@ -189,16 +189,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn repeated_texts_are_as_many_as_asked_for() {
-        for copies in 1..70 {
-            let mut page = Page::default();
-            page.push(b"x,y\nab\n");
-            page.repeat(4, copies);
-            assert_eq!(page.bytes(), [&b"x,y\n"[..], &b"ab\n".repeat(copies as usize)].concat());
-        }
-    }
-
     /// Pages grow in between.
     #[test]
     fn numbers_are_said_as_decimals_are_written() {

@@ -302,7 +302,7 @@ fn buffers(kind: &DataType) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, Source};
+    use super::super::{FileFormat, Format, Source, TableFile};
     use super::*;
     use crate::random::Random;
     use arrow_array::cast::AsArray;
@@ -380,7 +380,8 @@ mod tests {
         path: &Path,
         wanted: &[bool],
     ) -> crate::error::Result<(Vec<RecordBatch>, Vec<usize>)> {
-        let source = Source::open(path, Format::Arrow)?;
+        let source = TableFile::open_as(path, FileFormat::new(Format::Arrow))?;
+        let source: &dyn Source = &source;
         let at: Vec<usize> = (0..wanted.len()).filter(|column| wanted[*column]).collect();
         let schema = Arc::new(source.schema().project(&at).unwrap());
         let mut pieces = Vec::new();

@@ -179,9 +179,10 @@ impl Parser {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Batches, Texts, ahead};
+    use super::super::{Batches, Meter, Texts, ahead};
     use super::*;
     use crate::random::Random;
+    use crate::watch::Watch;
     use csv_core::ReadRecordResult;
     use proptest::prelude::*;
     use std::path::PathBuf;
@@ -245,9 +246,7 @@ mod tests {
                     .map(|field| said(field, &mut scratch).to_vec());
                 found.push((block.cuts.line(record), fields.collect()));
             }
-            assert!(block.end <= meter.bytes());
         }
-        assert_eq!(meter.bytes(), text.len() as u64);
         Ok(found)
     }
 
@@ -308,7 +307,7 @@ mod tests {
         let parts = Parts::new(opened?.0, &forms, text.len() as u64);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            ahead(Batches::parted(parts), |batches| {
+            ahead(Batches::parted(parts, &Meter::default()), &Watch::silent(), |batches| {
                 let (mut found, mut lines) = (Vec::new(), Vec::new());
                 for batch in batches {
                     let batch = batch?;
