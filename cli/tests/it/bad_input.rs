@@ -23,6 +23,14 @@ fn hierarchy(content: &str) -> Outcome {
 }
 
 #[test]
+fn experiments_are_no_part_of_the_command() {
+    let command = "`cargo run --release -p bench -- NAME`";
+    let bed = Bed::new();
+    bed.run(&["bench", "rothko"]).fails_with(2, command);
+    bed.run(&["bench", "full-domain", "--adult", "folder", "--runs", "3"]).fails_with(2, command);
+}
+
+#[test]
 fn the_six_people_themselves_are_fine() {
     let outcome = Bed::people().anonymize(&[]).ok();
     assert_eq!(outcome.touched, ["out.csv", "out.csv.report.json"]);

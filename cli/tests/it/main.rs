@@ -3,7 +3,6 @@
 
 mod bad_input;
 mod bed;
-mod bench;
 mod distribution;
 mod formats;
 mod generate;

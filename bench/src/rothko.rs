@@ -3,8 +3,8 @@
 //! million rows of which 2 million fit into memory; the same share fits here, whatever the number
 //! of rows.
 
-use super::agrawal::{Asked, LEAST_GAIN, release, table};
-use super::{Measured, Scratch};
+use crate::agrawal::{Asked, LEAST_GAIN, release, table};
+use crate::harness::{Measured, Scratch};
 use scumble::error::Result;
 use scumble::jobs::DiskOptions;
 use serde_json::{Value, json};

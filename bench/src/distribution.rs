@@ -4,7 +4,7 @@
 //! random ranges of ages per width. The paper does not say how it made source distributions into
 //! small whole weights; here it is the policy's `rounding`.
 
-use super::Measured;
+use crate::harness::Measured;
 use scumble::error::Result;
 use scumble::query::bounds::{Aggregate, Ends, bound};
 use scumble::random::Random;

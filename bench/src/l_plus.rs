@@ -1,6 +1,6 @@
 //! The experiments of l+-Optimize (Liu and Wang 2010, section VIII), re-run on the Adult table.
 
-use super::{Measured, SEVEN, Scratch};
+use crate::harness::{Measured, SEVEN, Scratch};
 use scumble::bind::{OnCuts, Prepared};
 use scumble::error::{Error, Result};
 use scumble::loss::Loss;

@@ -6,7 +6,7 @@
 //! further name are the paper's: its four optimizations, SD at 4 sigma, and nothing that was added;
 //! `~` leaves one out. `scumble` is what the command does by itself.
 
-use super::{Measured, Scratch, fastest};
+use crate::harness::{Measured, Scratch, fastest};
 use scumble::bind::{Outside, Prepared};
 use scumble::error::{Error, Result};
 use scumble::generate::Kind;

@@ -2,8 +2,8 @@
 //! DeWitt 2007, figure 28), by sample size, for k-anonymity, recursive (1, l)-diversity of the zip
 //! code and variance of the salary.
 
-use super::agrawal::{Asked, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
-use super::{Measured, Scratch};
+use crate::agrawal::{Asked, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
+use crate::harness::{Measured, Scratch};
 use scumble::error::{Error, Result};
 use scumble::jobs::DiskOptions;
 use scumble::random::Random;

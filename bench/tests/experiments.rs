@@ -1,14 +1,51 @@
 //! Published experiments at a tiny size: the figures are not the paper's, but every row is there
 //! and makes sense.
 
-use crate::bed::Bed;
 use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of its own for one run, gone afterwards.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("scumble-bench-it-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Folder(folder)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs the program in an empty folder, which is also its folder for temporary files. Nothing may
+/// be left there.
+fn run(program: &Path, arguments: &[&str]) -> Output {
+    let folder = Folder::new();
+    let mut command = Command::new(program);
+    let output =
+        command.args(arguments).current_dir(&folder.0).env("TMPDIR", &folder.0).output().unwrap();
+    let left: Vec<_> = std::fs::read_dir(&folder.0).unwrap().map(Result::unwrap).collect();
+    assert!(left.is_empty(), "{left:?}");
+    output
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(Path::new(env!("CARGO_BIN_EXE_bench")), arguments);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
 
 fn rows(name: &str, more: &[&str]) -> Vec<Value> {
-    let bed = Bed::new();
-    let outcome = bed.run(&[&["bench", name, "--rows", "2000", "--json"], more].concat()).ok();
-    assert!(outcome.touched.is_empty(), "{outcome:?}");
-    let json = outcome.json();
+    let json = json(&[&[name, "--rows", "2000", "--json"], more].concat());
     assert!(json["title"].is_string(), "{json}");
     json["rows"].as_array().unwrap().clone()
 }
@@ -83,7 +120,7 @@ fn quality_falls_with_k() {
 
 #[test]
 fn presence_prints_figures_4_to_7_and_table_5() {
-    let json = Bed::new().run(&["bench", "presence", "--rows", "2500", "--json"]).ok().json();
+    let json = json(&["presence", "--rows", "2500", "--json"]);
     let tables = json["tables"].as_array().unwrap();
     let titled = |begin: &str| -> Vec<&Value> {
         tables.iter().filter(|table| table["title"].as_str().unwrap().starts_with(begin)).collect()
@@ -127,10 +164,8 @@ fn presence_prints_figures_4_to_7_and_table_5() {
 /// good.
 #[test]
 fn instant_has_all_figures() {
-    let bed = Bed::new();
-    let outcome = bed.run(&["bench", "instant", "--rows", "1500", "--json"]).ok();
-    assert!(outcome.touched.is_empty(), "{outcome:?}");
-    let tables = outcome.json()["tables"].as_array().unwrap().clone();
+    let json = json(&["instant", "--rows", "1500", "--json"]);
+    let tables = json["tables"].as_array().unwrap();
     let rows = |part: &str| -> Vec<Value> {
         let of =
             tables.iter().find(|table| table["title"].as_str().unwrap().contains(part)).unwrap();
@@ -151,4 +186,27 @@ fn instant_has_all_figures() {
     assert_eq!(multidimensional.len(), 30);
     assert!(multidimensional.iter().all(|row| number(&row["LM over Mondrian"]) < 0.2));
     assert_eq!(rows("Estimates from a histogram").len(), 3);
+}
+
+/// Before anything is measured, and in one line that says what to do.
+#[test]
+fn a_missing_program_is_told_at_once() {
+    let arguments = ["mondrian", "--adult", ".", "--scumble", "nowhere/scumble"];
+    let output = run(Path::new(env!("CARGO_BIN_EXE_bench")), &arguments);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.lines().count()), (Some(3), 1), "{told}");
+    assert!(told.contains("nowhere/scumble") && told.contains("--scumble PATH"), "{told}");
+    assert!(output.stdout.is_empty());
+}
+
+/// Without --scumble the program is looked for in the folder of the executable.
+#[test]
+fn the_program_is_looked_for_beside_the_executable() {
+    let folder = Folder::new();
+    let copy = folder.0.join("bench");
+    std::fs::copy(env!("CARGO_BIN_EXE_bench"), &copy).unwrap();
+    let output = run(&copy, &["mondrian", "--adult", "."]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(told.contains(&*folder.0.join("scumble").to_string_lossy()), "{told}");
 }

@@ -1,7 +1,7 @@
 //! The tables of the experiments on instant anonymization, in memory with their summaries, and the
 //! searches that are compared.
 
-use super::super::{SEVEN, Scratch};
+use crate::harness::{SEVEN, Scratch};
 use scumble::bind::Prepared;
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;

@@ -8,7 +8,7 @@
 
 mod tables;
 
-use super::{Measured, Scratch};
+use crate::harness::{Measured, Scratch};
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
 use scumble::recoding::RegionNode;

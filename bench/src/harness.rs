@@ -1,25 +1,4 @@
-//! Published experiments, re-run: one file each.
-
-mod agrawal;
-mod distribution;
-mod full_domain;
-mod instant;
-mod l_plus;
-mod mondrian;
-mod presence;
-mod rothko;
-mod rothko_quality;
-mod rothko_tests;
-
-pub use distribution::distribution;
-pub use full_domain::full_domain;
-pub use instant::instant;
-pub use l_plus::l_plus;
-pub use mondrian::mondrian;
-pub use presence::presence;
-pub use rothko::rothko;
-pub use rothko_quality::rothko_quality;
-pub use rothko_tests::rothko_tests;
+//! What experiments share: tables of measurements, scratch folders, clocks.
 
 use scumble::error::{Error, Result};
 use serde_json::{Value, json};
@@ -28,14 +7,17 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// The quasi-identifiers of the Adult table, in the order of the papers.
-const SEVEN: [&str; 7] =
+pub const SEVEN: [&str; 7] =
     ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
 /// A table of measurements.
 pub struct Measured {
-    title: String,
-    columns: Vec<&'static str>,
-    rows: Vec<Vec<Value>>,
+    /// What was measured.
+    pub title: String,
+    /// Names of the columns.
+    pub columns: Vec<&'static str>,
+    /// Rows, with a value for each column.
+    pub rows: Vec<Vec<Value>>,
 }
 
 impl Measured {
@@ -81,15 +63,15 @@ fn cell(value: &Value) -> String {
 
 /// The processor's time, user's and system's, in seconds.
 #[derive(Clone, Copy)]
-struct Spent {
+pub struct Spent {
     /// Of this process.
-    own: f64,
+    pub own: f64,
     /// Of all its children that have ended.
-    children: f64,
+    pub children: f64,
 }
 
 /// The processor's time so far, where the system tells.
-fn processor_seconds() -> Option<Spent> {
+pub fn processor_seconds() -> Option<Spent> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     // Behind the name, which may hold anything, the fields are numbers; these four are in
     // hundredths of a second.
@@ -99,16 +81,16 @@ fn processor_seconds() -> Option<Spent> {
 }
 
 /// A folder for synthetic tables that is gone afterwards.
-struct Scratch(PathBuf);
+pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Scratch> {
+    pub fn new() -> Result<Scratch> {
         let folder = std::env::temp_dir().join(format!("scumble-bench-{}", std::process::id()));
         std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "write"))?;
         Ok(Scratch(folder))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }
@@ -122,7 +104,7 @@ impl Drop for Scratch {
 
 /// The fastest of some runs on some threads, in seconds, and what the last one found. One more run
 /// comes first, so that nothing is cold.
-fn fastest<T: Send>(
+pub fn fastest<T: Send>(
     threads: usize,
     runs: u32,
     run: impl Fn() -> Result<T> + Sync,

@@ -1,8 +1,8 @@
 //! What does a sample cost in quality? Conditional entropy of a class label and RMSE of a number,
 //! by sample size (LeFevre and DeWitt 2007, figures 22, 23, 25 and 26).
 
-use super::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
-use super::{Measured, Scratch};
+use crate::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
+use crate::harness::{Measured, Scratch};
 use scumble::error::{Error, Result};
 use scumble::jobs::DiskOptions;
 use serde_json::{Value, json};

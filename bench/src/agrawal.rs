@@ -2,7 +2,7 @@
 //! figure 7, policies over it, and one release that is measured. LeFevre and DeWitt 2007, section
 //! 5.
 
-use super::{Scratch, processor_seconds};
+use crate::harness::{Scratch, processor_seconds};
 use scumble::error::Result;
 use scumble::generate::Kind;
 use scumble::jobs::{self, DiskOptions, Options};

@@ -1,7 +1,7 @@
 //! The full-domain search: on Adult against the published times of ARX, or on synthetic census data
 //! by itself.
 
-use super::{Measured, SEVEN, Scratch, fastest};
+use crate::harness::{Measured, SEVEN, Scratch, fastest};
 use scumble::error::Result;
 use scumble::generate::Kind;
 use scumble::jobs;

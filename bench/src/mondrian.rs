@@ -1,7 +1,7 @@
 //! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on
 //! Adult the whole command against the Mondrian of Python packages, all in one run.
 
-use super::{Measured, Scratch, fastest, processor_seconds};
+use crate::harness::{Measured, Scratch, fastest, processor_seconds};
 use scumble::error::{Error, Result};
 use scumble::generate::Kind;
 use scumble::jobs;
@@ -10,7 +10,7 @@ use scumble::search::regions::mondrian::search;
 use scumble::source::{Format, Source, encode};
 use scumble::watch::Watch;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -39,6 +39,19 @@ fn adult_policy(folder: &Path) -> String {
     text + "[privacy]\nk = 10\n[search]\nalgorithm = \"mondrian\"\n"
 }
 
+/// The program that whole commands are measured with: the given one, or `scumble` in the folder of
+/// this executable, where a build of the workspace puts it.
+fn program(given: Option<&Path>) -> Result<PathBuf> {
+    let own = std::env::current_exe().map_err(Error::io(Path::new("bench"), "find"))?;
+    let beside = own.with_file_name(format!("scumble{}", std::env::consts::EXE_SUFFIX));
+    let program = given.map_or(beside, Path::to_path_buf);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let told = "no such program; build it with `cargo build --release`, or pass --scumble PATH";
+    Err(Error::io(&program, "run")(std::io::Error::other(told)))
+}
+
 /// The fastest of some runs of a command by the clock, and its mean processor time. What it writes
 /// is not there before any of them: to take away an old file is not part of the work.
 fn timed(command: &mut Command, writes: &Path, runs: u32) -> Result<(f64, Option<f64>)> {
@@ -63,13 +76,20 @@ fn timed(command: &mut Command, writes: &Path, runs: u32) -> Result<(f64, Option
 }
 
 /// Mondrian by itself, and against the peers where Adult and a Python that has them are given.
-pub fn mondrian(adult: Option<&Path>, python: Option<&Path>, runs: u32) -> Result<Measured> {
+pub fn mondrian(
+    adult: Option<&Path>,
+    python: Option<&Path>,
+    scumble: Option<&Path>,
+    runs: u32,
+) -> Result<Measured> {
+    // A program that is missing is noticed before anything is measured.
+    let adult =
+        adult.map(|folder| program(scumble).map(|program| (folder, program))).transpose()?;
     let scratch = Scratch::new()?;
     let mut rows = agrawal(&scratch, runs)?;
-    if let Some(folder) = adult {
+    if let Some((folder, program)) = adult {
         let (table, policy) = (folder.join("adult.csv"), scratch.path("policy.toml"));
         std::fs::write(&policy, adult_policy(folder)).map_err(Error::io(&policy, "write"))?;
-        let program = std::env::current_exe().map_err(Error::io(Path::new("scumble"), "find"))?;
         let mut command = Command::new(program);
         let release = scratch.path("release.csv");
         command.arg("anonymize").arg(&table).arg("--policy").arg(&policy).arg("-o").arg(&release);
