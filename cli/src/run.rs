@@ -267,7 +267,6 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, text))
         }
         Command::Bench { name, .. } => match name {},
-        }),
     }
 }
 

@@ -153,11 +153,11 @@ pub fn holds(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<bool> {
         .iter()
         .filter_map(|requirement| requirement.against_release(&released))
         .collect();
-    for group in 0..groups.len() {
+    for (group, kept) in kept.iter().enumerate() {
         if group % JUDGED == 0 {
             watch.check()?;
         }
-        if kept[group] && !judge(&again, group) {
+        if *kept && !judge(&again, group) {
             return Ok(false);
         }
     }

@@ -59,6 +59,17 @@ fn values(key: u64, width: usize) -> impl Iterator<Item = u32> {
 impl Tables {
     /// The counts of some attributes, in the order in which they are named.
     fn counts(&self, attributes: &[usize], watch: &Watch) -> Result<Vec<(Vec<u32>, u64)>> {
+        let mut counts = Vec::new();
+        for piece in self.packed(attributes, watch)?.chunks(PIECE) {
+            watch.check()?;
+            let width = attributes.len();
+            counts.extend(piece.iter().map(|(key, count)| (values(*key, width).collect(), *count)));
+        }
+        Ok(counts)
+    }
+
+    /// The same with the values of a tuple as digits of one number, as counted tuples have them.
+    fn packed(&self, attributes: &[usize], watch: &Watch) -> Result<Vec<(u64, u64)>> {
         let holds = |set: &[usize]| attributes.iter().all(|attribute| set.contains(attribute));
         let Some((set, counts)) = self.tables.iter().find(|(set, _)| holds(set)) else {
             return Ok(Vec::new());
@@ -67,7 +78,6 @@ impl Tables {
             .iter()
             .filter_map(|attribute| set.iter().position(|one| one == attribute))
             .collect();
-        // The values as digits of one number, in the order in which they are named.
         let digit = |key: u64, place: usize| {
             key >> (VALUE_BITS * (set.len() - 1 - place) as u32) & ((1 << VALUE_BITS) - 1)
         };
@@ -81,22 +91,16 @@ impl Tables {
         }
         let mut summed: Vec<(u64, u64)> = summed.into_iter().collect();
         watch.sort(&mut summed)?;
-        let mut counts = Vec::with_capacity(summed.len());
-        for piece in summed.chunks(PIECE) {
-            watch.check()?;
-            let tuple = |(key, count): &(u64, u64)| (values(*key, places.len()).collect(), *count);
-            counts.extend(piece.iter().map(tuple));
-        }
-        Ok(counts)
+        Ok(summed)
     }
 
     /// The logarithm of the likelihood of an attribute given others, less the penalty for its
     /// parameters.
     fn score(&self, attribute: usize, given: &[usize], watch: &Watch) -> Result<f64> {
         let both: Vec<usize> = given.iter().copied().chain([attribute]).collect();
-        let counts = self.counts(&both, watch)?;
+        let counts = self.packed(&both, watch)?;
         let mut likelihood = 0.0;
-        for same in counts.chunk_by(|a, b| a.0[..given.len()] == b.0[..given.len()]) {
+        for same in counts.chunk_by(|a, b| a.0 >> VALUE_BITS == b.0 >> VALUE_BITS) {
             watch.check()?;
             let whole: u64 = same.iter().map(|(_, count)| count).sum();
             likelihood += same
@@ -130,7 +134,7 @@ impl Tables {
     fn tree(&self, watch: &Watch) -> Result<Vec<Vec<usize>>> {
         let many = self.sizes.len();
         let entropy_of =
-            |attributes: &[usize]| Ok(entropy(&self.counts(attributes, watch)?, self.rows));
+            |attributes: &[usize]| Ok(entropy(&self.packed(attributes, watch)?, self.rows));
         let alone: Vec<f64> = (0..many).map(|one| entropy_of(&[one])).collect::<Result<_>>()?;
         let information = |a: usize, b: usize| {
             Ok::<f64, crate::error::Error>(alone[a] + alone[b] - entropy_of(&[a.min(b), a.max(b)])?)
@@ -161,7 +165,7 @@ impl Tables {
     }
 }
 
-fn entropy(counts: &[(Vec<u32>, u64)], rows: u64) -> f64 {
+fn entropy(counts: &[(u64, u64)], rows: u64) -> f64 {
     counts
         .iter()
         .map(|(_, count)| *count as f64 / rows as f64)

@@ -21,6 +21,9 @@ pub struct Cells {
     index: HashTable<u32>,
 }
 
+/// More cells than this are not moved to another index at once.
+const MANY_CELLS: usize = 1 << 19;
+
 fn hash(codes: &[u32]) -> u64 {
     let mut hasher = FxHasher::default();
     let (pairs, last) = codes.as_chunks::<2>();
@@ -117,6 +120,25 @@ impl Cells {
         cell
     }
 
+    /// Room in the index for one more piece of cells, where there are many: a hash table that grows
+    /// by itself moves all of them at once, which could not be aborted.
+    fn make_room(&mut self, watch: &Watch) -> Result<()> {
+        let room = self.index.capacity() - self.index.len();
+        if self.len() < MANY_CELLS || room >= PIECE || self.index.len() < self.len() {
+            return Ok(());
+        }
+        let mut index = HashTable::with_capacity(2 * self.index.capacity());
+        for start in (0..self.len()).step_by(PIECE) {
+            watch.check()?;
+            for cell in start..(start + PIECE).min(self.len()) {
+                let cell = cell as u32;
+                index.insert_unique(hash(self.codes(cell)), cell, |&cell| hash(self.codes(cell)));
+            }
+        }
+        self.index = index;
+        Ok(())
+    }
+
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each
     /// old one went to.
     pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
@@ -143,6 +165,7 @@ impl Cells {
         let mut went = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(PIECE) {
             watch.check()?;
+            cells.make_room(watch)?;
             for cell in start..(start + PIECE).min(self.len()) {
                 for ((code, map), new) in self.codes(cell as u32).iter().zip(maps).zip(&mut tuple) {
                     *new = map[*code as usize];
@@ -216,6 +239,9 @@ pub(crate) fn neighbours(bounds: &[u32], rows: usize) -> Vec<Range<usize>> {
     }
     parts
 }
+
+/// Where the entries of each of some groups end, and the entries.
+type Counted = (Vec<u32>, Vec<(u32, u32)>);
 
 /// Counts values, one group after the other.
 struct Counter {
@@ -302,7 +328,7 @@ impl Tallies {
             groups.iter().copied().zip(values.iter().copied()),
             watch,
         )?;
-        let counted: Vec<(Vec<u32>, Vec<(u32, u32)>)> = neighbours(&bounds, LARGE)
+        let counted: Vec<Counted> = neighbours(&bounds, LARGE)
             .into_par_iter()
             .map_init(
                 || Counter::new(distinct),
@@ -511,25 +537,23 @@ impl Tallies {
         let mut starts = Vec::with_capacity(groups + 1);
         let (mut start, mut len) = (0, 0);
         starts.push(0);
-        let mut checked = 0;
-        for end in &ends[..groups] {
-            if *end as usize - checked >= PIECE / 16 {
-                watch.check()?;
-                checked = *end as usize;
-            }
-            match &order[start..*end as usize] {
-                [only] => {
-                    let only = self.group(*only as usize);
-                    entries[len..len + only.len()].copy_from_slice(only);
-                    len += only.len();
+        for some in ends[..groups].chunks(FEW_GROUPS) {
+            watch.check()?;
+            for end in some {
+                match &order[start..*end as usize] {
+                    [only] => {
+                        let only = self.group(*only as usize);
+                        entries[len..len + only.len()].copy_from_slice(only);
+                        len += only.len();
+                    }
+                    several if values <= SHORT_ROW => {
+                        len += row.add_short(self, several, &mut entries[len..], watch)?
+                    }
+                    several => len += row.add_long(self, several, &mut entries[len..], watch)?,
                 }
-                several if values <= SHORT_ROW => {
-                    len += row.add_short(self, several, &mut entries[len..], watch)?
-                }
-                several => len += row.add_long(self, several, &mut entries[len..], watch)?,
+                start = *end as usize;
+                starts.push(len as u32);
             }
-            start = *end as usize;
-            starts.push(len as u32);
         }
         entries.truncate(len);
         entries.shrink_to_fit();
@@ -582,6 +606,11 @@ impl Tallies {
 /// Up to so many values a group's counts are read off one by one, whether they occur or not.
 const SHORT_ROW: usize = 64;
 
+/// Groups that are put together, and groups that each of them is put together from, between two
+/// polls for an abort.
+const FEW_GROUPS: usize = 64;
+const MANY_GROUPS: usize = 1 << 12;
+
 /// How often each value occurs in a group that is put together; all zero in between.
 struct Row {
     short: [u32; SHORT_ROW],
@@ -600,13 +629,12 @@ impl Row {
         entries: &mut [(u32, u32)],
         watch: &Watch,
     ) -> Result<usize> {
-        for piece in groups.chunks(PIECE / 16) {
+        // Most groups are put together from a few, for which a poll would take long.
+        let (some, more) = groups.split_at(groups.len().min(MANY_GROUPS));
+        self.count_short(tallies, some);
+        for some in more.chunks(MANY_GROUPS) {
             watch.check()?;
-            for group in piece {
-                for (value, count) in tallies.group(*group as usize) {
-                    self.short[*value as usize % SHORT_ROW] += count;
-                }
-            }
+            self.count_short(tallies, some);
         }
         let mut filled = 0;
         for (value, count) in (0..).zip(&mut self.short[..self.long.len()]) {
@@ -617,6 +645,15 @@ impl Row {
         Ok(filled)
     }
 
+    #[inline(always)]
+    fn count_short(&mut self, tallies: &Tallies, groups: &[u32]) {
+        for group in groups {
+            for (value, count) in tallies.group(*group as usize) {
+                self.short[*value as usize % SHORT_ROW] += count;
+            }
+        }
+    }
+
     /// The same where values are many: only those that occur are looked at.
     fn add_long(
         &mut self,
@@ -625,7 +662,7 @@ impl Row {
         entries: &mut [(u32, u32)],
         watch: &Watch,
     ) -> Result<usize> {
-        for piece in groups.chunks(PIECE / 16) {
+        for piece in groups.chunks(MANY_GROUPS) {
             watch.check()?;
             for (value, count) in piece.iter().flat_map(|group| tallies.group(*group as usize)) {
                 let known = &mut self.long[*value as usize];

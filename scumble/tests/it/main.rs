@@ -26,6 +26,7 @@
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
 
+mod abort;
 mod adult;
 mod asked;
 mod brute;

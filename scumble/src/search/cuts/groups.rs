@@ -8,7 +8,9 @@
 
 use super::{Machine, POLLED};
 use crate::error::Result;
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The groups below one node of the last tree.
@@ -85,23 +87,26 @@ impl Groups {
     pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Result<Groups> {
         let columns: Vec<usize> =
             (0..machine.trees.len()).filter(|column| *column != last).collect();
-        let mut tuple_of: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        let mut tuple_of: HashTable<u32> = HashTable::new();
         let mut groups =
             Groups { nodes: Vec::new(), loss: Vec::new(), rows: Vec::new(), lists: Arc::default() };
         let tree = &machine.trees[last];
         let mut tuples = Vec::with_capacity(machine.cells.len());
         let mut key = Vec::with_capacity(columns.len());
-        for (number, cell) in machine.cells.iter().enumerate() {
+        for number in 0..machine.cells.len() {
             if number % POLLED == 0 {
                 machine.watch.check()?;
             }
+            let cell = machine.cells.cell(number);
             key.clear();
             key.extend(columns.iter().map(|column| above[*column][cell.leaves[*column] as usize]));
-            let tuple = match tuple_of.get(&key) {
+            let nodes_of = |tuple: &u32| &groups.nodes[*tuple as usize * key.len()..][..key.len()];
+            let hash = |key: &[u32]| FxBuildHasher.hash_one(key);
+            let tuple = match tuple_of.find(hash(&key), |tuple| *nodes_of(tuple) == key[..]) {
                 Some(tuple) => *tuple,
                 None => {
                     let tuple = groups.loss.len() as u32;
-                    tuple_of.insert(key.clone(), tuple);
+                    tuple_of.insert_unique(hash(&key), tuple, |tuple| hash(nodes_of(tuple)));
                     let losses =
                         columns.iter().zip(&key).map(|(column, node)| machine.loss(*column, *node));
                     groups.loss.push(losses.sum());
@@ -121,8 +126,8 @@ impl Groups {
             if number % POLLED == 0 {
                 machine.watch.check()?;
             }
-            let (cell, tuple) = (&machine.cells[*cell as usize], tuples[*cell as usize]);
-            lists[cell.leaves[last] as usize].add(&mut at, tuple, cell.rows, &cell.counts);
+            let (cell, tuple) = (machine.cells.cell(*cell as usize), tuples[*cell as usize]);
+            lists[cell.leaves[last] as usize].add(&mut at, tuple, cell.rows, cell.counts);
         }
         let width = machine.width;
         for (number, branch) in tree.branches().iter().enumerate() {

@@ -52,12 +52,38 @@ pub type Cuts = Vec<Vec<u32>>;
 /// Cells or groups between two polls for an abort: each takes a fraction of a microsecond.
 const POLLED: usize = 1 << 12;
 
-/// Rows with the same leaves.
-#[derive(Clone, Debug)]
-struct Cell {
+/// Rows with the same leaves, one after the other in lists that are gone at once when they are
+/// dropped.
+#[derive(Clone, Debug, Default)]
+struct Leaves {
+    columns: usize,
+    /// Numbers that are counted of a cell.
+    width: usize,
     leaves: Vec<u32>,
-    rows: u32,
+    rows: Vec<u32>,
     counts: Vec<u32>,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+struct Cell<'a> {
+    leaves: &'a [u32],
+    rows: u32,
+    counts: &'a [u32],
+}
+
+impl Leaves {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn cell(&self, number: usize) -> Cell<'_> {
+        Cell {
+            leaves: &self.leaves[number * self.columns..][..self.columns],
+            rows: self.rows[number],
+            counts: &self.counts[number * self.width..][..self.width],
+        }
+    }
 }
 
 /// Knows the rows and what they cost.
@@ -65,7 +91,7 @@ struct Cell {
 pub struct Machine {
     trees: Vec<Tree>,
     taxonomies: Vec<Arc<Taxonomy>>,
-    cells: Vec<Cell>,
+    cells: Leaves,
     /// Cells by their leaf, for each column.
     by_leaf: Vec<Vec<u32>>,
     rules: Rules,
@@ -102,28 +128,11 @@ impl Machine {
             .collect();
         let rows: u64 = cells.counts().iter().map(|count| u64::from(*count)).sum();
         let width = problem.caps.of_values().len() * problem.labels;
-        let cell = |(number, (tuple, rows)): (usize, (&[u32], &u32))| {
-            let mut counts = vec![0; width];
-            for (value, count) in problem.tallies.group(number) {
-                counts[*value as usize] += count;
-            }
-            Cell {
-                leaves: trees.iter().zip(tuple).map(|(tree, code)| tree.leaf(*code)).collect(),
-                rows: *rows,
-                counts,
-            }
-        };
-        let (many, mut tuples) =
-            (cells.len(), cells.tuples().zip(cells.counts()).enumerate().map(cell));
-        let mut cells: Vec<Cell> = Vec::with_capacity(many);
-        while cells.len() < many {
-            watch.check()?;
-            cells.extend(tuples.by_ref().take(POLLED));
-        }
+        let leaves = leaves(problem, cells, &trees, width, watch)?;
         let by_leaf = |column: usize| {
-            let leaves = cells.iter().map(|cell| cell.leaves[column]);
+            let of_column = leaves.leaves.iter().skip(column).step_by(columns).copied();
             let branches = trees[column].branches().len();
-            Ok(try_gather(branches, leaves.zip(0..), watch)?.0)
+            Ok(try_gather(branches, of_column.zip(0..), watch)?.0)
         };
         let by_leaf = (0..columns).map(by_leaf).collect::<Result<_>>()?;
         let wholes: Vec<u64> =
@@ -156,7 +165,7 @@ impl Machine {
             },
             taxonomies: problem.taxonomies.clone(),
             trees,
-            cells,
+            cells: leaves,
             width,
             scale,
             watch: watch.clone(),
@@ -216,6 +225,36 @@ impl Machine {
         let counts = self.taxonomies.iter().map(|taxonomy| Cut::count(taxonomy));
         counts.into_iter().try_fold(1u128, |product, count| product.checked_mul(count?))
     }
+}
+
+/// The cells of a table by the leaves of its trees.
+fn leaves(
+    problem: &Problem,
+    cells: &Cells,
+    trees: &[Tree],
+    width: usize,
+    watch: &Watch,
+) -> Result<Leaves> {
+    let mut leaves = Leaves {
+        columns: trees.len(),
+        width,
+        leaves: Vec::with_capacity(cells.len() * trees.len()),
+        rows: Vec::with_capacity(cells.len()),
+        counts: vec![0; cells.len() * width],
+    };
+    let tuples = cells.tuples().zip(cells.counts());
+    for (number, (tuple, rows)) in tuples.enumerate() {
+        if number % POLLED == 0 {
+            watch.check()?;
+        }
+        leaves.leaves.extend(trees.iter().zip(tuple).map(|(tree, code)| tree.leaf(*code)));
+        leaves.rows.push(*rows);
+        let counts = &mut leaves.counts[number * width..][..width];
+        for (value, count) in problem.tallies.group(number) {
+            counts[*value as usize] += count;
+        }
+    }
+    Ok(leaves)
 }
 
 /// The least common multiple of the denominators, where every sum of losses stays a whole number

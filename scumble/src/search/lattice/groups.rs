@@ -235,6 +235,7 @@ impl<K: Key> Groups<K> {
     /// The groups after some columns have gone up, each to a level, to reach `node`; `None` where
     /// so many rows are in groups that are too small that nothing else is asked of them.
     /// `with_tallies` remembers the way for the counted columns.
+    #[inline(never)]
     pub(super) fn raise(
         self: &Arc<Self>,
         scratch: &mut Scratch<K>,
@@ -316,33 +317,49 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
             found.resize(room + 1, (K::default(), 0));
         }
         let table = renewed(slots, bits, skipped, &found[..len]);
-        let (last, known) = (table.len() - 1, &mut found[..=room]);
+        let known = &mut found[..=room];
         while !rest.is_empty() && (room - len > room / 8 || room == groups.len()) {
             watch.check()?;
             let (now, later) = rest.split_at(rest.len().min(room - len).min(PIECE));
             rest = later;
-            for (key, count) in now {
-                let key = lift(*key);
-                known[len] = (key, 0);
-                let mut slot = (key.hash() << skipped >> (u64::BITS - bits)) as usize & last;
-                let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                let mut entry = &mut known[group];
-                while entry.0 != key {
-                    slot = (slot + 1) & last;
-                    group = if table[slot] == EMPTY { len } else { table[slot] as usize };
-                    entry = &mut known[group];
-                }
-                entry.1 += *count;
-                table[slot] = group as u32;
-                len += usize::from(group == len);
-                if WENT {
-                    went.push(group as u32);
-                }
-            }
+            len = regroup_piece::<K, WENT>(now, (skipped, bits), table, (known, len), went, &lift);
         }
         bits += 1;
     }
     Ok(&found[..len])
+}
+
+/// Adds some groups to those that are known, of which there are `len`; returns how many there are
+/// then. All find room. A function of its own: nothing else is kept in registers.
+#[inline(never)]
+fn regroup_piece<K: Key, const WENT: bool>(
+    groups: &[(K, u32)],
+    (skipped, bits): (u32, u32),
+    table: &mut [u32],
+    (known, mut len): (&mut [(K, u32)], usize),
+    went: &mut Vec<u32>,
+    lift: &impl Fn(K) -> K,
+) -> usize {
+    let last = table.len() - 1;
+    for (key, count) in groups {
+        let key = lift(*key);
+        known[len] = (key, 0);
+        let mut slot = (key.hash() << skipped >> (u64::BITS - bits)) as usize & last;
+        let mut group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+        let mut entry = &mut known[group];
+        while entry.0 != key {
+            slot = (slot + 1) & last;
+            group = if table[slot] == EMPTY { len } else { table[slot] as usize };
+            entry = &mut known[group];
+        }
+        entry.1 += *count;
+        table[slot] = group as u32;
+        len += usize::from(group == len);
+        if WENT {
+            went.push(group as u32);
+        }
+    }
+    len
 }
 
 /// A key with the node of a column replaced by the one above it.

@@ -200,9 +200,9 @@ impl<'a> Points<'a> {
 
     /// The least and the greatest code of every quasi-identifier.
     pub fn extents(&self, watch: &Watch) -> Result<Vec<Extent>> {
-        let mut pieces = self.pieces();
-        let mut extents = self.layout.extents(pieces.next().unwrap_or_default());
-        for piece in pieces {
+        let (some, more) = self.words.split_at(self.words.len().min(PIECE * self.layout.width));
+        let mut extents = self.layout.extents(some);
+        for piece in more.chunks(PIECE * self.layout.width) {
             watch.check()?;
             for (extent, more) in extents.iter_mut().zip(self.layout.extents(piece)) {
                 extent.include(more.first);
@@ -332,26 +332,10 @@ impl<'a> Points<'a> {
             next.push(at);
             at += size;
         }
-        let mut end = 0;
-        for part in 0..parts {
-            end += sizes[part].0;
-            let mut at = next[part];
-            let mut moved = 0usize;
-            while at < end {
-                // Parts before this one are complete, so a point of another part goes to one
-                // behind.
-                match part_of(code(&words[at..])) {
-                    here if here == part => at += width,
-                    behind => {
-                        swap(words, at, next[behind], width);
-                        next[behind] += width;
-                    }
-                }
-                moved += 1;
-                if moved % PIECE == 0 {
-                    watch.check()?;
-                }
-            }
+        let part_at = |point: &[u32]| part_of(code(point));
+        match words.len() <= PIECE * width {
+            true => put_in_order::<false>(words, width, &sizes, next, part_at, watch)?,
+            false => put_in_order::<true>(words, width, &sizes, next, part_at, watch)?,
         }
         let mut rest = words;
         let mut parted = Vec::with_capacity(parts);
@@ -362,6 +346,41 @@ impl<'a> Points<'a> {
         }
         Ok(parted)
     }
+}
+
+/// Moves points to their parts, whose words and rows are known. The next point of each part goes to
+/// `next`. Few points are moved without a poll for an abort.
+#[inline(always)]
+fn put_in_order<const POLLED: bool>(
+    words: &mut [u32],
+    width: usize,
+    sizes: &[(usize, u64)],
+    mut next: Vec<usize>,
+    part_at: impl Fn(&[u32]) -> usize,
+    watch: &Watch,
+) -> Result<()> {
+    let (mut end, mut moved) = (0, 0usize);
+    for (part, (size, _)) in sizes.iter().enumerate() {
+        end += size;
+        let mut at = next[part];
+        while at < end {
+            // Parts before this one are complete, so a point of another part goes to one behind.
+            match part_at(&words[at..]) {
+                here if here == part => at += width,
+                behind => {
+                    swap(words, at, next[behind], width);
+                    next[behind] += width;
+                }
+            }
+            if POLLED {
+                moved += 1;
+                if moved % PIECE == 0 {
+                    watch.check()?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The extents of the first `N` words of points that have so many.
