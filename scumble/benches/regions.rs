@@ -2,12 +2,12 @@
 //! by criterion.
 
 use scumble::bind::Prepared;
-use scumble::generate::Kind;
-use scumble::jobs;
+use scumble::job::{Synthetic, generate};
 use scumble::policy::Policy;
 use scumble::search::regions::Partitioning;
 use scumble::search::regions::mondrian::search;
-use scumble::source::{Format, Source, encode};
+use scumble::source::{Source, TableFile, encode};
+use scumble::watch::Watch;
 
 fn main() {
     divan::main();
@@ -18,7 +18,7 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
     let folder = std::env::temp_dir().join("scumble-bench-regions");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join("agrawal.parquet");
-    let files = jobs::generate(Kind::Agrawal, 100_000, 1, &data, None, &Default::default())
+    let files = generate(Synthetic::Agrawal, 100_000, 1, &data, None, &Default::default())
         .expect("a synthetic table");
     let text = std::fs::read_to_string(&files[1]).expect("its policy");
     let columns = text.split("[privacy]").next().expect("attributes");
@@ -26,11 +26,11 @@ fn agrawal(privacy: &str, split: &str) -> (Prepared, Partitioning) {
     let text = plain.join("\n")
         + &format!("\n[privacy]\n{privacy}\n[search]\nalgorithm = \"mondrian\"\n{split}\n");
     let policy = Policy::parse(&text, &files[1]).expect("a policy");
-    let source = Source::open(&data, Format::Parquet).expect("a readable file");
-    let roles = policy
-        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
-        .expect("a role for every column");
-    let table = encode(source, &roles).expect("a table");
+    let source = TableFile::open(&data).expect("a readable file");
+    let schema = source.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let roles = policy.roles(&names, &data, false).expect("a role for every column");
+    let table = encode(&source, &roles, &Watch::silent(), "read").expect("a table");
     (policy.prepare(&table).expect("a bound policy"), policy.search().partitioning)
 }
 

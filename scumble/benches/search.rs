@@ -1,14 +1,14 @@
 //! Counting, roll-up and search, over the cells of a census table of 100,000 rows.
 
 use scumble::bind::Prepared;
-use scumble::generate::Kind;
-use scumble::jobs;
+use scumble::job::{Synthetic, generate};
 use scumble::policy::Policy;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
-use scumble::source::{Format, Source, encode};
+use scumble::source::{Source, TableFile, encode};
 use scumble::table::Table;
+use scumble::watch::Watch;
 
 fn main() {
     divan::main();
@@ -18,16 +18,16 @@ fn census(privacy: &str) -> (Table, Prepared) {
     let folder = std::env::temp_dir().join("scumble-bench-search");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join("census.csv");
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default())
+    let files = generate(Synthetic::Census, 100_000, 1, &data, None, &Default::default())
         .expect("a synthetic table");
     let text = std::fs::read_to_string(&files[1]).expect("its policy");
     let asked = text.replace("l-diversity = { kind = \"distinct\", l = 3 }", privacy);
     let policy = Policy::parse(&asked, &files[1]).expect("a policy");
-    let source = Source::open(&data, Format::Csv(None)).expect("a readable file");
-    let roles = policy
-        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
-        .expect("a role for every column");
-    let table = encode(source, &roles).expect("a table");
+    let source = TableFile::open(&data).expect("a readable file");
+    let schema = source.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let roles = policy.roles(&names, &data, false).expect("a role for every column");
+    let table = encode(&source, &roles, &Watch::silent(), "read").expect("a table");
     let prepared = policy.prepare(&table).expect("a bound policy");
     (table, prepared)
 }

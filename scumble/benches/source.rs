@@ -1,11 +1,11 @@
 //! Reading: a file into a table, in each format, against the time of reading its bytes.
 
 use divan::counter::BytesCount;
-use scumble::generate::Kind;
-use scumble::jobs;
+use scumble::job::{Synthetic, generate};
 use scumble::policy::Policy;
-use scumble::source::{Format, Source, encode};
+use scumble::source::{Source, TableFile, encode};
 use scumble::table::Table;
+use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
 
 fn main() {
@@ -17,18 +17,17 @@ fn census(ending: &str) -> (PathBuf, Policy) {
     let folder = std::env::temp_dir().join("scumble-bench-source");
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let data = folder.join(format!("census.{ending}"));
-    let files = jobs::generate(Kind::Census, 100_000, 1, &data, None, &Default::default())
+    let files = generate(Synthetic::Census, 100_000, 1, &data, None, &Default::default())
         .expect("a synthetic table");
     (data, Policy::read(&files[1]).expect("its policy"))
 }
 
 fn read(data: &Path, policy: &Policy) -> Table {
-    let source =
-        Source::open(data, Format::of(data).expect("a known ending")).expect("a readable file");
-    let roles = policy
-        .roles(&source.names().collect::<Vec<_>>(), source.file(), false)
-        .expect("a role for every column");
-    encode(source, &roles).expect("a table")
+    let source = TableFile::open(data).expect("a readable file");
+    let schema = source.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let roles = policy.roles(&names, data, false).expect("a role for every column");
+    encode(&source, &roles, &Watch::silent(), "read").expect("a table")
 }
 
 #[divan::bench(args = ["csv", "parquet", "arrow"])]

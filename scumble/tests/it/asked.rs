@@ -2,15 +2,16 @@
 //! with every part changed; binding one to a table is an error, or every requirement is among those
 //! that are judged, with its figure.
 
-use crate::fixture::Folder;
+use crate::fixture::{Folder, open};
 use proptest::prelude::*;
 use scumble::bind::Outside;
 use scumble::error::{Error, Result};
 use scumble::policy::{Policy, PolicyBuilder, Setting};
 use scumble::privacy::Statement;
-use scumble::source::{Format, Source, encode};
+use scumble::source::encode;
 use scumble::table::Table;
 use scumble::taxonomy::{DateLevel, Hierarchy, Side};
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -43,9 +44,9 @@ fn folder() -> &'static Folder {
 }
 
 fn read(file: &str, names: &[&str], policy: &Policy) -> Result<Table> {
-    let source = Source::open(&folder().path(file), Format::Csv(Some(b',')))?;
-    let roles = policy.roles(names, source.file(), false)?;
-    encode(source, &roles)
+    let source = open(&folder().path(file));
+    let roles = policy.roles(names, source.path(), false)?;
+    encode(&source, &roles, &Watch::silent(), "read")
 }
 
 /// What the requirements of a table come to: those that are judged group by group, and a confident

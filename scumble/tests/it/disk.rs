@@ -1,6 +1,7 @@
 //! Random tables in every format with columns of many types that only travel, and what a run makes
 //! of them.
 
+use crate::fixture::open;
 use crate::oracle::Demand;
 use crate::partition::{Parts, Space, Split};
 use crate::tables::{Asked, Drawn, Kind};
@@ -10,10 +11,12 @@ use arrow_array::{
 use arrow_cast::cast;
 use arrow_schema::DataType;
 use scumble::error::Error;
-use scumble::jobs::{self, DiskOptions, Options};
+use scumble::job::{DiskParameters, Job, Parameters};
 use scumble::policy::{Algorithm, Policy};
 use scumble::random::Random;
-use scumble::source::{Format, Source};
+use scumble::release::ReleaseFile;
+use scumble::source::Source;
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,6 +27,25 @@ const SPLITS: [(Split, &str); 3] =
     [(Split::Median, "median"), (Split::InfoGain, "info-gain"), (Split::Regression, "regression")];
 
 pub type Row = Vec<Option<String>>;
+
+/// How rows are partitioned on disk.
+#[derive(Clone, Debug, Default)]
+pub struct OnDisk {
+    pub parameters: DiskParameters,
+    pub memory: Option<u64>,
+    pub seed: u64,
+}
+
+impl OnDisk {
+    pub fn job(&self, policy: Policy) -> Job {
+        let parameters = Parameters { disk: self.parameters.clone(), ..Parameters::default() };
+        let job = Job::new(policy).parameters(parameters).seed(self.seed);
+        match self.memory {
+            Some(memory) => job.memory(memory),
+            None => job,
+        }
+    }
+}
 
 /// A table in a file, and what is asked of it.
 pub struct Case {
@@ -92,17 +114,19 @@ impl Case {
     }
 
     /// Runs an algorithm; an error is one of the requirements, or a failure.
-    pub fn run(&self, algorithm: Algorithm, disk: DiskOptions) -> Option<Ran> {
+    pub fn run(&self, algorithm: Algorithm, disk: &OnDisk) -> Option<Ran> {
         let saved = self.is_cover.then(|| self.drawn.folder.path("saved.json"));
         let policy = self.policy.edit().algorithm(algorithm.name()).build().unwrap();
         let output = self.drawn.folder.path(&format!("output.{}", self.ending));
-        let options = Options { save_recoding: saved.clone(), disk, ..Options::default() };
-        match jobs::anonymize(&self.input, &policy, &output, &options) {
+        let input = open(&self.input);
+        let mut sink = ReleaseFile::new(&output).unwrap().like(&input);
+        if let Some(saved) = &saved {
+            sink = sink.save_recoding(saved);
+        }
+        match disk.job(policy).run(&input, sink, &Watch::silent()) {
             Ok(report) => Some(Ran::read(&output, report.to_json(), saved.as_deref())),
-            Err(failure) => match failure.error {
-                Error::CannotBeMet { .. } => None,
-                other => panic!("{}: {other}", self.what),
-            },
+            Err(Error::CannotBeMet { .. }) => None,
+            Err(other) => panic!("{}: {other}", self.what),
         }
     }
 
@@ -208,7 +232,7 @@ pub fn write(file: &Path, batch: &RecordBatch) {
     }
 }
 
-fn texts(batch: &RecordBatch) -> Vec<Row> {
+pub fn texts(batch: &RecordBatch) -> Vec<Row> {
     let as_text = |array: &ArrayRef| {
         cast(&cast(array, &DataType::LargeUtf8).unwrap(), &DataType::Utf8).unwrap()
     };
@@ -225,13 +249,11 @@ fn texts(batch: &RecordBatch) -> Vec<Row> {
 
 /// The rows of a file, with the names and types of its columns.
 pub fn read(file: &Path) -> (Vec<String>, Vec<DataType>, Vec<Row>) {
-    let source = Source::open(file, Format::of(file).unwrap()).unwrap();
-    let schema = source.schema().clone();
+    let source = open(file);
+    let schema = source.schema();
     let mut rows = Vec::new();
-    for batch in source.batches(&vec![true; schema.fields().len()]).unwrap() {
-        let arrays =
-            batch.unwrap().columns.iter().map(|series| series.to_array().unwrap()).collect();
-        rows.extend(texts(&RecordBatch::try_new(schema.clone(), arrays).unwrap()));
+    for batch in source.scan(&(0..schema.fields().len()).collect::<Vec<_>>()).unwrap() {
+        rows.extend(texts(&batch.unwrap()));
     }
     let fields = schema.fields();
     let types = fields.iter().map(|field| field.data_type().clone()).collect();

@@ -2,9 +2,12 @@
 //! verifies, alone and against its table, and every answer holds the truth and is what a naive
 //! reading of the folder gives.
 
-use crate::fixture::{Folder, policy};
-use scumble::jobs::{Options, distribute, query, verify_distribution};
+use crate::fixture::{Folder, open, policy};
+use scumble::job::{Job, query};
 use scumble::random::Random;
+use scumble::release::{ReleaseFolder, ReleaseKind, Tables};
+use scumble::source::Source;
+use scumble::watch::Watch;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -132,15 +135,26 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
         let said = asked(&mut random);
         let policy = policy(&folder.path(""), &said);
         let out = folder.path("out");
-        let report = distribute(&input, &policy, &out, &Options::default());
-        let report = report
-            .unwrap_or_else(|failure| panic!("case {case}: {}\n{said}\n{text}", failure.error));
-        for original in [None, Some(input.as_path())] {
-            let checked = verify_distribution(&out, &policy, original, None).unwrap();
-            assert_eq!(checked.failure(), None, "case {case}\n{said}\n{text}");
+        let (job, watch) = (Job::new(policy), Watch::silent());
+        let report = job.run(open(&input), ReleaseFolder::new(&out).unwrap(), &watch);
+        let report = report.unwrap_or_else(|error| panic!("case {case}: {error}\n{said}\n{text}"));
+        let (original, release) = (open(&input), Tables::open(&out).unwrap());
+        let ReleaseKind::Distribution { distribution } = &report.release else {
+            panic!("case {case}: {:?}", report.release)
+        };
+        for original in [None, Some(&original as &dyn Source)] {
+            let checked = job.verify(&release, original, None, &watch).unwrap();
+            let failed = checked.check().err().map(|error| error.to_string());
+            assert_eq!(failed, None, "case {case}\n{said}\n{text}");
+            let found = checked.distribution.unwrap();
+            assert_eq!(
+                (found.fakes, found.sum_of_ranges, found.compared_with_original),
+                (distribution.fakes, distribution.sum_of_ranges, original.is_some()),
+                "case {case}"
+            );
         }
-        with_fakes += usize::from(report.verification.fakes > 0);
-        generalized += usize::from(report.verification.sum_of_ranges > 0.0);
+        with_fakes += usize::from(distribution.fakes > 0);
+        generalized += usize::from(distribution.sum_of_ranges > 0.0);
         type Keep = fn(Option<i64>, &str) -> bool;
         let asked: [(&str, Keep); 5] = [
             ("1 = 1", |_, _| true),
@@ -155,9 +169,8 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
             let chosen: Vec<i64> =
                 rows.iter().filter(|row| keep(row.age, row.city)).map(|row| row.pay).collect();
             let answer = |aggregate: &str| {
-                let answer =
-                    query(&out, &format!("SELECT {aggregate}(pay) FROM t WHERE {condition}"))
-                        .unwrap();
+                let sql = format!("SELECT {aggregate}(pay) FROM t WHERE {condition}");
+                let answer = query(&release, &report, &sql, &watch).unwrap();
                 let (_, answer) = answer.answers[0].clone();
                 assert_eq!(
                     answer.rows,

@@ -2,12 +2,13 @@
 
 use scumble::bind::Prepared;
 use scumble::error::Error;
+use scumble::job::Job;
 use scumble::policy::Policy;
 use scumble::recoding::Mapping;
-use scumble::release::Recoded;
+use scumble::release::{Recoded, ReleaseFile, Report, Tables, Verification};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::{Found, Warrant};
-use scumble::source::{Format, Source, encode};
+use scumble::source::{FileFormat, Format, Source, TableFile, encode};
 use scumble::table::{Data, Role, Table, Tallies};
 use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
@@ -51,9 +52,43 @@ pub fn policy(folder: &Path, text: &str) -> Policy {
 
 /// Reads a table with the roles of a policy.
 pub fn read(file: &Path, delimiter: u8, policy: &Policy) -> Table {
-    let source = Source::open(file, Format::Csv(Some(delimiter))).unwrap();
-    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false).unwrap();
-    encode(source, &roles).unwrap()
+    let format = FileFormat::new(Format::Csv).with_delimiter(Some(delimiter));
+    encoded(&TableFile::open_as(file, format).unwrap(), policy).unwrap()
+}
+
+/// Opens a file whose name tells its format.
+pub fn open(file: &Path) -> TableFile {
+    TableFile::open(file).unwrap()
+}
+
+/// The names of the columns of a source.
+pub fn names(source: &dyn Source) -> Vec<String> {
+    source.schema().fields().iter().map(|field| field.name().clone()).collect()
+}
+
+/// Scans a source with the roles of a policy.
+pub fn encoded(source: &TableFile, policy: &Policy) -> Result<Table, Error> {
+    let names = names(source);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    encode(source, &policy.roles(&names, source.path(), false)?, &Watch::silent(), "read")
+}
+
+/// Runs a job from one file to another.
+pub fn run(job: &Job, input: &Path, output: &Path) -> Result<Report, Error> {
+    let input = TableFile::open(input)?;
+    let output = ReleaseFile::new(output)?.like(&input);
+    job.run(&input, output, &Watch::silent())
+}
+
+/// Releases a file as a policy asks.
+pub fn anonymize(input: &Path, policy: &Policy, output: &Path) -> Result<Report, Error> {
+    run(&Job::new(policy.clone()), input, output)
+}
+
+/// Re-checks a release in a file or a folder.
+pub fn verify(release: &Path, policy: &Policy) -> Verification {
+    let release = Tables::open(release).unwrap();
+    Job::new(policy.clone()).verify(&release, None, None, &Watch::silent()).unwrap()
 }
 
 /// A table that is bound to a policy.

@@ -3,12 +3,10 @@
 //! `SCUMBLE_GOLDEN=write cargo test -p scumble golden` writes the file anew, and the difference
 //! belongs into the change's description.
 
-use crate::fixture::{Folder, STRATEGIES};
-use scumble::generate::Kind;
-use scumble::jobs;
+use crate::fixture::{Folder, STRATEGIES, encoded, open};
+use scumble::job::{Synthetic, generate};
 use scumble::policy::Policy;
 use scumble::search::lattice::incognito::{self, Strategy};
-use scumble::source::{Format, Source, encode};
 use scumble::watch::Watch;
 use std::fmt::Write;
 use std::path::Path;
@@ -27,10 +25,7 @@ const ASKED: [(u64, &str, &str); 6] = [
 fn decide(text: &mut String, name: &str, data: &Path, policy: &Policy, strategies: &[Strategy]) {
     for (k, limit, loss) in ASKED {
         let policy = policy.edit().k(k).suppression(limit).loss(loss).build().unwrap();
-        let source = Source::open(data, Format::Csv(None)).unwrap();
-        let roles =
-            policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false).unwrap();
-        let table = encode(source, &roles).unwrap();
+        let table = encoded(&open(data), &policy).unwrap();
         // Not every table has a label for CM.
         let Ok(prepared) = policy.prepare(&table) else { continue };
         write!(text, "{name} k={k} limit={limit} loss={loss}:").unwrap();
@@ -59,10 +54,11 @@ fn decisions() -> String {
     let six = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/six");
     let policy = Policy::read(&six.join("policy.toml")).unwrap();
     decide(&mut text, "six", &six.join("people.csv"), &policy, &STRATEGIES);
-    for (kind, name, rows) in [(Kind::Census, "census", 2000), (Kind::Agrawal, "agrawal", 1000)] {
+    let tables = [(Synthetic::Census, "census", 2000), (Synthetic::Agrawal, "agrawal", 1000)];
+    for (kind, name, rows) in tables {
         let folder = Folder::new(&format!("golden-{name}"));
         let data = folder.path("table.csv");
-        let files = jobs::generate(kind, rows, 7, &data, None, &Watch::default()).unwrap();
+        let files = generate(kind, rows, 7, &data, None, &Watch::default()).unwrap();
         decide(&mut text, name, &data, &Policy::read(&files[1]).unwrap(), &STRATEGIES[..1]);
     }
     text

@@ -1,13 +1,14 @@
 //! Is what is believed what the summary says, and is what is released by belief as good as it
 //! should be?
 
-use crate::fixture::{Folder, policy, read};
+use crate::fixture::{Folder, open, policy, read, run};
 use proptest::prelude::*;
 use scumble::estimate::multinomial::Shortcuts;
-use scumble::jobs::{self, InstantOptions, Options};
+use scumble::job::{InstantParameters, Job, Parameters};
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::Mapping;
+use scumble::release::{ReleaseKind, Report};
 use scumble::search::instant::By;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
@@ -47,11 +48,19 @@ fn paper(folder: &Folder, asked: &str) -> Policy {
     policy(&folder.path(""), &format!("{ATTRIBUTES}{asked}"))
 }
 
-/// A summary of a table in memory.
+/// A job that believes a summary of this kind. Annealing takes its seed from the job.
+fn job(policy: &Policy, instant: InstantParameters) -> Job {
+    let job = match instant.structure {
+        Structure::Annealed { seed } => Job::new(policy.clone()).seed(seed),
+        _ => Job::new(policy.clone()).seed(0),
+    };
+    job.parameters(Parameters { instant, ..Parameters::default() })
+}
+
+/// A summary of a table.
 fn summary(file: &Path, policy: &Policy, kind: Kind, structure: Structure) -> Summary {
-    let options = InstantOptions { kind, structure, ..InstantOptions::default() };
-    jobs::summary_of(&read(file, b',', policy), policy, &options, 1 << 30, &Watch::silent())
-        .unwrap()
+    let instant = InstantParameters { kind, structure, ..InstantParameters::default() };
+    job(policy, instant).memory(1 << 30).summarize(open(file), &Watch::silent()).unwrap()
 }
 
 /// The believed share of one tuple: a list of values for each attribute.
@@ -367,29 +376,31 @@ fn releases_hold_and_do_not_beat_the_optimum() {
                     &Watch::default(),
                 );
                 for (kind, structure) in KINDS {
-                    let instant = InstantOptions { kind, structure, ..InstantOptions::default() };
-                    let options = Options { instant, ..Options::default() };
-                    match (
-                        jobs::anonymize(&input, &policy, &folder.path("release.csv"), &options),
-                        &optimum,
-                    ) {
+                    let instant =
+                        InstantParameters { kind, structure, ..InstantParameters::default() };
+                    let job = job(&policy, instant);
+                    match (run(&job, &input, &folder.path("release.csv")), &optimum) {
                         (Ok(report), Ok(best)) => {
                             released += 1;
-                            let believed =
-                                report.searched.as_ref().unwrap().believed.as_ref().unwrap();
+                            let ReleaseKind::Table { loss, search: Some(search), .. } =
+                                &report.release
+                            else {
+                                panic!("{:?}", report.release)
+                            };
+                            let believed = search.believed.as_ref().unwrap();
                             assert!(
                                 believed.checks >= 1
-                                    && report.verified.privacy.iter().all(|one| one.satisfied())
+                                    && report.privacy.iter().all(|one| one.satisfied)
                             );
                             let cost = best.cost.unwrap();
                             assert!(
-                                space == "subtree" || report.losses.lm >= cost - 1e-9,
+                                space == "subtree" || loss.lm >= cost - 1e-9,
                                 "{} below {cost}",
-                                report.losses.lm
+                                loss.lm
                             );
                         }
                         (Err(_), Err(_)) => {}
-                        (Err(failure), Ok(_)) => panic!("{kind:?} {asked}: {}", failure.error),
+                        (Err(error), Ok(_)) => panic!("{kind:?} {asked}: {error}"),
                         (Ok(_), Err(error)) => panic!("released what cannot be: {error}"),
                     }
                 }
@@ -397,6 +408,14 @@ fn releases_hold_and_do_not_beat_the_optimum() {
         }
     }
     assert!(released > 50, "{released}");
+}
+
+/// The loss of a release.
+fn lm(report: &Report) -> f64 {
+    match &report.release {
+        ReleaseKind::Table { loss, .. } => loss.lm,
+        other => panic!("{other:?}"),
+    }
 }
 
 /// M-INSTANT against Mondrian: both minimal; belief only chooses where to begin.
@@ -411,26 +430,22 @@ fn partitions_by_belief_hold_and_are_minimal() {
                     &folder,
                     &format!("{asked}\n[search]\nalgorithm = \"{algorithm}\"\n"),
                 );
-                let instant = InstantOptions {
+                let instant = InstantParameters {
                     kind,
                     threshold: (algorithm == "m-instant").then_some(0.3),
-                    ..InstantOptions::default()
+                    ..InstantParameters::default()
                 };
-                let options = Options { instant, ..Options::default() };
-                jobs::anonymize(&input, &policy, &folder.path("release.csv"), &options)
-                    .map_err(|failure| failure.error.to_string())
+                let job = job(&policy, instant);
+                let report = run(&job, &input, &folder.path("release.csv"));
+                report.map_err(|error| error.to_string())
             };
             let mondrian = run("mondrian", Kind::Histogram);
             for (kind, _) in KINDS {
                 match (run("m-instant", kind), &mondrian) {
                     (Ok(found), Ok(mondrian)) => {
                         assert_eq!((found.rows, found.suppressed), (400, 0));
-                        assert!(
-                            found.losses.lm <= mondrian.losses.lm + 0.15,
-                            "{} {}",
-                            found.losses.lm,
-                            mondrian.losses.lm
-                        );
+                        let (found, mondrian) = (lm(&found), lm(mondrian));
+                        assert!(found <= mondrian + 0.15, "{found} {mondrian}");
                     }
                     (Err(_), Err(_)) => {}
                     (found, _) => panic!("{asked} {kind:?}: {:?}", found.err()),

@@ -22,7 +22,7 @@ const ORDER: [&[&str]; 17] = [
     &["generate"],
     &["release"],
     &["query"],
-    &["jobs"],
+    &["job"],
     &["lib"],
 ];
 
@@ -161,7 +161,7 @@ use crate::table::{Cells, Tallies};
 use crate::{error::{Error, Result}, loss, search::lattice};
 fn f() -> super::super::policy::Policy { crate::ratio::Ratio::ONE }
 // crate::comment::never
-/// [`jobs`](crate::jobs)
+/// [`job`](crate::job)
 use super::sibling;
 #[cfg(test)]
 use crate::generate::census;

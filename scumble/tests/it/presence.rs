@@ -1,10 +1,9 @@
 //! Is everybody of a public table present within the range, whatever is released, and at the least
 //! cost?
 
-use crate::fixture::{Folder, STRATEGIES, policy, read};
+use crate::fixture::{Folder, STRATEGIES, anonymize, names, open, policy, read, verify};
 use scumble::bind::{Outside, Prepared};
 use scumble::error::Error;
-use scumble::jobs::{Options, anonymize, verify};
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::Mapping;
@@ -12,7 +11,7 @@ use scumble::release::Recoded;
 use scumble::search::Warrant;
 use scumble::search::lattice::spalm;
 use scumble::search::regions::{Partitioning, mpalm};
-use scumble::source::{Format, Source, encode};
+use scumble::source::encode;
 use scumble::table::{Role, Table};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
@@ -59,11 +58,11 @@ fn table_1(name: &str, range: &str) -> (Folder, Policy) {
 }
 
 fn population(file: &Path, keys: &[&str]) -> Table {
-    let source = Source::open(file, Format::Csv(Some(b','))).unwrap();
+    let source = open(file);
     let role =
         |name: &str| if keys.contains(&name) { Role::QuasiIdentifier } else { Role::Identifier };
-    let roles: Vec<Role> = source.names().map(role).collect();
-    encode(source, &roles).unwrap()
+    let roles: Vec<Role> = names(&source).iter().map(|name| role(name)).collect();
+    encode(&source, &roles, &Watch::silent(), "read").unwrap()
 }
 
 fn prepared(folder: &Folder, policy: &Policy, keys: &[&str]) -> Prepared {
@@ -83,9 +82,8 @@ fn nergiz_2008_tables_1_and_2() {
         assert_eq!((found.mapping.levels(), found.warrant), (&[3, 3, 2][..], Warrant::Optimal));
     }
     let release = folder.path("release.csv");
-    let report =
-        anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap();
-    let reached: Vec<f64> = report.verified.privacy.iter().filter_map(|one| one.achieved).collect();
+    let report = anonymize(&folder.path("table.csv"), &policy, &release).unwrap();
+    let reached: Vec<f64> = report.privacy.iter().filter_map(|one| Some(one.achieved?.0)).collect();
     assert_eq!(reached, [2.0 / 3.0, 1.0 / 2.0]);
     assert_eq!(
         std::fs::read_to_string(&release).unwrap(),
@@ -118,9 +116,8 @@ fn a_table_that_is_not_of_the_population_is_refused() {
     folder
         .write("table.csv", "zip,age,nationality\n47633,63,Peru\n47633,63,Peru\n48972,47,Spain\n");
     let release = folder.path("release.csv");
-    let refused =
-        anonymize(&folder.path("table.csv"), &policy, &release, &Options::default()).unwrap_err();
-    let said = refused.error.to_string();
+    let refused = anonymize(&folder.path("table.csv"), &policy, &release).unwrap_err();
+    let said = refused.to_string();
     assert!(said.contains("world.csv") && said.contains("2 rows of the table"), "{said}");
     assert!(!release.exists());
 }
@@ -270,9 +267,7 @@ fn every_release_is_present_within_the_range_and_verified() {
                  search.algorithm = {algorithm}"
             ));
             let release = world.folder.path("release.csv");
-            if anonymize(&world.folder.path("table.csv"), &policy, &release, &Options::default())
-                .is_err()
-            {
+            if anonymize(&world.folder.path("table.csv"), &policy, &release).is_err() {
                 continue;
             }
             released[at] += 1;
@@ -305,13 +300,13 @@ fn every_release_is_present_within_the_range_and_verified() {
                     "seed {seed}: {rows} of {people}\n{text}"
                 );
             }
-            let verified = verify(&release, &policy, None, None, &Watch::default()).unwrap();
-            assert_eq!(verified.failure(), None);
+            let verified = verify(&release, &policy);
+            verified.check().unwrap();
             // A row more in some class, and it may not pass: the share of the fullest class is what
             // was reported.
             let fullest =
                 classes.values().zip(&people).map(|(rows, people)| *rows as f64 / *people as f64);
-            let reported = verified.verified.privacy[0].achieved.unwrap();
+            let reported = verified.privacy[0].achieved.unwrap().0;
             assert!((fullest.fold(0.0, f64::max) - reported).abs() < 1e-12);
         }
     }
@@ -324,7 +319,7 @@ fn tampered_releases_are_refused() {
     let (folder, policy) = table_1("table-1-tampered", "min = \"1/2\", max = \"2/3\"");
     let failure = |text: &str| {
         let release = folder.write("release.csv", text);
-        verify(&release, &policy, None, None, &Watch::default()).unwrap().failure()
+        verify(&release, &policy).check().err().map(|error| error.to_string())
     };
     let honest = "zip,age,nationality\n47***,*,America\n47***,*,America\n47***,*,America\n48***,*,Europe\n48***,*,Europe\n";
     assert_eq!(failure(honest), None);

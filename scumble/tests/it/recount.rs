@@ -1,15 +1,15 @@
 //! Is a release counted rightly, however its rows lie and however little memory there is?
 
+use crate::disk::write;
 use crate::fixture::{Folder, policy};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use scumble::jobs::{Verification, verify};
+use scumble::error::Figure;
+use scumble::job::Job;
 use scumble::policy::Policy;
 use scumble::random::Random;
-use scumble::release::Sink;
-use scumble::source::{Format, Series};
+use scumble::release::{Tables, Verification};
 use scumble::watch::Watch;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn csv(folder: &Folder, rows: &[Row]) -> PathBuf {
     folder.write("release.csv", &text)
 }
 
-fn columnar(folder: &Folder, name: &str, format: Format, rows: &[Row]) -> PathBuf {
+fn columnar(folder: &Folder, name: &str, rows: &[Row]) -> PathBuf {
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("age", Arc::new(rows.iter().map(|row| row.0.as_deref()).collect::<StringArray>())),
         ("city", Arc::new(rows.iter().map(|row| row.1.as_deref()).collect::<StringArray>())),
@@ -63,9 +63,7 @@ fn columnar(folder: &Folder, name: &str, format: Format, rows: &[Row]) -> PathBu
     ];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = folder.path(name);
-    let mut sink = Sink::new(File::create(&file).unwrap(), &file, format, &batch.schema()).unwrap();
-    sink.write(&Series::all(&batch)).unwrap();
-    sink.finish().unwrap();
+    write(&file, &batch);
     file
 }
 
@@ -82,13 +80,14 @@ fn truth(rows: &[Row]) -> BTreeMap<(&str, &str), (u64, BTreeSet<&str>)> {
 }
 
 fn check(file: &Path, policy: &Policy, memory: Option<u64>) -> Verification {
-    verify(file, policy, None, memory, &Watch::default()).unwrap()
+    let job = Job::new(policy.clone()).memory(memory.unwrap_or(1 << 40));
+    job.verify(&Tables::open(file).unwrap(), None, None, &Watch::silent()).unwrap()
 }
 
 /// What a verification says, without what it cost.
 fn says(found: &Verification) -> String {
-    let Verification { verified, counted, problems, .. } = found;
-    format!("{verified:?} {counted:?} {problems:?}")
+    let Verification { released, classes, privacy, satisfied, problems, .. } = found;
+    format!("{released} {classes:?} {privacy:?} {satisfied} {problems:?}")
 }
 
 #[test]
@@ -101,33 +100,30 @@ fn scattered_classes_are_counted_exactly_in_any_memory() {
         let truth = truth(&rows);
         let written = [
             csv(&folder, &rows),
-            columnar(&folder, "release.parquet", Format::Parquet, &rows),
-            columnar(&folder, "release.arrow", Format::Arrow, &rows),
+            columnar(&folder, "release.parquet", &rows),
+            columnar(&folder, "release.arrow", &rows),
         ];
         let mut said = BTreeSet::new();
         for file in written {
             let whole = check(&file, &policy, None);
-            let verified = &whole.verified;
+            let (classes, privacy) = (&whole.classes, &whole.privacy);
             let sizes = || truth.values().map(|class| class.0);
-            assert_eq!((verified.rows, verified.classes), (700, truth.len() as u64));
-            assert_eq!(verified.smallest, sizes().min().unwrap());
-            assert_eq!(
-                verified.privacy[0].failing,
-                sizes().filter(|size| *size < 3).count() as u64
-            );
+            assert_eq!((whole.released, classes.classes), (700, truth.len() as u64));
+            assert_eq!(classes.smallest_class, sizes().min().unwrap());
+            assert_eq!(privacy[0].failing_classes, sizes().filter(|size| *size < 3).count() as u64);
             let distinct = || truth.values().map(|class| class.1.len());
             assert_eq!(
-                verified.privacy[1].failing,
+                privacy[1].failing_classes,
                 distinct().filter(|ills| *ills < 2).count() as u64
             );
-            assert_eq!(verified.privacy[1].achieved, distinct().min().map(|least| least as f64));
-            assert_eq!(verified.privacy.len(), 5);
+            assert_eq!(privacy[1].achieved, distinct().min().map(|least| Figure(least as f64)));
+            assert_eq!(privacy.len(), 5);
             for memory in [1, 30_000, 60_000, 1 << 30] {
                 let limited = check(&file, &policy, Some(memory));
                 assert_eq!(says(&limited), says(&whole), "{memory} bytes");
-                assert!(limited.bytes_read >= whole.bytes_read);
+                assert!(limited.io.bytes_read >= whole.io.bytes_read);
                 // One scan where there is room, several where there is none.
-                let again = limited.bytes_read > whole.bytes_read;
+                let again = limited.io.bytes_read > whole.io.bytes_read;
                 assert!(
                     if memory == 1 { again } else { memory < 1 << 30 || !again },
                     "{memory} bytes"
@@ -153,7 +149,7 @@ fn the_first_unknown_label_is_named_whatever_part_has_it() {
         let found = check(&file, &policy, memory);
         let [problem] = found.problems.as_slice() else { panic!("{:?}", found.problems) };
         assert!(problem.contains("release.csv:92") && problem.contains("`3-8`"), "{problem}");
-        assert!(found.failure().is_some());
+        assert!(found.check().is_err());
     }
 }
 
@@ -177,20 +173,20 @@ fn more_labels_than_a_file_or_the_memory_holds_at_once() {
         }
         rows.extend(order.iter().map(|class| row(*class)));
     }
-    let file = columnar(&folder, "release.parquet", Format::Parquet, &rows);
+    let file = columnar(&folder, "release.parquet", &rows);
     let whole = check(&file, &policy, None);
-    assert_eq!((whole.verified.classes, whole.verified.smallest), (classes as u64, 2));
-    assert_eq!(whole.failure(), None);
+    assert_eq!((whole.classes.classes, whole.classes.smallest_class), (classes as u64, 2));
+    whole.check().unwrap();
     let limited = check(&file, &policy, Some(4 << 20));
     assert_eq!(says(&limited), says(&whole));
-    assert!(limited.bytes_read > 2 * whole.bytes_read);
+    assert!(limited.io.bytes_read > 2 * whole.io.bytes_read);
     // One row that went elsewhere is found, in whatever part it is.
     rows[70_000] = row(classes);
-    let file = columnar(&folder, "release.parquet", Format::Parquet, &rows);
+    let file = columnar(&folder, "release.parquet", &rows);
     for memory in [None, Some(4 << 20)] {
         let found = check(&file, &policy, memory);
         assert_eq!(
-            (found.verified.classes, found.verified.privacy[0].failing),
+            (found.classes.classes, found.privacy[0].failing_classes),
             (classes as u64 + 1, 2)
         );
     }

@@ -2,27 +2,27 @@
 //! the requirements and cannot be split further where it says so. Random tables in every format,
 //! every kind of requirement and criterion, and hardly any memory.
 
-use crate::disk::{Case, Ran, Row, read, travelling};
-use crate::fixture::{Folder, policy};
+use crate::disk::{Case, OnDisk, Ran, Row, read, travelling};
+use crate::fixture::{Folder, open, policy, run};
 use scumble::error::{Error, Kind};
-use scumble::jobs::{self, DiskOptions, Options};
+use scumble::job::DiskParameters;
 use scumble::policy::{Algorithm, Policy};
 use scumble::random::Random;
-use scumble::source::{Coder, Format, Input, KeyCoder, Source, Wanted, axis_between};
+use scumble::source::{Coder, Input, KeyCoder, Wanted, axis_between};
 use scumble::table::{Dictionary, Type};
 use scumble::taxonomy::Hierarchy;
+use scumble::watch::Watch;
 use serde_json::{Value, json};
 
 /// Hardly any memory.
-fn tiny(random: &mut Random) -> DiskOptions {
-    DiskOptions {
-        memory: Some(16 << 20),
+fn tiny(random: &mut Random) -> OnDisk {
+    let parameters = DiskParameters {
         tuples: Some(5 + random.below(46)),
         groups: (random.below(3) > 0).then(|| 1 + random.below(4) as usize),
         fan_out: (random.below(2) > 0).then(|| 2 + random.below(6) as usize),
-        seed: random.below(100),
-        ..DiskOptions::default()
-    }
+        ..DiskParameters::default()
+    };
+    OnDisk { parameters, memory: Some(16 << 20), seed: random.below(100) }
 }
 
 #[test]
@@ -32,8 +32,8 @@ fn rothko_t_gives_the_release_of_mondrian() {
         let Some(case) = Case::new("rothko-t", seed) else { continue };
         let disk = tiny(&mut Random::stream(23, seed));
         let what = format!("{}, {disk:?}", case.what);
-        let mondrian = case.run(Algorithm::Mondrian, DiskOptions::default());
-        let rothko = case.run(Algorithm::RothkoT, disk);
+        let mondrian = case.run(Algorithm::Mondrian, &OnDisk::default());
+        let rothko = case.run(Algorithm::RothkoT, &disk);
         runs += 1;
         let (Some(mondrian), Some(rothko)) = (&mondrian, &rothko) else {
             assert!(
@@ -84,13 +84,12 @@ fn rothko_s_keeps_every_row_and_every_promise() {
     for seed in 0..350 {
         let Some(case) = Case::new("rothko-s", seed) else { continue };
         let random = &mut Random::stream(29, seed);
-        let disk = DiskOptions {
-            naive: random.below(2) == 0,
-            alpha: [0.05, 0.5][random.below(2) as usize],
-            ..tiny(random)
-        };
+        let naive = random.below(2) == 0;
+        let alpha = [0.05, 0.5][random.below(2) as usize];
+        let mut disk = tiny(random);
+        disk.parameters = DiskParameters { naive, alpha, ..disk.parameters };
         let what = format!("{}, {disk:?}", case.what);
-        let Some(rothko) = case.run(Algorithm::RothkoS, disk.clone()) else {
+        let Some(rothko) = case.run(Algorithm::RothkoS, &disk) else {
             assert!(case.space().partition().is_none(), "{what}: refused");
             continue;
         };
@@ -105,7 +104,7 @@ fn rothko_s_keeps_every_row_and_every_promise() {
         if seed % 8 == 0 {
             for threads in [1, 2] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let again = pool.install(|| case.run(Algorithm::RothkoS, disk.clone())).unwrap();
+                let again = pool.install(|| case.run(Algorithm::RothkoS, &disk)).unwrap();
                 assert!(
                     again.bytes == rothko.bytes && again.tree == rothko.tree,
                     "{what}: differs, {threads} threads"
@@ -160,22 +159,20 @@ impl Small {
     }
 
     /// The sorted rows and the report, or the error.
-    fn run(&self, algorithm: Algorithm, disk: DiskOptions) -> Result<(Vec<Row>, Value), Error> {
+    fn run(&self, algorithm: Algorithm, disk: &OnDisk) -> Result<(Vec<Row>, Value), Error> {
         let policy = self.policy.edit().algorithm(algorithm.name()).build().unwrap();
         let output = self.folder.path("output.csv");
-        let options = Options { disk, ..Options::default() };
-        let report = jobs::anonymize(&self.folder.path("table.csv"), &policy, &output, &options);
-        let report = report.map_err(|failure| failure.error)?;
+        let report = run(&disk.job(policy), &self.folder.path("table.csv"), &output)?;
         let (_, _, mut rows) = read(&output);
         rows.sort();
         Ok((rows, report.to_json()))
     }
 
     /// Mondrian's rows, which must be those of others too.
-    fn assert_same(&self, others: &[Algorithm], disk: &DiskOptions) -> Vec<Row> {
-        let mondrian = self.run(Algorithm::Mondrian, DiskOptions::default()).unwrap().0;
+    fn assert_same(&self, others: &[Algorithm], disk: &OnDisk) -> Vec<Row> {
+        let mondrian = self.run(Algorithm::Mondrian, &OnDisk::default()).unwrap().0;
         for algorithm in others {
-            let rows = self.run(*algorithm, disk.clone()).unwrap().0;
+            let rows = self.run(*algorithm, disk).unwrap().0;
             let other = rows.iter().zip(&mondrian).find(|(one, other)| one != other);
             assert!(rows.len() == mondrian.len() && other.is_none(), "{algorithm:?}: {other:?}");
         }
@@ -183,10 +180,10 @@ impl Small {
     }
 
     fn assert_same_error(&self, part: &str, status: Kind) {
-        let mondrian = self.run(Algorithm::Mondrian, DiskOptions::default()).unwrap_err();
+        let mondrian = self.run(Algorithm::Mondrian, &OnDisk::default()).unwrap_err();
         assert!(mondrian.to_string().contains(part) && mondrian.kind() == status, "{mondrian}");
         for algorithm in BOTH {
-            let error = self.run(algorithm, few(10)).unwrap_err();
+            let error = self.run(algorithm, &few(10)).unwrap_err();
             assert_eq!(
                 (error.to_string(), error.kind()),
                 (mondrian.to_string(), mondrian.kind()),
@@ -198,8 +195,14 @@ impl Small {
 
 const BOTH: [Algorithm; 2] = [Algorithm::RothkoT, Algorithm::RothkoS];
 
-fn few(tuples: u64) -> DiskOptions {
-    DiskOptions { tuples: Some(tuples), memory: Some(16 << 20), ..DiskOptions::default() }
+fn few(tuples: u64) -> OnDisk {
+    let parameters = DiskParameters { tuples: Some(tuples), ..DiskParameters::default() };
+    OnDisk { parameters, memory: Some(16 << 20), seed: 0 }
+}
+
+/// The same, with samples that are believed without a test.
+fn naive(disk: OnDisk) -> OnDisk {
+    OnDisk { parameters: DiskParameters { naive: true, ..disk.parameters }, ..disk }
 }
 
 /// What a column holds is known for certain after its last value only.
@@ -219,7 +222,7 @@ fn types_are_inferred_on_disk_as_they_are_in_memory() {
         let is_root = |row: &Row| row[1].as_deref() == Some("*");
         let is_number = value == "1.5";
         assert_eq!(rows.iter().all(is_root), !is_number, "{value}");
-        let by_sample = table.run(Algorithm::RothkoS, few(9000)).unwrap().0;
+        let by_sample = table.run(Algorithm::RothkoS, &few(9000)).unwrap().0;
         assert_eq!(by_sample.iter().all(is_root), !is_number, "{value}");
     }
     let columns: [&[&str]; 6] = [
@@ -285,12 +288,11 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
     let key = || Wanted::Key { hierarchy: Hierarchy::None, kind: None, missing: Vec::new() };
     let scan = |text: &str| {
         let file = folder.write("table.csv", text);
-        let open = || Source::open(&file, Format::Csv(Some(b',')));
-        let wanted = [key(), key()];
         let input = Input {
-            open: Box::new(open),
+            source: &open(&file),
+            watch: &Watch::silent(),
             coder: &coder,
-            wanted: &wanted,
+            wanted: &[key(), key()],
             rows: 2,
             payload_bytes: 0,
         };
@@ -318,7 +320,7 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
 #[test]
 fn a_region_may_be_larger_than_memory() {
     let same = Small::new("alike", "", (0..5000).map(|_| "7".to_string()), "[privacy]\nk = 3");
-    for disk in [few(20), DiskOptions { naive: true, ..few(20) }] {
+    for disk in [few(20), naive(few(20))] {
         let rows = same.assert_same(&BOTH, &disk);
         assert_eq!((rows.len(), rows[0][1].as_deref()), (5000, Some("7")));
     }
@@ -340,8 +342,8 @@ fn without_a_confident_split_exact_counts_decide() {
         (0..1000).map(|row| (row * 7 % 1000).to_string()),
         "[privacy]\nk = 300",
     );
-    let (mondrian, _) = table.run(Algorithm::Mondrian, DiskOptions::default()).unwrap();
-    let (rows, report) = table.run(Algorithm::RothkoS, few(10)).unwrap();
+    let (mondrian, _) = table.run(Algorithm::Mondrian, &OnDisk::default()).unwrap();
+    let (rows, report) = table.run(Algorithm::RothkoS, &few(10)).unwrap();
     assert_eq!(rows, mondrian);
     assert_eq!(
         (&report["io"]["pruned-nodes"], &report["search"]["minimal"]),
@@ -357,8 +359,8 @@ fn a_split_in_error_is_undone() {
     let value = |row: u64| if row.is_multiple_of(10) { "1".to_string() } else { "0".to_string() };
     let table = Small::new("in-error", "", (0..1000).map(value), "[privacy]\nk = 110");
     let undone = (0..20).filter(|seed| {
-        let disk = DiskOptions { naive: true, seed: *seed, ..few(20) };
-        let (rows, report) = table.run(Algorithm::RothkoS, disk).unwrap();
+        let disk = OnDisk { seed: *seed, ..naive(few(20)) };
+        let (rows, report) = table.run(Algorithm::RothkoS, &disk).unwrap();
         assert!(rows.iter().all(|row| row[1].as_deref() == Some("0-1")));
         assert_eq!((&report["classes"], &report["search"]["minimal"]), (&json!(1), &json!(true)));
         report["io"]["pruned-nodes"] == 2

@@ -2,9 +2,9 @@
 //! be what it would be for whoever has never seen them, and `verify`, which has not, must agree
 //! with `anonymize`.
 
-use crate::fixture::Folder;
+use crate::fixture::{Folder, anonymize, run, verify};
 use scumble::error::Error;
-use scumble::jobs::{Options, anonymize, verify};
+use scumble::job::Job;
 use scumble::policy::Policy;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -27,17 +27,16 @@ impl Case {
     fn release(&self, policy: &str) -> Option<String> {
         let policy = Policy::parse(policy, &self.folder.path("policy.toml")).unwrap();
         let output = self.folder.path("out.csv");
-        let options = Options { levels: Some(vec![("age".into(), 0)]), ..Options::default() };
-        let report = match anonymize(&self.input, &policy, &output, &options) {
+        let job = Job::new(policy.clone()).levels(vec![("age".into(), 0)]);
+        let report = match run(&job, &self.input, &output) {
             Ok(report) => report,
-            Err(failure) => {
-                assert!(matches!(failure.error, Error::CannotBeMet { .. }), "{}", failure.error);
+            Err(error) => {
+                assert!(matches!(error, Error::CannotBeMet { .. }), "{error}");
                 return None;
             }
         };
-        let verified =
-            verify(&output, &policy, None, None, &scumble::watch::Watch::default()).unwrap();
-        assert_eq!(verified.failure(), None);
+        let verified = verify(&output, &policy);
+        verified.check().unwrap();
         let kinds = |json: &Value| -> Vec<Value> {
             json["privacy"].as_array().unwrap().iter().map(|one| one["kind"].clone()).collect()
         };
@@ -72,9 +71,8 @@ fn closeness_of_a_masked_attribute_does_not_depend_on_suppressed_values() {
         "t-closeness = { t = 0.5, distance = \"hierarchical\" }",
     );
     let asked = Policy::parse(&asked, &case.folder.path("policy.toml")).unwrap();
-    let failure = anonymize(&case.input, &asked, &case.folder.path("out.csv"), &Options::default())
-        .unwrap_err();
-    assert!(failure.error.to_string().contains("mask"), "{}", failure.error);
+    let error = anonymize(&case.input, &asked, &case.folder.path("out.csv")).unwrap_err();
+    assert!(error.to_string().contains("mask"), "{error}");
 }
 
 /// Intervals whose ends are not given are laid over other values in the release.
