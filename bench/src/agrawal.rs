@@ -4,11 +4,9 @@
 
 use crate::harness::{Scratch, processor_seconds};
 use scumble::error::Result;
-use scumble::generate::Kind;
-use scumble::jobs::{self, DiskOptions, Options};
+use scumble::job::{DiskParameters, Parameters};
 use scumble::policy::{Policy, PolicyBuilder};
-use scumble::release::Report;
-use scumble::watch::Watch;
+use scumble::{Job, ReleaseFile, Report, Synthetic, TableFile, Watch, generate};
 use std::path::{Path, PathBuf};
 
 /// Quasi-identifiers unless a case makes one of them sensitive; each is split anywhere.
@@ -62,7 +60,7 @@ impl Asked {
 pub fn table(scratch: &Scratch, rows: u64, seed: u64, ending: &str) -> Result<PathBuf> {
     let table = scratch.path(&format!("agrawal-{rows}-{seed}.{ending}"));
     if !table.exists() {
-        jobs::generate(Kind::Agrawal, rows, seed, &table, None, &Watch::default())?;
+        generate(Synthetic::Agrawal, rows, seed, &table, None, &Watch::default())?;
     }
     Ok(table)
 }
@@ -72,16 +70,17 @@ pub fn release(
     scratch: &Scratch,
     table: &Path,
     asked: &Asked,
-    disk: DiskOptions,
+    disk: DiskParameters,
+    memory: Option<u64>,
+    seed: u64,
 ) -> Result<(Report, Option<f64>)> {
-    let policy = asked.policy()?;
-    let output = scratch.path("release.parquet");
-    let options = Options {
-        disk: DiskOptions { spill: Some(scratch.path("")), ..disk },
-        ..Options::default()
-    };
+    let output = ReleaseFile::new(&scratch.path("release.parquet"))?;
+    let mut job = Job::new(asked.policy()?).seed(seed).spill_folder(scratch.path(""));
+    job = job.parameters(Parameters { disk, ..Parameters::default() });
+    if let Some(memory) = memory {
+        job = job.memory(memory);
+    }
     let before = processor_seconds();
-    let report =
-        jobs::anonymize(table, &policy, &output, &options).map_err(|failure| failure.error)?;
+    let report = job.run(TableFile::open(table)?, output, &Watch::default())?;
     Ok((report, processor_seconds().zip(before).map(|(after, before)| after.own - before.own)))
 }

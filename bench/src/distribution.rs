@@ -13,9 +13,10 @@ use scumble::search::buckets::{
     Annotated, Distributed, Fakes, Measure, Problem, Rounding, Shape, Target, normal, qi_sa,
     sa_only, zipf,
 };
-use scumble::source::{Format, Source, encode};
+use scumble::source::encode;
 use scumble::table::{Data as Column, Role, Tallies};
 use scumble::watch::Watch;
+use scumble::{Source, TableFile};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Instant;
@@ -94,15 +95,17 @@ impl Table {
 
     /// People of the Adult table who have a capital loss, if the file has that column.
     fn adult(folder: &Path) -> Result<Option<Table>> {
-        let source = Source::open(&folder.join("adult.csv"), Format::Csv(None))?;
+        let source = TableFile::open(&folder.join("adult.csv"))?;
+        let schema = source.schema();
+        let names = || schema.fields().iter().map(|field| field.name().as_str());
         let wanted = ["age", "capital-loss"];
-        if wanted.iter().any(|wanted| !source.names().any(|name| name == *wanted)) {
+        if wanted.iter().any(|wanted| !names().any(|name| name == *wanted)) {
             return Ok(None);
         }
         let role =
             |name: &str| if wanted.contains(&name) { Role::Target } else { Role::Identifier };
-        let roles: Vec<Role> = source.names().map(role).collect();
-        let table = encode(source, &roles)?;
+        let roles: Vec<Role> = names().map(role).collect();
+        let table = encode(&source, &roles, &Watch::default(), "read")?;
         let numbers = |name: &str| -> Vec<i64> {
             let column =
                 table.columns.iter().find(|column| column.name == name).map(|column| &column.data);

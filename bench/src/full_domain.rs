@@ -1,14 +1,12 @@
 //! The full-domain search: on Adult against the published times of ARX, or on synthetic census data
 //! by itself.
 
-use crate::harness::{Measured, SEVEN, Scratch, fastest};
+use crate::harness::{Measured, SEVEN, Scratch, fastest, read};
 use scumble::error::Result;
-use scumble::generate::Kind;
-use scumble::jobs;
 use scumble::policy::Policy;
 use scumble::search::lattice::incognito::{self, Strategy};
-use scumble::source::{Format, Source, encode};
 use scumble::watch::Watch;
+use scumble::{Synthetic, generate};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -81,10 +79,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     let mut rows = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut measure = |name: &str, policy: &Policy, data: &Path, arx: Option<f64>| -> Result<()> {
-        let source = Source::open(data, Format::Csv(None))?;
-        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-        let table = encode(source, &roles)?;
-        let prepared = policy.prepare(&table)?;
+        let prepared = policy.prepare(&read(data, policy)?)?;
         let search = |strategy| incognito::search(&prepared.task, strategy, &Watch::default());
         let (one, found) = fastest(1, runs, || search(Strategy::BestFirst))?;
         let (all, _) = fastest(threads, runs, || search(Strategy::BestFirst))?;
@@ -132,7 +127,7 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
             let scratch = Scratch::new()?;
             [10_000, 100_000, 1_000_000].into_iter().try_for_each(|size| {
                 let data = scratch.path(&format!("census-{size}.csv"));
-                let files = jobs::generate(Kind::Census, size, 1, &data, None, &Watch::default())?;
+                let files = generate(Synthetic::Census, size, 1, &data, None, &Watch::default())?;
                 measure(
                     "census, k=5, distinct 3-diversity, 5 %",
                     &Policy::read(&files[1])?,

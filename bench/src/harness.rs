@@ -1,14 +1,27 @@
 //! What experiments share: tables of measurements, scratch folders, clocks.
 
 use scumble::error::{Error, Result};
+use scumble::policy::Policy;
+use scumble::source::encode;
+use scumble::table::Table;
+use scumble::{Source, TableFile, Watch};
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The quasi-identifiers of the Adult table, in the order of the papers.
 pub const SEVEN: [&str; 7] =
     ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
+
+/// A file as a table in memory, with the roles of a policy.
+pub fn read(file: &Path, policy: &Policy) -> Result<Table> {
+    let source = TableFile::open(file)?;
+    let schema = source.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let roles = policy.roles(&names, file, false)?;
+    encode(&source, &roles, &Watch::default(), "read")
+}
 
 /// A table of measurements.
 pub struct Measured {

@@ -1,6 +1,6 @@
 //! The experiments of l+-Optimize (Liu and Wang 2010, section VIII), re-run on the Adult table.
 
-use crate::harness::{Measured, SEVEN, Scratch};
+use crate::harness::{Measured, SEVEN, Scratch, read};
 use scumble::bind::{OnCuts, Prepared};
 use scumble::error::{Error, Result};
 use scumble::loss::Loss;
@@ -9,7 +9,6 @@ use scumble::random::Random;
 use scumble::search::cuts::l_plus_optimize::{Outcome, Techniques, search};
 use scumble::search::cuts::{Machine, Suppression, annealing};
 use scumble::search::lattice::incognito::{self, Strategy};
-use scumble::source::{Format, Source, encode};
 use scumble::watch::Watch;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -57,9 +56,7 @@ impl Setting<'_> {
 
     fn prepare(&self, algorithm: &str) -> Result<Prepared> {
         let policy = self.policy(algorithm)?;
-        let source = Source::open(&self.data, Format::Csv(None))?;
-        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-        policy.prepare(&encode(source, &roles)?)
+        policy.prepare(&read(&self.data, &policy)?)
     }
 
     fn run(&self) -> Result<Run> {

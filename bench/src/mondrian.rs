@@ -1,14 +1,12 @@
 //! Partitioning in memory: the search alone on the synthetic data of the paper's figure 7, and on
 //! Adult the whole command against the Mondrian of Python packages, all in one run.
 
-use crate::harness::{Measured, Scratch, fastest, processor_seconds};
+use crate::harness::{Measured, Scratch, fastest, processor_seconds, read};
 use scumble::error::{Error, Result};
-use scumble::generate::Kind;
-use scumble::jobs;
 use scumble::policy::Policy;
 use scumble::search::regions::mondrian::search;
-use scumble::source::{Format, Source, encode};
 use scumble::watch::Watch;
+use scumble::{Synthetic, generate};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -142,15 +140,13 @@ pub fn mondrian(
 /// The search over encoded rows, numbers split anywhere.
 fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let data = scratch.path("agrawal.parquet");
-    let files = jobs::generate(Kind::Agrawal, ROWS, 1, &data, None, &Watch::default())?;
+    let files = generate(Synthetic::Agrawal, ROWS, 1, &data, None, &Watch::default())?;
     let text = std::fs::read_to_string(&files[1]).map_err(Error::io(&files[1], "read"))?;
     let columns = text.split("[privacy]").next().unwrap_or_default();
     let plain: Vec<&str> = columns.lines().filter(|line| !line.starts_with("hierarchy")).collect();
     let text = plain.join("\n") + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\n";
     let policy = Policy::parse(&text, &files[1])?;
-    let source = Source::open(&data, Format::Parquet)?;
-    let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-    let table = encode(source, &roles)?;
+    let table = read(&data, &policy)?;
     let prepared = policy.prepare(&table)?;
     let all = std::thread::available_parallelism().map_or(1, usize::from);
     let mut rows = Vec::new();

@@ -6,12 +6,10 @@
 //! further name are the paper's: its four optimizations, SD at 4 sigma, and nothing that was added;
 //! `~` leaves one out. `scumble` is what the command does by itself.
 
-use crate::harness::{Measured, Scratch, fastest};
+use crate::harness::{Measured, Scratch, fastest, read};
 use scumble::bind::{Outside, Prepared};
 use scumble::error::{Error, Result};
-use scumble::generate::Kind;
 use scumble::generate::subset::{Selection, chance, is_in};
-use scumble::jobs;
 use scumble::policy::Policy;
 use scumble::privacy::{Shortcuts, Work};
 use scumble::random::Random;
@@ -20,9 +18,9 @@ use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{Partitioning, mfalm, mpalm};
-use scumble::source::{Format, Source, encode};
-use scumble::table::{Role, Table};
+use scumble::table::Role;
 use scumble::watch::Watch;
+use scumble::{Synthetic, generate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -64,7 +62,7 @@ impl World {
             Some(folder) => (folder.join("adult.csv"), ';', ADULT),
             None => {
                 let file = scratch.path("census.csv");
-                jobs::generate(Kind::Census, rows, 1, &file, None, &Watch::default())?;
+                generate(Synthetic::Census, rows, 1, &file, None, &Watch::default())?;
                 (file, ',', CENSUS)
             }
         };
@@ -178,15 +176,12 @@ impl Case<'_> {
         let attributes: String = (0..self.world.names.len()).map(attribute).collect();
         let policy =
             Policy::parse(&format!("{attributes}\n{asked}\n"), &self.world.scratch.path("p"))?;
-        let read = |file: &Path| -> Result<Table> {
-            let source = Source::open(file, Format::Csv(Some(b',')))?;
-            let roles: Vec<Role> =
-                policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-            encode(source, &roles)
+        let table = read(table, &policy)?;
+        let population = if asked.contains("population =") {
+            Some(read(&self.population, &policy)?)
+        } else {
+            None
         };
-        let table = read(table)?;
-        let population =
-            if asked.contains("population =") { Some(read(&self.population)?) } else { None };
         policy
             .prepare_within(&table, Outside { population: population.as_ref(), confidences: None })
     }

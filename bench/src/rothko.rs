@@ -5,8 +5,9 @@
 
 use crate::agrawal::{Asked, LEAST_GAIN, release, table};
 use crate::harness::{Measured, Scratch};
+use scumble::ReleaseKind;
 use scumble::error::Result;
-use scumble::jobs::DiskOptions;
+use scumble::job::DiskParameters;
 use serde_json::{Value, json};
 
 /// Rows where nothing else is asked for.
@@ -52,10 +53,15 @@ impl Case {
             privacy,
             other: Some(("c2", "target")),
         };
-        let disk = DiskOptions { tuples: Some(*tuples), groups, ..DiskOptions::default() };
+        let disk = DiskParameters { tuples: Some(*tuples), groups, ..DiskParameters::default() };
         let (report, spent) =
-            release(scratch, &table(scratch, *rows, 1, "parquet")?, &asked, disk)?;
-        let seconds = report.searched.as_ref().map_or(0.0, |searched| searched.seconds);
+            release(scratch, &table(scratch, *rows, 1, "parquet")?, &asked, disk, None, 0)?;
+        let seconds = match &report.release {
+            ReleaseKind::Table { search: Some(search), .. } => search.seconds,
+            _ => 0.0,
+        };
+        let share =
+            |share: Option<f64>| share.map_or(Value::Null, |share| json!(format!("{share:.2}")));
         let predicted = |get: fn(&scumble::release::Predicted) -> Value| {
             report.io.predicted.as_ref().map_or(Value::Null, get)
         };
@@ -69,13 +75,13 @@ impl Case {
             json!(tuples),
             json!(groups),
             json!(k),
-            predicted(|io| json!(format!("{:.2}", io.scanned))),
-            predicted(|io| json!(io.scans)),
-            predicted(|io| json!(format!("{:.2}", io.written))),
-            predicted(|io| json!(io.writes)),
-            megabytes(report.io.read),
-            megabytes(report.io.written),
-            json!(report.io.pruned),
+            share(report.io.tables_read),
+            predicted(|io| json!(io.tables_read)),
+            share(report.io.tables_written),
+            predicted(|io| json!(io.tables_written)),
+            megabytes(report.io.bytes_read),
+            megabytes(report.io.bytes_written),
+            json!(report.io.pruned_nodes),
             json!(format!("{seconds:.2}")),
             spent.map_or(Value::Null, |spent| json!(format!("{spent:.2}"))),
             spent.map_or(Value::Null, |spent| {

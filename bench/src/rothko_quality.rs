@@ -3,8 +3,9 @@
 
 use crate::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
 use crate::harness::{Measured, Scratch};
+use scumble::ReleaseKind;
 use scumble::error::{Error, Result};
-use scumble::jobs::DiskOptions;
+use scumble::job::DiskParameters;
 use serde_json::{Value, json};
 
 /// Rows where nothing else is asked for: the paper's.
@@ -51,14 +52,15 @@ fn quality(
     let (mut sum, mut unsplit) = (0.0, false);
     for seed in 1..=u64::from(data_sets) {
         let memory = (tuples < rows).then_some(NO_FREQUENCY_GROUP);
-        let disk = DiskOptions { memory, tuples: Some(tuples), seed, ..DiskOptions::default() };
-        let (report, _) = release(scratch, &table(scratch, rows, seed, "parquet")?, asked, disk)?;
-        let target = report.losses.target.ok_or(Error::Defect)?;
+        let disk = DiskParameters { tuples: Some(tuples), ..DiskParameters::default() };
+        let data = table(scratch, rows, seed, "parquet")?;
+        let (report, _) = release(scratch, &data, asked, disk, memory, seed)?;
+        let ReleaseKind::Table { loss, .. } = &report.release else { return Err(Error::Defect) };
         sum += match asked.split {
-            "regression" => target.rmse.ok_or(Error::Defect)?,
-            _ => target.conditional_entropy,
+            "regression" => loss.rmse.ok_or(Error::Defect)?,
+            _ => loss.conditional_entropy.ok_or(Error::Defect)?,
         };
-        unsplit |= report.io.unsplit > 0;
+        unsplit |= report.io.unsplit_partitions.unwrap_or(0) > 0;
     }
     let mean = sum / f64::from(data_sets);
     let decimals = if asked.split == "regression" { 0 } else { 4 };

@@ -5,7 +5,7 @@
 use crate::agrawal::{Asked, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
 use crate::harness::{Measured, Scratch};
 use scumble::error::{Error, Result};
-use scumble::jobs::DiskOptions;
+use scumble::job::DiskParameters;
 use scumble::random::Random;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -99,16 +99,17 @@ fn pruned(
         privacy: case.privacy.into(),
         other: case.sensitive.map(|name| (name, "sensitive")),
     };
-    let disk = DiskOptions {
-        memory: Some(NO_FREQUENCY_GROUP),
+    let disk = DiskParameters {
         tuples: Some(tuples),
         fan_out: Some(FAN_OUT),
         naive,
         to_fan_out: true,
-        ..DiskOptions::default()
+        ..DiskParameters::default()
     };
-    let (report, _) = release(scratch, table, &asked, disk)?;
-    Ok(if report.io.unsplit > 0 { "x".into() } else { report.io.pruned.to_string() })
+    let (report, _) = release(scratch, table, &asked, disk, Some(NO_FREQUENCY_GROUP), 0)?;
+    let is_unsplit = report.io.unsplit_partitions.unwrap_or(0) > 0;
+    let pruned = report.io.pruned_nodes.unwrap_or(0);
+    Ok(if is_unsplit { "x".into() } else { pruned.to_string() })
 }
 
 /// Figure 28.

@@ -8,12 +8,12 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints what it measures")]
 
+use scumble::bind::{Outside, Prepared};
 use scumble::error::Error;
 use scumble::estimate::multinomial::Shortcuts;
-use scumble::generate::Kind as Synthetic;
 use scumble::generate::subset::Selection;
-use scumble::jobs::{self, InstantOptions};
-use scumble::policy::{Outside, Policy, Prepared};
+use scumble::job::{InstantParameters, Parameters};
+use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::ratio::Ratio;
 use scumble::search::buckets::{Annotated, Fakes, Measure, Problem, Shape, Target, qi_sa, sa_only};
@@ -24,10 +24,11 @@ use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
-use scumble::source::{Format, Source, encode};
+use scumble::source::encode;
 use scumble::summary::{Estimator, Kind, Structure};
 use scumble::table::{Data, Role, Table, Tallies};
 use scumble::watch::Watch;
+use scumble::{Job, Source, Synthetic, TableFile, generate};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -142,7 +143,7 @@ fn aborted<T>(
 
 fn try_all(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
     let data = folder.join("census.csv");
-    let files = jobs::generate(Synthetic::Census, rows, 1, &data, None, &Watch::default())?;
+    let files = generate(Synthetic::Census, rows, 1, &data, None, &Watch::default())?;
     let census = Census { files, data };
     lattice(bench, &census)?;
     regions(bench, &census)?;
@@ -171,9 +172,11 @@ impl Census {
 }
 
 fn read(file: &Path, policy: &Policy) -> Result<Table> {
-    let source = Source::open(file, Format::Csv(None))?;
-    let roles = policy.roles(&source, false)?;
-    encode(source, &roles)
+    let source = TableFile::open(file)?;
+    let schema = source.schema();
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    let roles = policy.roles(&names, file, false)?;
+    encode(&source, &roles, &Watch::default(), "read")
 }
 
 fn lattice(bench: &mut Bench, census: &Census) -> Result<()> {
@@ -214,7 +217,7 @@ fn regions(bench: &mut Bench, census: &Census) -> Result<()> {
         }
         let (policy, _, prepared) = census.bound(privacy, search)?;
         bench.abort(name, |watch| {
-            mondrian::search(&prepared.task, policy.search.partitioning, watch)
+            mondrian::search(&prepared.task, policy.search().partitioning, watch)
         })?;
     }
     Ok(())
@@ -254,8 +257,11 @@ fn instant(bench: &mut Bench, census: &Census) -> Result<()> {
     ];
     for (name, kind, structure) in kinds {
         let sampled = Some(1_000_000);
-        let options = InstantOptions { kind, structure, sampled, ..InstantOptions::default() };
-        let learn = |watch: &Watch| jobs::summary_of(&table, &policy, &options, 8 << 30, watch);
+        let instant =
+            InstantParameters { kind, structure, sampled, ..InstantParameters::default() };
+        let parameters = Parameters { instant, ..Parameters::default() };
+        let job = Job::new(policy.clone()).memory(8 << 30).parameters(parameters);
+        let learn = |watch: &Watch| job.summarize_table(&table, watch);
         bench.abort(&format!("learning {name}"), learn)?;
         let by = By::Expectation(task.rows() as f64 / 100.0);
         let beliefs = policy.believe(learn(&Watch::default())?, &census.data)?;
@@ -275,7 +281,7 @@ fn instant(bench: &mut Bench, census: &Census) -> Result<()> {
         bench.abort(&format!("m-instant {name}"), |watch| {
             let estimator = Estimator::new(&beliefs, Shortcuts::ALL, watch)?;
             let foreseen = m_instant::partition(&estimator, by, watch)?;
-            m_instant::settle(task, &foreseen.regions, policy.search.partitioning, watch)
+            m_instant::settle(task, &foreseen.regions, policy.search().partitioning, watch)
         })?;
     }
     Ok(())
@@ -316,7 +322,8 @@ fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
         return Ok(());
     }
     let data = folder.join("part.csv");
-    let files = jobs::generate_subset(Selection::Uniform, rows, 1, &data, None, &Watch::default())?;
+    let files =
+        generate(Synthetic::Subset(Selection::Uniform), rows, 1, &data, None, &Watch::default())?;
     let text = std::fs::read_to_string(&files[3]).unwrap_or_default();
     let attributes = text.split("[privacy").next().unwrap_or("");
     let asked = |world: &str| {
@@ -328,16 +335,18 @@ fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
     let table = read(&data, &policy)?;
     let keys: Vec<&str> =
         table.with_role(Role::QuasiIdentifier).map(|column| column.name.as_str()).collect();
-    let source = Source::open(&files[1], Format::Csv(None))?;
+    let source = TableFile::open(&files[1])?;
+    let schema = source.schema();
     let role = |name: &str| match keys.contains(&name) {
         true => Role::QuasiIdentifier,
         false => Role::Identifier,
     };
-    let roles: Vec<Role> = source.names().map(role).collect();
-    let world = encode(source, &roles)?;
+    let roles: Vec<Role> =
+        schema.fields().iter().map(|field| role(field.name().as_str())).collect();
+    let world = encode(&source, &roles, &Watch::default(), "read")?;
     let outside = Outside { population: Some(&world), confidences: None };
     let prepared = policy.prepare_within(&table, outside)?;
-    let partitioning = policy.search.partitioning;
+    let partitioning = policy.search().partitioning;
     bench.abort("spalm", |watch| spalm::search(&prepared.task, Strategy::default(), watch))?;
     bench.abort("mpalm", |watch| mpalm::search(&prepared.task, partitioning, watch))?;
     let policy = asked(&format!(

@@ -1,12 +1,11 @@
 //! The tables of the experiments on instant anonymization, in memory with their summaries, and the
 //! searches that are compared.
 
-use crate::harness::{SEVEN, Scratch};
+use crate::harness::{SEVEN, Scratch, read};
 use scumble::bind::Prepared;
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
-use scumble::generate::Kind as Synthetic;
-use scumble::jobs::{self, InstantOptions};
+use scumble::job::{InstantParameters, Parameters};
 use scumble::policy::Policy;
 use scumble::recoding::Mapping;
 use scumble::release::Recoded;
@@ -15,10 +14,10 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::{Found, cuts};
-use scumble::source::{Format, Source, encode};
 use scumble::summary::{Beliefs, Estimator, Kind, Structure, Summary};
 use scumble::table::Table;
 use scumble::watch::Watch;
+use scumble::{Job, Synthetic, generate};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -39,7 +38,6 @@ pub(super) struct Data {
     pub(super) keys: Vec<&'static str>,
     pub(super) hierarchies: Vec<String>,
     pub(super) sensitive: &'static str,
-    pub(super) format: Format,
 }
 
 impl Data {
@@ -51,13 +49,12 @@ impl Data {
             keys: SEVEN.to_vec(),
             hierarchies: SEVEN.iter().map(|key| format!("\"adult_hierarchy_{key}.csv\"")).collect(),
             sensitive: "occupation",
-            format: Format::Csv(None),
         }
     }
 
     pub(super) fn census(rows: u64, scratch: &Scratch) -> Result<Data> {
         let file = scratch.path(&format!("census-{rows}.csv"));
-        jobs::generate(Synthetic::Census, rows, 1, &file, None, &Watch::default())?;
+        generate(Synthetic::Census, rows, 1, &file, None, &Watch::default())?;
         let hierarchy = |key: &&str| match *key {
             "age" => "{ intervals = [5, 10, 20, 40], from = 0, to = 100 }".to_string(),
             key => format!("\"hierarchies/{key}.csv\""),
@@ -76,7 +73,6 @@ impl Data {
             keys: CENSUS.to_vec(),
             hierarchies: CENSUS.iter().map(hierarchy).collect(),
             sensitive: "occupation",
-            format: Format::Csv(None),
         })
     }
 
@@ -98,9 +94,7 @@ impl Data {
     }
 
     pub(super) fn read(&self, policy: &Policy) -> Result<Table> {
-        let source = Source::open(&self.file, self.format)?;
-        let roles = policy.roles(&source.names().collect::<Vec<_>>(), source.file(), false)?;
-        encode(source, &roles)
+        read(&self.file, policy)
     }
 }
 
@@ -119,16 +113,12 @@ impl Ready {
         let table = data.read(&policy)?;
         let (mut summaries, mut seconds) = (Vec::new(), Vec::new());
         for (_, kind) in KINDS {
-            let options =
-                InstantOptions { kind, structure: Structure::ChowLiu, ..InstantOptions::default() };
+            let structure = Structure::ChowLiu;
+            let instant = InstantParameters { kind, structure, ..InstantParameters::default() };
+            let parameters = Parameters { instant, ..Parameters::default() };
+            let job = Job::new(policy.clone()).memory(8 << 30).parameters(parameters);
             let start = Instant::now();
-            summaries.push(jobs::summary_of(
-                &table,
-                &policy,
-                &options,
-                8 << 30,
-                &Watch::default(),
-            )?);
+            summaries.push(job.summarize_table(&table, &Watch::default())?);
             seconds.push(start.elapsed().as_secs_f64());
         }
         Ok(Ready { data, keys, table, summaries, seconds })

@@ -22,6 +22,12 @@ impl Job {
     pub fn summarize(&self, source: impl Source, watch: &Watch) -> Result<Summary> {
         self.on_threads(|| summarize(self, &source, watch))
     }
+
+    /// Summarizes a table that is in memory already.
+    #[doc(hidden)]
+    pub fn summarize_table(&self, table: &Table, watch: &Watch) -> Result<Summary> {
+        of_table(self, table, watch)
+    }
 }
 
 fn builder(columns: usize, instant: &InstantParameters, seed: u64, memory: u64) -> Builder {
