@@ -22,6 +22,7 @@
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
+//! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
@@ -37,6 +38,7 @@ mod cuts;
 mod disk;
 mod distribution;
 mod docs;
+mod ends;
 mod exact;
 mod fixture;
 mod golden;
