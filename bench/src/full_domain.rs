@@ -79,7 +79,8 @@ pub fn full_domain(adult: Option<&Path>, runs: u32) -> Result<Measured> {
     let mut rows = Vec::new();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut measure = |name: &str, policy: &Policy, data: &Path, arx: Option<f64>| -> Result<()> {
-        let prepared = policy.prepare(&read(data, policy)?)?;
+        let table = read(data, policy)?;
+        let prepared = policy.prepare(&table)?;
         let search = |strategy| incognito::search(&prepared.task, strategy, &Watch::default());
         let (one, found) = fastest(1, runs, || search(Strategy::BestFirst))?;
         let (all, _) = fastest(threads, runs, || search(Strategy::BestFirst))?;

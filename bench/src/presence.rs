@@ -18,7 +18,6 @@ use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{Partitioning, mfalm, mpalm};
-use scumble::table::Role;
 use scumble::watch::Watch;
 use scumble::{Synthetic, generate};
 use serde_json::{Value, json};

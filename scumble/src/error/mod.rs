@@ -7,7 +7,7 @@
 
 mod refusal;
 
-pub use refusal::{Figure, Judged, Refusal, Shortfall};
+pub use refusal::{Figure, Hidden, Judged, Refusal, Shortfall};
 
 use std::fmt;
 use std::io::ErrorKind;

@@ -37,7 +37,18 @@ pub struct Judged {
     pub failing_classes: u64,
     /// Whether a larger figure is safer: the required one is then a minimum.
     #[serde(skip)]
-    pub is_minimum: bool,
+    pub is_minimum: Hidden<bool>,
+}
+
+/// Something that is shown to people and is no part of a report: it is not written, and two of them
+/// are always equal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hidden<T>(pub T);
+
+impl<T> PartialEq for Hidden<T> {
+    fn eq(&self, _: &Hidden<T>) -> bool {
+        true
+    }
 }
 
 fn is_zero(number: &u64) -> bool {

@@ -5,7 +5,7 @@ use super::search::{levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
 use super::{Beside, Decision, Produced, Walk};
 use crate::bind::{Outside, Prepared};
-use crate::error::{Error, Result};
+use crate::error::{Error, Hidden, Result};
 use crate::policy::Policy;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
@@ -177,7 +177,7 @@ impl Bound<'_> {
         match mapping {
             Mapping::Levels(levels) => RecodingReport::FullDomain {
                 levels: names.zip(levels.iter().copied()).collect(),
-                heights: columns.taxonomies.iter().map(|tree| tree.height()).collect(),
+                heights: Hidden(columns.taxonomies.iter().map(|tree| tree.height()).collect()),
             },
             Mapping::Cuts(cuts) => {
                 let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {

@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::{OfTarget, Verified};
-use crate::error::{Figure, Judged};
+use crate::error::{Figure, Hidden, Judged};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
 use crate::search::Warrant;
@@ -131,7 +131,7 @@ pub enum RecodingReport {
         levels: Vec<(String, usize)>,
         /// The number of levels of each column, for people.
         #[serde(skip)]
-        heights: Vec<usize>,
+        heights: Hidden<Vec<usize>>,
     },
     /// A cut through the tree of each quasi-identifier.
     Cuts {
@@ -379,7 +379,7 @@ impl Judgement {
             achieved: self.achieved.and_then(Figure::finite),
             satisfied: self.satisfied(),
             failing_classes: self.failing,
-            is_minimum: statement.larger_is_safer,
+            is_minimum: Hidden(statement.larger_is_safer),
         }
     }
 }

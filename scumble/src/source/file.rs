@@ -181,8 +181,12 @@ impl TableFile {
         };
         let is_csv = format.format == Format::Csv;
         let compression = if is_csv { compression } else { Compression::None };
-        let opened = TableFile::open_named(&path, name, FileFormat { compression, ..format })?;
-        Ok(TableFile { folder: Some(folder), ..opened })
+        let format = FileFormat { compression, ..format };
+        let mut opened = TableFile::open_named(&path, name, format).inspect_err(|_| {
+            let _ = std::fs::remove_file(&path);
+        })?;
+        opened.folder = Some(folder);
+        Ok(opened)
     }
 
     /// How the table is stored; the delimiter of a CSV file is known by now.
@@ -206,6 +210,15 @@ impl TableFile {
             return Err(Error::ChangedMeanwhile { file: self.name.clone() });
         }
         Ok(opened)
+    }
+}
+
+impl Drop for TableFile {
+    /// The folder of a copied table goes once nothing but its lock is in it.
+    fn drop(&mut self) {
+        if self.folder.is_some() {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 

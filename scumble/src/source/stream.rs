@@ -111,6 +111,13 @@ impl State {
     }
 }
 
+impl Drop for Spilled {
+    /// Its folder goes once nothing but the lock is in it.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(self.folder.path().join(FILE));
+    }
+}
+
 impl Spilled {
     fn new(folder: &Path, batch: &RecordBatch) -> Result<Spilled> {
         let folder = SpillFolder::create(folder)?;
@@ -121,10 +128,15 @@ impl Spilled {
         Ok(Spilled { folder, writer, batches: 0 })
     }
 
-    /// Begins to read what was written so far.
+    /// Makes what was written readable.
+    fn flush(&mut self) -> Result<()> {
+        let file = self.folder.path().join(FILE);
+        self.writer.flush().map_err(|source| Error::Columnar { file, source })
+    }
+
+    /// Begins to read what was written.
     fn reader(&mut self) -> Result<StreamReader<BufReader<File>>> {
         let path = self.folder.path().join(FILE);
-        self.writer.flush().map_err(|source| Error::Columnar { file: path.clone(), source })?;
         let file = File::open(&path).map_err(Error::io(&path, "read"))?;
         let reader = StreamReader::try_new(BufReader::new(file), None);
         reader.map_err(|source| Error::Columnar { file: path, source })
@@ -148,17 +160,19 @@ impl Scan {
         let mut state = lock(&self.state);
         let failed =
             |source: ArrowError| Error::Columnar { file: self.name.clone().into(), source };
-        let known = state.kept.len() + state.spilled.as_ref().map_or(0, |spilled| spilled.batches);
-        let batch = if self.next < state.kept.len() {
+        let kept = state.kept.len();
+        let known = kept + state.spilled.as_ref().map_or(0, |spilled| spilled.batches);
+        let batch = if self.next < kept {
             let batch = state.kept[self.next].clone();
             self.meter.add_read(bytes_of(&batch));
             batch
         } else if self.next < known {
+            let spilled = state.spilled.as_mut().ok_or(Error::Defect)?;
+            spilled.flush()?;
             if self.spilled.is_none() {
-                let spilled = state.spilled.as_mut().ok_or(Error::Defect)?;
                 let mut reader = spilled.reader()?;
                 // A scan that read the first ones from the stream has none of them to come.
-                for _ in state.kept.len()..self.next {
+                for _ in kept..self.next {
                     reader.next().transpose().map_err(failed)?;
                 }
                 self.spilled = Some(reader);
@@ -168,6 +182,8 @@ impl Scan {
             self.meter.add_read(bytes_of(&batch));
             batch
         } else {
+            // A reader of spilled batches does not see the one that is pulled now.
+            self.spilled = None;
             match state.pull(&self.name, &self.meter)? {
                 Some(batch) => batch,
                 None => return Ok(None),
