@@ -21,7 +21,7 @@ pub struct Common {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Threads to use; all cores where not given
+    /// Threads to use (default: all cores)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
@@ -35,7 +35,7 @@ pub struct Common {
     #[arg(long, global = true, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// The delimiter of CSV inputs; found by itself where not given (`tab` for a tab)
+    /// The delimiter of CSV inputs; detected by default (`tab` for a tab)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
 }
@@ -169,7 +169,7 @@ pub enum Command {
         seed: u64,
         #[arg(short, long)]
         output: PathBuf,
-        /// Where to write the policy; beside the table where not given
+        /// Where to write the policy (default: beside the table)
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
     },
@@ -211,7 +211,7 @@ pub struct BelieveArgs {
     /// that do not; the expectation where rows may be suppressed and nothing else is said
     #[arg(long, value_enum)]
     pub by: Option<ByArg>,
-    /// The least probability (0.8 where not given, 0.95 for m-instant), or the most rows that are
+    /// The least probability (default: 0.8, or 0.95 for m-instant), or the most rows that are
     /// expected to fail (those that may be suppressed, at least 1)
     #[arg(long, value_name = "X")]
     pub threshold: Option<f64>,
@@ -344,8 +344,9 @@ pub struct OutputArgs {
     /// Leave the rows in the order of the input, which an outsider may know
     #[arg(long)]
     pub keep_order: bool,
-    /// For whatever is drawn at random: samples of rothko-s, annealing, records that violate, --top
-    /// and --extra-generalization. Other releases follow from input and policy alone
+    /// Make everything that is drawn at random reproducible, and therefore guessable. Without it,
+    /// what must not be guessed (records that violate, --top, --extra-generalization) is drawn from
+    /// the operating system
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -354,13 +355,13 @@ pub struct OutputArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Tables larger than memory (rothko-t, rothko-s)")]
 pub struct DiskArgs {
-    /// Rows of a sample, and of a partition that is finished in memory; by --memory where not given
+    /// Rows of a sample, and of a partition that is finished in memory; by --memory by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX)))]
     pub sample_tuples: Option<u64>,
-    /// Frequency groups of rothko-t in memory; by --memory where not given
+    /// Frequency groups of rothko-t in memory; by --memory by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub frequency_groups: Option<u32>,
-    /// Partitions that are written at a time; by --memory where not given
+    /// Partitions that are written at a time; by --memory by default
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub fan_out: Option<u32>,
     /// The chance that a sample leads to a split that must be undone (default: 0.05)
@@ -414,7 +415,7 @@ pub struct AdviseArgs {
     /// The cost of misuse that is acceptable where belief in the condition grows
     #[arg(long)]
     pub misuse: f64,
-    /// The same where it shrinks; any where not given
+    /// The same if it shrinks (default: any)
     #[arg(long)]
     pub misuse_below: Option<f64>,
     /// How sure one will be of the range, where only marginals are known

@@ -13,6 +13,15 @@ impl Policy {
     pub(crate) fn check_release(&self) -> Result<()> {
         self.scheme()?;
         self.check_presence()?;
+        let is_of_distribution =
+            matches!(self.search.algorithm, Algorithm::SaOnly | Algorithm::QiSa);
+        if is_of_distribution && self.privacy.distribution.is_none() {
+            return Err(self.incomplete(
+                "the algorithm needs `distribution` under [privacy]; without it use incognito or \
+                 mondrian"
+                    .into(),
+            ));
+        }
         let is_confident =
             self.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
         let decided_by_summary = self.search.algorithm.is_instant();

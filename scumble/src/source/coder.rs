@@ -93,7 +93,9 @@ impl Coder {
                         put(words, &mut at, code_of(axis, raw), key.is_wide())
                     }
                     KeyCoder::Leaf(_, leaf_of) => {
-                        put(words, &mut at, leaf_of[raw as usize].into(), false)
+                        // A column of missing values only was taken for numbers: there is one leaf.
+                        let code = if raw == MISSING { 0 } else { raw as usize };
+                        put(words, &mut at, leaf_of[code].into(), false)
                     }
                 }
             }
