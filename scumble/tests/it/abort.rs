@@ -4,10 +4,12 @@
 //! back is [`Error::Interrupted`] or the answer that comes without an abort.
 
 use crate::fixture::{Folder, policy, read};
+use scumble::Job;
+use scumble::bind::{Outside, Prepared};
 use scumble::error::Error;
 use scumble::estimate::multinomial::Shortcuts;
-use scumble::jobs::{self, InstantOptions};
-use scumble::policy::{Outside, Policy, Prepared};
+use scumble::job::{InstantParameters, Parameters};
+use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::ratio::Ratio;
 use scumble::search::buckets::{Annotated, Fakes, Measure, Problem, Shape, Target, qi_sa, sa_only};
@@ -18,7 +20,7 @@ use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
-use scumble::source::{Format, Source, encode};
+use scumble::source::{TableFile, encode};
 use scumble::summary::{Estimator, Kind, Structure};
 use scumble::table::{Role, Table, Tallies};
 use scumble::watch::Watch;
@@ -68,8 +70,9 @@ fn tables(folder: &Folder) {
 fn bound(folder: &Folder, asked: &str) -> (Policy, Table, Prepared) {
     let policy = policy(&folder.path(""), &format!("{ROLES}{asked}\n"));
     let table = read(&folder.path("table.csv"), b',', &policy);
-    let world = Source::open(&folder.path("world.csv"), Format::Csv(Some(b','))).unwrap();
-    let world = encode(world, &[Role::QuasiIdentifier; 3]).unwrap();
+    let world = TableFile::open(&folder.path("world.csv")).unwrap();
+    let roles = [Role::QuasiIdentifier; 3];
+    let world = encode(&world, &roles, &Watch::default(), "read").unwrap();
     let population = asked.contains("population").then_some(&world);
     let prepared =
         policy.prepare_within(&table, Outside { population, confidences: None }).unwrap();
@@ -146,7 +149,7 @@ fn presence_ends_with_nothing_or_all() {
     let asked = "privacy.presence = { min = 0, max = 0.5, population = \"world.csv\" }";
     let (policy, _, prepared) = bound(&folder, asked);
     let task = &prepared.task;
-    let partitioning = policy.search.partitioning;
+    let partitioning = policy.search().partitioning;
     assert!(abort_everywhere("spalm", |watch| spalm::search(task, Strategy::default(), watch)) > 5);
     assert!(abort_everywhere("mpalm", |watch| mpalm::search(task, partitioning, watch)) > 20);
     let asked = "privacy.presence = { min = 0, max = 0.6, confidence = 0.9, marginals = \"marginals.csv\" }";
@@ -167,7 +170,7 @@ fn partitioning_ends_with_nothing_or_all() {
     ];
     for asked in asked {
         let (policy, _, prepared) = bound(&folder, asked);
-        let partitioning = policy.search.partitioning;
+        let partitioning = policy.search().partitioning;
         let search = |watch: &Watch| mondrian::search(&prepared.task, partitioning, watch);
         assert!(abort_everywhere(asked, search) > 20, "{asked}");
     }
@@ -212,8 +215,10 @@ fn belief_ends_with_nothing_or_all() {
     let (policy, table, prepared) = bound(&folder, asked);
     let by = By::Expectation(20.0);
     for (kind, structure) in kinds {
-        let options = InstantOptions { kind, structure, ..InstantOptions::default() };
-        let learn = |watch: &Watch| jobs::summary_of(&table, &policy, &options, 1 << 30, watch);
+        let instant = InstantParameters { kind, structure, ..InstantParameters::default() };
+        let parameters = Parameters { instant, ..Parameters::default() };
+        let job = Job::new(policy.clone()).memory(1 << 30).parameters(parameters);
+        let learn = |watch: &Watch| job.summarize_table(&table, watch);
         // Hash maps of a network have an order of their own, and equal content.
         let told = |watch: &Watch| learn(watch).map(|summary| summary.to_json());
         let name = format!("learning {kind:?} {structure:?}");
@@ -240,7 +245,7 @@ fn belief_ends_with_nothing_or_all() {
         let regions = |watch: &Watch| {
             let estimator = Estimator::new(&beliefs, Shortcuts::ALL, watch)?;
             let foreseen = m_instant::partition(&estimator, By::Expectation(40.0), watch)?;
-            let partitioning = policy.search.partitioning;
+            let partitioning = policy.search().partitioning;
             let found = m_instant::settle(&prepared.task, &foreseen.regions, partitioning, watch)?;
             Ok((foreseen, found))
         };
