@@ -181,12 +181,11 @@ impl Case<'_> {
         let build = |(values, weights): &Weighed| {
             let shape = Shape::Balanced { arity: self.arity };
             let measure = Measure::Numbers(values);
-            let (hierarchy, rounding) = match self.exact {
-                true => {
-                    let whole: Vec<u64> = weights.iter().map(|weight| *weight as u64).collect();
-                    (Annotated::exact(&whole, &shape, measure), Rounding::default())
-                }
-                false => Annotated::rounded(weights, TOLERANCE, &shape, measure),
+            let (hierarchy, rounding) = if self.exact {
+                let whole: Vec<u64> = weights.iter().map(|weight| *weight as u64).collect();
+                (Annotated::exact(&whole, &shape, measure), Rounding::default())
+            } else {
+                Annotated::rounded(weights, TOLERANCE, &shape, measure)
             };
             Target { codes: values.iter().map(code).collect(), hierarchy, rounding }
         };
@@ -206,9 +205,10 @@ impl Case<'_> {
             target_of: &target_of,
             fakes: Fakes::Share(share),
         };
-        let found = match self.parted {
-            true => qi_sa::search(&problem, &self.table.ages, &Watch::default()),
-            false => sa_only::search(&problem, &Watch::default()),
+        let found = if self.parted {
+            qi_sa::search(&problem, &self.table.ages, &Watch::default())
+        } else {
+            sa_only::search(&problem, &Watch::default())
         };
         let seconds = start.elapsed().as_secs_f64();
         let Ok(found) = found else { unreachable!("nobody aborts a measurement") };
@@ -448,11 +448,10 @@ fn own(case: &Case<'_>, as_source: bool) -> Vec<Weighed> {
             .filter(|(age, _)| case.group_of(**age) == group);
         let (ages, values): (Vec<u32>, Vec<i64>) = own.map(|(age, value)| (*age, *value)).unzip();
         let (least, greatest) = (values.iter().min().copied(), values.iter().max().copied());
-        match as_source {
-            true => source(&Table { ages, values }),
-            false => {
-                over(least.unwrap_or(0), greatest.unwrap_or(0), |values| vec![1.0; values.len()])
-            }
+        if as_source {
+            source(&Table { ages, values })
+        } else {
+            over(least.unwrap_or(0), greatest.unwrap_or(0), |values| vec![1.0; values.len()])
         }
     };
     (0..case.groups).map(part).collect()

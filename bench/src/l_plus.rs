@@ -137,15 +137,14 @@ impl Run {
 
     /// Seconds, and what is proven if not all is.
     fn time(&self) -> Value {
-        match self.outcome.optimal {
-            true => json!(format!("{:.2}", self.seconds)),
-            false => {
-                json!(format!(
-                    "{:.0}, gap {:.1} %",
-                    self.seconds,
-                    100.0 * (1.0 - self.outcome.bound / self.cost())
-                ))
-            }
+        if self.outcome.optimal {
+            json!(format!("{:.2}", self.seconds))
+        } else {
+            json!(format!(
+                "{:.0}, gap {:.1} %",
+                self.seconds,
+                100.0 * (1.0 - self.outcome.bound / self.cost())
+            ))
         }
     }
 

@@ -165,11 +165,12 @@ impl Case<'_> {
     fn bound(&self, columns: usize, asked: &str, table: &Path) -> Result<Prepared> {
         let attribute = |at: usize| {
             let (name, hierarchy) = (self.world.names[at], &self.world.hierarchies[at]);
-            match at < columns {
-                true => format!(
+            if at < columns {
+                format!(
                     "attributes.{name} = {{ role = \"quasi-identifier\", hierarchy = {hierarchy} }}\n"
-                ),
-                false => format!("attributes.{name} = {{ role = \"identifier\" }}\n"),
+                )
+            } else {
+                format!("attributes.{name} = {{ role = \"identifier\" }}\n")
             }
         };
         let attributes: String = (0..self.world.names.len()).map(attribute).collect();

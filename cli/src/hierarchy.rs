@@ -59,9 +59,10 @@ fn facts(file: &Path, tree: &Taxonomy) -> Value {
 /// A label as a field of a hierarchy file. The delimiter is found by itself when it is read, so the
 /// others are quoted too.
 fn field(label: &str) -> String {
-    match label.is_empty() || label.contains([';', ',', '\t', '|', '"', '\n', '\r']) {
-        true => format!("\"{}\"", label.replace('"', "\"\"")),
-        false => label.to_string(),
+    if label.is_empty() || label.contains([';', ',', '\t', '|', '"', '\n', '\r']) {
+        format!("\"{}\"", label.replace('"', "\"\""))
+    } else {
+        label.to_string()
     }
 }
 

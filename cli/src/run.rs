@@ -222,9 +222,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let original = original.as_ref().map(|table| table as &dyn Source);
             let report = report_beside(&release);
             let verification = job.verify(&tables, original, report.as_ref(), watch)?;
-            let text = match is_folder {
-                true => distribution::verification(&verification, &release),
-                false => show::verification(&verification, &release),
+            let text = if is_folder {
+                distribution::verification(&verification, &release)
+            } else {
+                show::verification(&verification, &release)
             };
             let failed = verification.check().err();
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })

@@ -136,9 +136,10 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = write!(text, "  verified as written; {} in all", duration(total));
-    let _ = match crate::ends::is_standard(output) {
-        true => writeln!(text),
-        false => writeln!(text, "; see {}.report.json", output.display()),
+    let _ = if crate::ends::is_standard(output) {
+        writeln!(text)
+    } else {
+        writeln!(text, "; see {}.report.json", output.display())
     };
     text
 }

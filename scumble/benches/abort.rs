@@ -25,7 +25,7 @@ use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::encode;
-use scumble::summary::{Estimator, Kind, Structure};
+use scumble::summary::{Estimator, Structure, SummaryKind};
 use scumble::table::{Data, Role, Table, Tallies};
 use scumble::watch::Watch;
 use scumble::{Job, Source, Synthetic, TableFile, generate};
@@ -249,11 +249,11 @@ fn instant(bench: &mut Bench, census: &Census) -> Result<()> {
     let (policy, table, prepared) = census.bound(privacy, "algorithm = \"s-instant\"")?;
     let task = &prepared.task;
     let kinds = [
-        ("histogram", Kind::Histogram, Structure::ChowLiu),
-        ("bayes, tree", Kind::Bayes, Structure::ChowLiu),
-        ("bayes, greedy", Kind::Bayes, Structure::Greedy),
-        ("bayes, annealed", Kind::Bayes, Structure::Annealed { seed: 1 }),
-        ("sample", Kind::Sample, Structure::ChowLiu),
+        ("histogram", SummaryKind::Histogram, Structure::ChowLiu),
+        ("bayes, tree", SummaryKind::Bayes, Structure::ChowLiu),
+        ("bayes, greedy", SummaryKind::Bayes, Structure::Greedy),
+        ("bayes, annealed", SummaryKind::Bayes, Structure::Annealed { seed: 1 }),
+        ("sample", SummaryKind::Sample, Structure::ChowLiu),
     ];
     for (name, kind, structure) in kinds {
         let sampled = Some(1_000_000);
@@ -337,10 +337,8 @@ fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
         table.with_role(Role::QuasiIdentifier).map(|column| column.name.as_str()).collect();
     let source = TableFile::open(&files[1])?;
     let schema = source.schema();
-    let role = |name: &str| match keys.contains(&name) {
-        true => Role::QuasiIdentifier,
-        false => Role::Identifier,
-    };
+    let role =
+        |name: &str| if keys.contains(&name) { Role::QuasiIdentifier } else { Role::Identifier };
     let roles: Vec<Role> =
         schema.fields().iter().map(|field| role(field.name().as_str())).collect();
     let world = encode(&source, &roles, &Watch::default(), "read")?;

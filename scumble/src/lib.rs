@@ -158,7 +158,7 @@ mod watch;
 #[doc(hidden)]
 pub mod watch;
 
-pub use error::{Error, Judged, Kind as ErrorKind, Place, Refusal, Result, Shortfall};
+pub use error::{Error, ErrorKind, Judged, Place, Refusal, Result, Shortfall};
 pub use generate::subset::Selection;
 pub use job::{
     Estimated, Estimation, Job, QueryAnswer, Synthetic, build_hierarchy, generate, init, query,

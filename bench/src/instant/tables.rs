@@ -14,7 +14,7 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::{Found, cuts};
-use scumble::summary::{Beliefs, Estimator, Kind, Structure, Summary};
+use scumble::summary::{Beliefs, Estimator, Structure, Summary, SummaryKind};
 use scumble::table::Table;
 use scumble::watch::Watch;
 use scumble::{Job, Synthetic, generate};
@@ -27,8 +27,11 @@ use std::time::Instant;
 const CENSUS: [&str; 7] =
     ["age", "sex", "education", "marital-status", "race", "workclass", "birthplace"];
 
-pub(super) const KINDS: [(&str, Kind); 3] =
-    [("histogram", Kind::Histogram), ("bayes", Kind::Bayes), ("sample", Kind::Sample)];
+pub(super) const KINDS: [(&str, SummaryKind); 3] = [
+    ("histogram", SummaryKind::Histogram),
+    ("bayes", SummaryKind::Bayes),
+    ("sample", SummaryKind::Sample),
+];
 
 /// A table with what a policy over it begins with.
 pub(super) struct Data {
@@ -201,9 +204,10 @@ impl Bound<'_> {
         let beliefs = self.beliefs(summary)?;
         let start = Instant::now();
         let estimator = Estimator::new(&beliefs, shortcuts, &Watch::default())?;
-        let candidates = match subtree {
-            false => Nodes::new(&estimator)?.candidates(by, &Watch::default())?,
-            true => cuts::s_instant::candidates(&estimator, by, &Watch::default())?,
+        let candidates = if subtree {
+            cuts::s_instant::candidates(&estimator, by, &Watch::default())?
+        } else {
+            Nodes::new(&estimator)?.candidates(by, &Watch::default())?
         };
         let mut checks = 0;
         let task = &self.prepared.task;

@@ -27,9 +27,12 @@ const POLICY: &str = "patients.policy.toml";
 
 fn with_marginals(bed: &Bed, presence: &str) {
     let text = bed.read(POLICY);
-    let lines = text.lines().map(|line| match line.starts_with("presence =") {
-        true => format!("presence = {{ {presence} }}"),
-        false => line.to_string(),
+    let lines = text.lines().map(|line| {
+        if line.starts_with("presence =") {
+            format!("presence = {{ {presence} }}")
+        } else {
+            line.to_string()
+        }
     });
     bed.file(POLICY, lines.collect::<Vec<_>>().join("\n"));
 }

@@ -6,7 +6,7 @@ use crate::ratio::Ratio;
 use crate::table::Dictionary;
 
 /// A sensitive column as caps see it: its values, and where each went.
-pub(super) struct Values<'a> {
+pub(super) struct CappedColumn<'a> {
     pub(super) name: &'a str,
     pub(super) dictionary: &'a Dictionary,
     /// The code of each value of the dictionary.
@@ -17,7 +17,7 @@ pub(super) struct Values<'a> {
 
 impl ThresholdsAsked {
     /// The cap of each code. A value that is written in two ways has the lower of both caps.
-    pub(super) fn caps(&self, values: &Values<'_>) -> Vec<Ratio> {
+    pub(super) fn caps(&self, values: &CappedColumn<'_>) -> Vec<Ratio> {
         let rest = |count: u64| match self.from_frequency {
             Some(base) => by_frequency(base, count, values.counts),
             None => self.default.unwrap_or(Ratio::ONE),

@@ -58,7 +58,7 @@ impl Counted {
 
 /// The position of a target among the counted columns, and the number of each of its values where
 /// they are wanted.
-type Target = (usize, Option<Arc<[f64]>>);
+type TargetNumbers = (usize, Option<Arc<[f64]>>);
 
 impl Policy {
     /// The tree of one column of a table, whatever its role.
@@ -109,11 +109,12 @@ impl Policy {
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
         // Where no two cells became one, rows are in those that they were in.
-        let cell_of_row: Cow<'_, [u32]> =
-            match leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32) {
-                true => Cow::Borrowed(&table.row_cells),
-                false => table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect(),
-            };
+        let cell_of_row: Cow<'_, [u32]> = if leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32)
+        {
+            Cow::Borrowed(&table.row_cells)
+        } else {
+            table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect()
+        };
         self.check_token(table)?;
         let sensitive = table.with_role(Role::Sensitive);
         self.check_named_values(
@@ -224,7 +225,7 @@ impl Policy {
 
     /// Counts the target too where the search looks at it: its position among the counted columns,
     /// and its numbers where they are wanted.
-    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<Target>> {
+    fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<TargetNumbers>> {
         let wanted_by = match (self.search().loss, self.search().partitioning.criterion) {
             _ if !self.search().algorithm.is_partitioning() && self.search().loss == Loss::Cm => {
                 "the loss `cm`"

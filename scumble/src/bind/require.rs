@@ -7,7 +7,7 @@
 //! A requirement that cannot be bound is an error, never left out. What the policy asks for is
 //! counted and compared with what was bound.
 
-use super::caps::Values;
+use super::caps::CappedColumn;
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{
     Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked,
@@ -56,7 +56,7 @@ struct Sensitive {
     /// has fewer of them, and must be judged in the same way. Where in doubt all values are equally
     /// far apart, which no other distance exceeds.
     fitting: Fitting,
-    numbers: Numbers,
+    numbers: CountedNumbers,
     /// The leaf that stands for suppressed values, behind those of the tree.
     token: Option<usize>,
 }
@@ -88,7 +88,7 @@ impl Fitting {
 }
 
 /// The numbers of a counted column.
-enum Numbers {
+enum CountedNumbers {
     /// Its values are numbers; a missing one has none.
     All(Arc<[f64]>),
     /// Some of its values could be numbers, but it does not count as numeric.
@@ -97,26 +97,26 @@ enum Numbers {
     None,
 }
 
-impl Numbers {
+impl CountedNumbers {
     /// What a column has; `declared` is the type that the policy states.
     fn new(
         binding: &Binding,
         dictionary: &Dictionary,
         declared: Option<Type>,
         missing: &[String],
-    ) -> Numbers {
+    ) -> CountedNumbers {
         let present = binding.taxonomy.codes() - u32::from(binding.taxonomy.missing().is_some());
         let is_number = |value: &str| {
             Type::Real.number(value).is_some() && !missing.iter().any(|token| token == value)
         };
         match binding.kind {
             Type::Integer | Type::Real if binding.numbers.len() == present as usize => {
-                Numbers::All(binding.numbers.clone().into())
+                CountedNumbers::All(binding.numbers.clone().into())
             }
-            Type::Date => Numbers::None,
-            _ if declared == Some(Type::Text) => Numbers::None,
-            _ if dictionary.values().any(is_number) => Numbers::Some,
-            _ => Numbers::None,
+            Type::Date => CountedNumbers::None,
+            _ if declared == Some(Type::Text) => CountedNumbers::None,
+            _ if dictionary.values().any(is_number) => CountedNumbers::Some,
+            _ => CountedNumbers::None,
         }
     }
 }
@@ -294,7 +294,8 @@ impl Binder<'_> {
         let attribute = self.policy.attribute(name);
         let declared = attribute.and_then(|attribute| attribute.kind);
         let order = ascending(&binding);
-        let numbers = Numbers::new(&binding, dictionary, declared, self.policy.missing_of(name));
+        let numbers =
+            CountedNumbers::new(&binding, dictionary, declared, self.policy.missing_of(name));
         let fitting = Fitting::new(attribute);
         if declared.is_none() && fitting == Fitting::Equal && binding.kind == Type::Text {
             binding.leaf_of = leaves_by_number(&binding, dictionary);
@@ -322,9 +323,12 @@ impl Binder<'_> {
             return Ok((self.policy.declared(name).bind(name, dictionary, self.file)?, None));
         };
         let mut values = Dictionary::default();
-        let codes = (0..dictionary.len() as u32).map(|code| match code == token {
-            true => None,
-            false => Some(values.encode(dictionary.value(code), dictionary.line(code))),
+        let codes = (0..dictionary.len() as u32).map(|code| {
+            if code == token {
+                None
+            } else {
+                Some(values.encode(dictionary.value(code), dictionary.line(code)))
+            }
         });
         let codes: Vec<Option<u32>> = codes.collect();
         let mut binding = self.policy.declared(name).bind(name, &values, self.file)?;
@@ -370,7 +374,7 @@ impl Binder<'_> {
         if let Some(token) = token {
             counts[token] = 0;
         }
-        let mut caps = asked.caps(&Values { name, dictionary, leaf_of, counts: &counts });
+        let mut caps = asked.caps(&CappedColumn { name, dictionary, leaf_of, counts: &counts });
         let leaves = leaf_of.iter().enumerate().filter(|(_, leaf)| Some(**leaf as usize) != token);
         let by_value = |(code, leaf): (usize, &u32)| {
             (name.to_string(), dictionary.value(code as u32).to_string(), caps[*leaf as usize])
@@ -435,12 +439,12 @@ impl Binder<'_> {
         for column in columns {
             let name = quoted(&self.required.names[column]);
             match &self.bound[column].numbers {
-                Numbers::All(numbers) => numeric.push((column, numbers.clone())),
-                Numbers::None if asked.sensitive.is_none() => {}
-                Numbers::None => {
+                CountedNumbers::All(numbers) => numeric.push((column, numbers.clone())),
+                CountedNumbers::None if asked.sensitive.is_none() => {}
+                CountedNumbers::None => {
                     return incomplete(format!("variance needs numbers, and {name} has none"));
                 }
-                Numbers::Some => {
+                CountedNumbers::Some => {
                     let advice = "list under `missing` what is none, or name the attribute that is meant as `sensitive`";
                     return incomplete(format!(
                         "variance needs numbers, and {name} is text in part; {advice}"

@@ -388,12 +388,10 @@ fn whole(
     labels: &[String],
     numeric: bool,
 ) -> Result<Vec<u64>> {
-    let key = |text: &str| match numeric {
-        // A number may be written in another way: 39.0 for 39.
-        true => {
-            Type::Real.number(text).map_or_else(|| text.to_string(), |number| format!("{number}"))
-        }
-        false => text.to_string(),
+    // A number may be written in another way: 39.0 for 39.
+    let key = |text: &str| {
+        let number = if numeric { Type::Real.number(text) } else { None };
+        number.map_or_else(|| text.to_string(), |number| format!("{number}"))
     };
     let mut listed: std::collections::HashMap<String, (u64, Ratio)> =
         std::collections::HashMap::new();

@@ -54,13 +54,14 @@ impl Policy {
                     let lines =
                         marginals.listed.iter().enumerate().filter(|(_, line)| line.1 == *key);
                     let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
-                    match lines.is_empty() {
-                        true => Err(marginals.impossible(format!(
+                    if lines.is_empty() {
+Err(marginals.impossible(format!(
                             "no counts for the quasi-identifier {}",
                             quoted(key)
-                        ))),
-                        false => Ok(lines),
-                    }
+                        )))
+} else {
+Ok(lines)
+}
                 };
                 Ok(Some(World::Marginals(
                     marginals,
@@ -221,10 +222,11 @@ pub(crate) fn listed_by_column(
         )));
     }
     let rows: u64 = own.first().map_or(0, |rows| rows.iter().sum());
-    match first <= if asked.of == MarginalsOf::Population { rows } else { 0 } {
-        true => Err(asked.impossible("nobody but those of the table is counted".into())),
-        false => Ok(listed),
+    let own = if asked.of == MarginalsOf::Population { rows } else { 0 };
+    if first <= own {
+        return Err(asked.impossible("nobody but those of the table is counted".into()));
     }
+    Ok(listed)
 }
 
 /// The counts of some lines by leaf. A leaf that stands there twice is refused, however it is

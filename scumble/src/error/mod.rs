@@ -10,7 +10,6 @@ mod refusal;
 pub use refusal::{Figure, Hidden, Judged, Refusal, Shortfall};
 
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// The result of everything here that can fail.
@@ -18,7 +17,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Whose turn it is to act on an [`Error`]; the numbers are the exit statuses of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ErrorKind {
     /// The requirement cannot be met, or a check failed. Nothing was released.
     Refused = 1,
     /// Bad usage or bad input.
@@ -408,15 +407,15 @@ pub enum Error {
 
 impl Error {
     /// Whose turn it is.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Io { source, doing, .. } => match source.kind() {
-                ErrorKind::NotFound | ErrorKind::IsADirectory => Kind::Input,
-                ErrorKind::NotADirectory if *doing == "read" => Kind::Input,
-                _ => Kind::Environment,
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,
+                std::io::ErrorKind::NotADirectory if *doing == "read" => ErrorKind::Input,
+                _ => ErrorKind::Environment,
             },
-            Error::CannotBeMet { .. } | Error::CheckFailed { .. } => Kind::Refused,
-            Error::Interrupted => Kind::Interrupted,
+            Error::CannotBeMet { .. } | Error::CheckFailed { .. } => ErrorKind::Refused,
+            Error::Interrupted => ErrorKind::Interrupted,
             Error::SpillFull { .. }
             | Error::ReleaseFull { .. }
             | Error::SpillDamaged { .. }
@@ -424,8 +423,8 @@ impl Error {
             | Error::NoRandomness
             | Error::TooManyThreads { .. }
             | Error::ChangedMeanwhile { .. }
-            | Error::TooLittleMemory { .. } => Kind::Environment,
-            _ => Kind::Input,
+            | Error::TooLittleMemory { .. } => ErrorKind::Environment,
+            _ => ErrorKind::Input,
         }
     }
 
@@ -463,9 +462,10 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         for character in Plain(self).to_string().chars() {
-            match character.is_control() {
-                true => write!(f, "{}", character.escape_debug())?,
-                false => f.write_char(character)?,
+            if character.is_control() {
+                write!(f, "{}", character.escape_debug())?
+            } else {
+                f.write_char(character)?
             }
         }
         Ok(())
@@ -711,6 +711,6 @@ mod tests {
             !shown.contains('\n') && !shown.contains('\u{7}') && shown.contains('…'),
             "{shown}"
         );
-        assert_eq!(error.kind(), Kind::Input);
+        assert_eq!(error.kind(), ErrorKind::Input);
     }
 }

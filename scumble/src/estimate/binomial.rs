@@ -10,7 +10,7 @@
 //! | here | paper |
 //! |---|---|
 //! | `Binomial { n, p }` | B(N, p) |
-//! | [`Part`] | X given X >= k: its chance, its mean mu^(t) and its variance sigma^2^(t) |
+//! | [`Truncated`] | X given X >= k: its chance, its mean mu^(t) and its variance sigma^2^(t) |
 //! | ratio | exp(-lambda) = (n-x)/(x+1) p/(1-p); the paper prints x-1 and exp(lambda) |
 //!
 //! Departures: EXPO is the geometric distribution, of which the exponential one is the limit:
@@ -41,7 +41,7 @@ pub struct Binomial {
 
 /// A random variable, conditional on lying in some part of its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct Truncated {
     /// The logarithm of the probability of that part.
     pub ln_chance: f64,
     /// The conditional mean; 0 if the part is impossible.
@@ -50,9 +50,10 @@ pub struct Part {
     pub variance: f64,
 }
 
-impl Part {
+impl Truncated {
     /// An impossible part.
-    pub const NEVER: Part = Part { ln_chance: f64::NEG_INFINITY, mean: 0.0, variance: 0.0 };
+    pub const NEVER: Truncated =
+        Truncated { ln_chance: f64::NEG_INFINITY, mean: 0.0, variance: 0.0 };
 
     /// The probability of the part.
     pub fn chance(&self) -> f64 {
@@ -61,7 +62,7 @@ impl Part {
 
     /// The union with the number 0, which lies outside the part and has the probability
     /// exp(ln_zero).
-    pub fn or_zero(self, ln_zero: f64) -> Part {
+    pub fn or_zero(self, ln_zero: f64) -> Truncated {
         if ln_zero == f64::NEG_INFINITY {
             return self;
         }
@@ -74,7 +75,7 @@ impl Part {
         let share = (self.ln_chance - ln_chance).exp();
         let mean = share * self.mean;
         let variance = share * (self.variance + (1.0 - share) * self.mean * self.mean);
-        Part { ln_chance, mean, variance }
+        Truncated { ln_chance, mean, variance }
     }
 }
 
@@ -95,13 +96,13 @@ impl Sum {
 
     /// The part that consists of these terms, if distances are relative to `centre` and weights are
     /// multiplied by exp(ln_scale).
-    fn part(self, ln_scale: f64, centre: f64) -> Part {
+    fn part(self, ln_scale: f64, centre: f64) -> Truncated {
         if self.weight <= 0.0 {
-            return Part::NEVER;
+            return Truncated::NEVER;
         }
         let mean = self.first / self.weight;
         let variance = (self.second / self.weight - mean * mean).max(0.0);
-        Part { ln_chance: ln_scale + self.weight.ln(), mean: centre + mean, variance }
+        Truncated { ln_chance: ln_scale + self.weight.ln(), mean: centre + mean, variance }
     }
 }
 
@@ -153,16 +154,16 @@ impl Binomial {
     }
 
     /// The part with at least `k` successes.
-    pub fn at_least(&self, k: u64, shortcuts: Shortcuts) -> Part {
+    pub fn at_least(&self, k: u64, shortcuts: Shortcuts) -> Truncated {
         let (mean, variance) = (self.mean(), self.variance());
         if k == 0 {
-            return Part { ln_chance: 0.0, mean, variance };
+            return Truncated { ln_chance: 0.0, mean, variance };
         }
         if k > self.n || self.p <= 0.0 {
-            return Part::NEVER;
+            return Truncated::NEVER;
         }
         if self.p >= 1.0 {
-            return Part { ln_chance: 0.0, mean, variance: 0.0 };
+            return Truncated { ln_chance: 0.0, mean, variance: 0.0 };
         }
         let deviation = variance.sqrt();
         let symmetric =
@@ -181,11 +182,11 @@ impl Binomial {
         let (weight, distance) = (lower.chance(), self.n as f64 - lower.mean - mean);
         let left = 1.0 - weight;
         if left <= 0.0 {
-            return Part::NEVER;
+            return Truncated::NEVER;
         }
         let first = -weight * distance / left;
         let second = (variance - weight * (lower.variance + distance * distance)) / left;
-        Part {
+        Truncated {
             ln_chance: (-weight).ln_1p(),
             mean: mean + first,
             variance: (second - first * first).max(0.0),
@@ -193,20 +194,20 @@ impl Binomial {
     }
 
     /// The part with at most `t` successes.
-    pub fn at_most(&self, t: u64, shortcuts: Shortcuts) -> Part {
+    pub fn at_most(&self, t: u64, shortcuts: Shortcuts) -> Truncated {
         if t >= self.n {
-            return Part { ln_chance: 0.0, mean: self.mean(), variance: self.variance() };
+            return Truncated { ln_chance: 0.0, mean: self.mean(), variance: self.variance() };
         }
         let mirrored = Binomial { n: self.n, p: 1.0 - self.p }.at_least(self.n - t, shortcuts);
         if mirrored.ln_chance == f64::NEG_INFINITY {
             mirrored
         } else {
-            Part { mean: self.n as f64 - mirrored.mean, ..mirrored }
+            Truncated { mean: self.n as f64 - mirrored.mean, ..mirrored }
         }
     }
 
     /// How it is if it is 0 or at least `k`: the paper's X >=0 k.
-    pub fn zero_or_at_least(&self, k: u64, shortcuts: Shortcuts) -> Part {
+    pub fn zero_or_at_least(&self, k: u64, shortcuts: Shortcuts) -> Truncated {
         let above = self.at_least(k, shortcuts);
         if k == 0 { above } else { above.or_zero(self.ln_zero()) }
     }
@@ -215,11 +216,15 @@ impl Binomial {
     /// `x` (Peizer and Pratt 1968).
     fn normal_argument(&self, x: u64) -> f64 {
         let (n, p, q, x) = (self.n as f64, self.p, 1.0 - self.p, x as f64);
-        let bend = |t: f64| match (t - 1.0).abs() < 1e-3 {
-            // The limit, because the quotient would be 0/0.
-            true => (1.0 - t) / 3.0,
-            false if t <= 0.0 => 1.0,
-            false => (1.0 - t * t + 2.0 * t * t.ln()) / ((1.0 - t) * (1.0 - t)),
+        let bend = |t: f64| {
+            if (t - 1.0).abs() < 1e-3 {
+                // The limit, because the quotient would be 0/0.
+                (1.0 - t) / 3.0
+            } else if t <= 0.0 {
+                1.0
+            } else {
+                (1.0 - t * t + 2.0 * t * t.ln()) / ((1.0 - t) * (1.0 - t))
+            }
         };
         let distance = x + 2.0 / 3.0 - (n + 1.0 / 3.0) * p;
         let bent = 1.0 + q * bend((x + 0.5) / (n * p)) + p * bend((n - x - 0.5) / (n * q));
@@ -232,16 +237,16 @@ impl Binomial {
     }
 
     /// The tail from `k` on, where `k` is above the mean: term by term, or as a geometric series.
-    fn upper(&self, k: u64, geometric: bool) -> Part {
+    fn upper(&self, k: u64, geometric: bool) -> Truncated {
         let ln_scale = self.ln_probability(k);
         if ln_scale == f64::NEG_INFINITY {
-            return Part::NEVER;
+            return Truncated::NEVER;
         }
         let (n, start, odds) = (self.n as f64, k as f64, self.odds());
         if geometric {
             let ratio = (n - start) / (start + 1.0) * odds;
             let rest = 1.0 - ratio;
-            return Part {
+            return Truncated {
                 ln_chance: ln_scale - rest.ln(),
                 mean: start + ratio / rest,
                 variance: ratio / (rest * rest),
@@ -262,16 +267,16 @@ impl Binomial {
 
 /// A normal variable, conditional on being at least `from`; the probability of that is the standard
 /// normal tail above `argument`.
-fn normal_above(mean: f64, deviation: f64, from: f64, argument: f64) -> Part {
+fn normal_above(mean: f64, deviation: f64, from: f64, argument: f64) -> Truncated {
     let z = (from - mean) / deviation;
     let (tail, above) = (normal_tail(argument), normal_tail(z));
     if tail <= 0.0 || above <= 0.0 {
-        return Part::NEVER;
+        return Truncated::NEVER;
     }
     let hazard = (-z * z / 2.0).exp() / std::f64::consts::TAU.sqrt() / above;
     let variance = deviation * deviation * (1.0 + z * hazard - hazard * hazard);
     let ln_chance = if argument < 0.0 { (-normal_tail(-argument)).ln_1p() } else { tail.ln() };
-    Part { ln_chance, mean: mean + deviation * hazard, variance: variance.max(0.0) }
+    Truncated { ln_chance, mean: mean + deviation * hazard, variance: variance.max(0.0) }
 }
 
 /// ln n! minus Stirling's formula: exact for small numbers, a series for larger ones.
@@ -385,9 +390,12 @@ mod tests {
         // Far tails, as they occur with many buckets.
         for (mean, k) in [(30.0, 10), (60.0, 30), (200.0, 140), (30.0, 52)] {
             let rare = Binomial { n: 100_000, p: mean / 100_000.0 };
-            let chance = |hybrid| match (k as f64) < mean {
-                true => rare.at_most(k - 1, Shortcuts { hybrid, ..Shortcuts::NONE }).chance(),
-                false => rare.at_least(k, Shortcuts { hybrid, ..Shortcuts::NONE }).chance(),
+            let chance = |hybrid| {
+                if (k as f64) < mean {
+                    rare.at_most(k - 1, Shortcuts { hybrid, ..Shortcuts::NONE }).chance()
+                } else {
+                    rare.at_least(k, Shortcuts { hybrid, ..Shortcuts::NONE }).chance()
+                }
             };
             assert!(
                 close(chance(true), chance(false), 0.05),

@@ -7,7 +7,7 @@
 //! Departure: SD_CUT is six standard deviations wide, not four. Four leave out one bucket in some
 //! ten thousand, and there may be a million of them. Within it large buckets are summed in strides.
 
-use super::binomial::{Binomial, Part};
+use super::binomial::{Binomial, Truncated};
 use super::diverse::Diversity;
 use super::multinomial::{Bucket, Shortcuts};
 use crate::error::Result;
@@ -98,13 +98,13 @@ pub fn of_chances(
 ) -> Result<Bucket> {
     let (mean, deviation) = (size.mean(), size.variance().sqrt());
     let ln_zero = size.ln_zero();
-    let zero = Part { ln_chance: ln_zero, mean: 0.0, variance: 0.0 };
+    let zero = Truncated { ln_chance: ln_zero, mean: 0.0, variance: 0.0 };
     if size.p <= 0.0 || size.n == 0 {
         return Ok(Bucket { fine: zero, outliers: 0.0 });
     }
     if size.p >= 1.0 {
         let fine = if size.n >= least { chance(size.n)?.0 } else { 0.0 };
-        let fine = Part { ln_chance: fine.ln(), mean, variance: 0.0 };
+        let fine = Truncated { ln_chance: fine.ln(), mean, variance: 0.0 };
         return Ok(Bucket { outliers: mean * (1.0 - fine.chance()), fine });
     }
     let (mut from, mut to) = (least.max(1), size.n);
@@ -158,7 +158,7 @@ pub fn of_chances(
     }
     let offset = first / weight;
     let variance = (second / weight - offset * offset).max(0.0);
-    let fine = Part { ln_chance: weight.min(1.0).ln(), mean: mean + offset, variance };
+    let fine = Truncated { ln_chance: weight.min(1.0).ln(), mean: mean + offset, variance };
     let fine = fine.or_zero(ln_zero);
-    Ok(Bucket { fine: Part { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers })
+    Ok(Bucket { fine: Truncated { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers })
 }

@@ -147,7 +147,7 @@ pub struct Hypergeometric {
 
 /// A row of densities of the numbers from `from` on.
 #[derive(Default)]
-struct Row {
+struct Densities {
     from: u64,
     values: Vec<f64>,
     below: Vec<f64>,
@@ -207,7 +207,7 @@ impl Hypergeometric {
         let (from, to) = self.reach(before.from, last, marked, cut);
         let mut values = vec![0.0; (to - from + 1) as usize];
         let largest = before.values.iter().copied().fold(0.0, f64::max);
-        let mut row = Row::default();
+        let mut row = Densities::default();
         let (mut possible, mut computed) = (0, 0);
         for (draws, weight) in (before.from..).zip(&before.values) {
             if *weight <= largest * cut.negligible {
@@ -249,7 +249,7 @@ impl Hypergeometric {
     }
 
     /// The densities for one number of draws, within the limits.
-    fn row(&self, draws: u64, marked: u64, cut: Cut, limits: (u64, u64), row: &mut Row) {
+    fn row(&self, draws: u64, marked: u64, cut: Cut, limits: (u64, u64), row: &mut Densities) {
         let (least, most) = self.support(draws, marked);
         let (mut least, mut most) = (least.max(limits.0), most.min(limits.1));
         let [y, m, n] = [draws, marked, self.others].map(|number| number as f64);
@@ -310,7 +310,7 @@ impl Hypergeometric {
         marked: u64,
         bucket: u64,
         (least, most): (u64, u64),
-        row: &mut Row,
+        row: &mut Densities,
     ) {
         let first = least.next_multiple_of(bucket);
         row.from = first.min(most);
@@ -329,9 +329,10 @@ impl Hypergeometric {
 /// `negligible` of the largest. A hypergeometric variable is a sum of independent ones, so
 /// Bernstein's inequality holds with its variance: exp(-t² / (2 sigma² + 2 t / 3)).
 fn reach(sigma: f64, negligible: f64) -> u64 {
-    match negligible > 0.0 {
-        true => (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64,
-        false => u64::MAX / 4,
+    if negligible > 0.0 {
+        (3.0 * sigma * (-2.0 * negligible.ln()).sqrt()) as u64 + 64
+    } else {
+        u64::MAX / 4
     }
 }
 

@@ -17,7 +17,7 @@
 //! | [`Total::outliers`] | mu-expectation: algorithms 4 and 6 |
 //! | [`Shortcuts`] | the optimizations of section 6 |
 
-use super::binomial::{Binomial, Part};
+use super::binomial::{Binomial, Truncated};
 use super::normal_tail;
 use super::sampled::Sampled;
 
@@ -69,7 +69,7 @@ impl Default for Shortcuts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// Its size given that it is fine, and the probability of that.
-    pub fine: Part,
+    pub fine: Truncated,
     /// The expected number of its rows that are in a bucket that is not fine.
     pub outliers: f64,
 }

@@ -11,7 +11,7 @@
 //! [Nergiz, Tamersoy and Saygin 2011] take c/n as it is (section 2.3). One sampled row of fifty
 //! then stands for a bucket of fifty rows, and with k = 20 every mapping is believed in.
 
-use super::binomial::{Binomial, Part};
+use super::binomial::{Binomial, Truncated};
 use super::multinomial::Bucket;
 
 /// Terms below this share of the sum so far are ignored.
@@ -49,10 +49,10 @@ impl Sampled {
     pub fn bucket(&self, least: u64) -> Bucket {
         let (mean, variance, seen) = (self.mean(), self.variance(), self.seen as f64);
         if self.seen >= least {
-            return Bucket { fine: Part { ln_chance: 0.0, mean, variance }, outliers: 0.0 };
+            return Bucket { fine: Truncated { ln_chance: 0.0, mean, variance }, outliers: 0.0 };
         }
         if self.sampled >= self.rows {
-            return Bucket { fine: Part::NEVER, outliers: mean };
+            return Bucket { fine: Truncated::NEVER, outliers: mean };
         }
         // Sizes below `least`, from the largest down: j more rows than were seen, with c / (c + j)
         // times the probability of c successes in c + j trials.
@@ -74,12 +74,12 @@ impl Sampled {
         }
         let left = 1.0 - weight;
         if left <= 0.0 {
-            return Bucket { fine: Part::NEVER, outliers };
+            return Bucket { fine: Truncated::NEVER, outliers };
         }
         let offset = -first / left;
         let spread = (variance - second) / left - offset * offset;
         Bucket {
-            fine: Part {
+            fine: Truncated {
                 ln_chance: (-weight).ln_1p(),
                 mean: mean + offset,
                 variance: spread.max(0.0),
@@ -143,6 +143,6 @@ mod tests {
     fn a_sample_of_everything_knows() {
         let all = |seen| Sampled { seen, sampled: 500, rows: 500 }.bucket(10);
         assert_eq!((all(10).fine.ln_chance, all(10).outliers), (0.0, 0.0));
-        assert_eq!((all(9).fine, all(9).outliers), (Part::NEVER, 9.0));
+        assert_eq!((all(9).fine, all(9).outliers), (Truncated::NEVER, 9.0));
     }
 }

@@ -4,9 +4,9 @@
 //! about a real person. Each kind is one file that says how a row is drawn and which policy and
 //! hierarchies go with the table.
 //!
-//! - [`Kind::Census`]: adults with correlated attributes, hierarchies of several shapes and some
+//! - [`TableKind::Census`]: adults with correlated attributes, hierarchies of several shapes and some
 //!   missing values.
-//! - [`Kind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with
+//! - [`TableKind::Agrawal`]: the numeric table of the papers on larger-than-memory anonymization, with
 //!   its four targets.
 //!
 //! A table is made in batches of 65,536 rows, and each batch draws from its own random stream, row
@@ -30,22 +30,22 @@ const BATCH_ROWS: u64 = 65_536;
 
 /// The kinds of synthetic tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TableKind {
     /// Nine numeric attributes and four targets computed from them.
     Agrawal,
     /// Ten attributes of adults, most of them categorical, and an identifier.
     Census,
 }
 
-impl Kind {
+impl TableKind {
     /// All kinds, in the order of their names.
-    pub const ALL: [Kind; 2] = [Kind::Agrawal, Kind::Census];
+    pub const ALL: [TableKind; 2] = [TableKind::Agrawal, TableKind::Census];
 
     /// The name used on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Agrawal => "agrawal",
-            Kind::Census => "census",
+            TableKind::Agrawal => "agrawal",
+            TableKind::Census => "census",
         }
     }
 }
@@ -68,10 +68,10 @@ enum Maker {
 
 impl Generator {
     /// A table of this kind with `rows` rows. The same arguments give the same table.
-    pub fn new(kind: Kind, rows: u64, seed: u64) -> Generator {
+    pub fn new(kind: TableKind, rows: u64, seed: u64) -> Generator {
         let maker = match kind {
-            Kind::Agrawal => Maker::Agrawal,
-            Kind::Census => Maker::Census(Box::new(census::Urns::new())),
+            TableKind::Agrawal => Maker::Agrawal,
+            TableKind::Census => Maker::Census(Box::new(census::Urns::new())),
         };
         Generator { maker, rows, seed, next_batch: 0 }
     }
@@ -106,13 +106,13 @@ impl Iterator for Generator {
 /// The files that go with a table of this kind, as names relative to the table's folder and
 /// contents. The first is a policy, named after the table (`people.csv` has `people.policy.toml`);
 /// the others are the hierarchies it refers to, in `folder`.
-pub fn companions(kind: Kind, data_file_name: &str, folder: &str) -> Vec<(String, String)> {
+pub fn companions(kind: TableKind, data_file_name: &str, folder: &str) -> Vec<(String, String)> {
     let policy_name = Path::new(data_file_name).with_extension("policy.toml");
     let policy_name = policy_name.to_string_lossy().into_owned();
     let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
     let (template, hierarchies) = match kind {
-        Kind::Agrawal => (agrawal::POLICY, Vec::new()),
-        Kind::Census => (census::POLICY, census::hierarchies()),
+        TableKind::Agrawal => (agrawal::POLICY, Vec::new()),
+        TableKind::Census => (census::POLICY, census::hierarchies()),
     };
     let policy = template
         .replace("{folder}", &escaped(&folder))
@@ -135,7 +135,7 @@ pub fn subset_companions(
     population: &str,
     marginals: &str,
 ) -> Vec<(String, String)> {
-    let mut files = companions(Kind::Census, data_file_name, folder);
+    let mut files = companions(TableKind::Census, data_file_name, folder);
     let (population, marginals) = (escaped(population), escaped(marginals));
     if let Some((_, policy)) = files.first_mut() {
         let roles = policy.split("# --- Privacy").next().unwrap_or_default().to_string();
@@ -183,13 +183,13 @@ mod tests {
     use arrow_schema::DataType;
     use toml::{Table, Value};
 
-    fn table(kind: Kind, rows: u64, seed: u64) -> Vec<RecordBatch> {
+    fn table(kind: TableKind, rows: u64, seed: u64) -> Vec<RecordBatch> {
         Generator::new(kind, rows, seed).collect()
     }
 
     #[test]
     fn the_same_seed_gives_the_same_table_and_another_seed_another() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             assert_eq!(table(kind, 70_000, 5), table(kind, 70_000, 5));
             assert_ne!(table(kind, 1000, 5), table(kind, 1000, 6));
         }
@@ -213,26 +213,26 @@ mod tests {
             cells.collect::<Vec<_>>().join(" ")
         };
         assert_eq!(
-            row(Kind::Agrawal, 3),
+            row(TableKind::Agrawal, 3),
             "24465 34812 53 1 11 9 874349 26 498700 B B -80024.41 129637.47"
         );
         assert_eq!(
-            row(Kind::Agrawal, 65_536),
+            row(TableKind::Agrawal, 65_536),
             "70307 69886 25 3 10 2 112243 10 420283 A B -10127.29 68929.31"
         );
         assert_eq!(
-            row(Kind::Census, 3),
+            row(TableKind::Census, 3),
             "P0000004 Male 32 White Never married Master United States Freelance 71708 Sales <=50K"
         );
         assert_eq!(
-            row(Kind::Census, 65_536),
+            row(TableKind::Census, 65_536),
             "P0065537 Male 39 White Married Some college United States Private company 81002 Office support <=50K"
         );
     }
 
     #[test]
     fn a_longer_table_begins_with_the_shorter() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             let (short, long) = (table(kind, 66_000, 1), table(kind, 140_000, 1));
             assert_eq!(short[0], long[0]);
             assert_eq!(short[1], long[1].slice(0, 66_000 - 65_536));
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn batches_have_the_rows_asked_for_and_differ() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             let sizes = |rows| table(kind, rows, 3).iter().map(RecordBatch::num_rows).collect();
             let (none, one, full, more): (Vec<_>, Vec<_>, Vec<_>, Vec<_>) =
                 (sizes(0), sizes(1), sizes(131_072), sizes(131_073));
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_policy_gives_every_column_a_role_and_finds_every_hierarchy() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             let files = companions(kind, "people.csv", "people.hierarchies");
             assert_eq!(files[0].0, "people.policy.toml");
             let policy: Table = files[0].1.parse().unwrap();
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn interval_hierarchies_nest() {
-        for kind in Kind::ALL {
+        for kind in TableKind::ALL {
             let policy: Table = companions(kind, "a.csv", "")[0].1.parse().unwrap();
             for (name, attribute) in policy["attributes"].as_table().unwrap() {
                 let Some(hierarchy) = attribute.get("hierarchy").and_then(Value::as_table) else {
@@ -305,11 +305,11 @@ mod tests {
 
     #[test]
     fn odd_file_names_stay_inside_their_quotes() {
-        let files = companions(Kind::Census, "od\"d\nname.csv", "a\"\\b");
+        let files = companions(TableKind::Census, "od\"d\nname.csv", "a\"\\b");
         let policy: Table = files[0].1.parse().unwrap();
         let hierarchy = policy["attributes"]["education"]["hierarchy"].as_str().unwrap();
         assert_eq!(hierarchy, "a\"\\b/education.csv");
         assert!(files.iter().any(|file| file.0 == hierarchy));
-        assert_eq!(companions(Kind::Census, "x.csv", "")[1].0, "sex.csv");
+        assert_eq!(companions(TableKind::Census, "x.csv", "")[1].0, "sex.csv");
     }
 }

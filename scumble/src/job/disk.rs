@@ -8,8 +8,8 @@ use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
-    Background, From, Io, Losses, Predicted, RELEASE, RecodingReport, ReleaseKind, Rules,
-    SearchReport, Sink, Stream, Target, Totals, judge_classes, wide,
+    Background, CountedTarget, From, Io, Losses, Predicted, RELEASE, RecodingReport, ReleaseKind,
+    Rules, SearchReport, Sink, Stream, Totals, judge_classes, wide,
 };
 use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
@@ -58,7 +58,7 @@ impl DiskParameters {
 const BLOCK: usize = 1 << 18;
 
 /// What is known of a file after its first scan.
-struct Known {
+struct ScannedTable {
     coder: Coder,
     axes: Vec<Axis>,
     taxonomies: Vec<Arc<Taxonomy>>,
@@ -66,7 +66,7 @@ struct Known {
     required: Required,
     aim: Aim,
     /// What splits are chosen for.
-    target: Option<Target>,
+    target: Option<CountedTarget>,
     layout: Layout,
     /// The counted values of all rows.
     whole: Vec<Tallies>,
@@ -99,14 +99,14 @@ fn wanted(policy: &Policy, schema: &Schema, roles: &[Role]) -> Vec<Wanted> {
     schema.fields().iter().zip(roles).map(of).collect()
 }
 
-impl Known {
+impl ScannedTable {
     /// Binds the policy to what was seen.
     fn new(
         walk: &Walk<'_>,
         roles: &[Role],
         wanted: &[Wanted],
         survey: &mut Survey,
-    ) -> Result<Known> {
+    ) -> Result<ScannedTable> {
         let (policy, file) = (&walk.job.policy, &walk.source.file());
         let schema = walk.source.schema();
         let fields = schema.fields();
@@ -177,7 +177,7 @@ impl Known {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
         let converter = Coder::converter(&travelling).map_err(broken)?;
         let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
-        Ok(Known { coder, axes, taxonomies, names, required, aim, target, layout, whole })
+        Ok(ScannedTable { coder, axes, taxonomies, names, required, aim, target, layout, whole })
     }
 
     /// What splits are chosen for, and what is allowable.
@@ -220,7 +220,7 @@ fn aim(
     survey: &mut Survey,
     counted: &mut Vec<(usize, crate::table::Dictionary, Vec<u32>)>,
     file: &Path,
-) -> Result<(Aim, Option<Target>)> {
+) -> Result<(Aim, Option<CountedTarget>)> {
     let criterion = policy.search().partitioning.criterion;
     if criterion == Criterion::Median {
         return Ok((Aim::Median, None));
@@ -241,7 +241,7 @@ fn aim(
         _ => (Aim::InfoGain { column: position }, numbers.ok()),
     };
     counted.push((column, dictionary, codes));
-    Ok((aim, Some(Target { column: position, numbers })))
+    Ok((aim, Some(CountedTarget { column: position, numbers })))
 }
 
 impl Scan for Input<'_> {
@@ -292,7 +292,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let mut survey = Survey::of(source, &wanted, sampled, seed, watch)?;
     let rows = survey.rows;
     walk.clock.phase("survey");
-    let known = Known::new(walk, &roles, &wanted, &mut survey)?;
+    let known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
     check_whole(&known, rows)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
@@ -404,7 +404,7 @@ fn partition(
 /// What a report tells of the release.
 fn told(
     policy: &Policy,
-    known: &Known,
+    known: &ScannedTable,
     rows: u64,
     (happened, totals): (&Happened, &Totals),
     seconds: f64,
@@ -469,7 +469,7 @@ fn released(schema: &Schema, roles: &[Role], coder: &Coder) -> (Schema, Vec<From
 }
 
 /// Refuses a table that does not meet the requirements as one group.
-fn check_whole(known: &Known, rows: u64) -> Result<()> {
+fn check_whole(known: &ScannedTable, rows: u64) -> Result<()> {
     let Required { requirements, names, .. } = &known.required;
     let group = Group { rows, columns: &known.whole, index: 0 };
     check_group(requirements, &group).map_err(|error| {

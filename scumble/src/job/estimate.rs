@@ -12,7 +12,7 @@ use crate::search::lattice::s_instant::Nodes;
 use crate::search::regions::{Criterion, m_instant};
 use crate::search::{Found, Warrant, cuts};
 use crate::summary::{Beliefs, Estimator, Summary};
-use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use crate::watch::Watch;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -83,14 +83,14 @@ pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Sear
     let by = by(policy, instant, beliefs.suppressible)?;
     let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
     let _heeding = watch.heed();
-    let search = Search { policy, bound, beliefs: &beliefs, estimator, by, watch };
+    let search = BelievedSearch { policy, bound, beliefs: &beliefs, estimator, by, watch };
     match policy.search().algorithm {
         Algorithm::MInstant => search.regions(),
         _ => search.levels_or_cuts(job.summary.is_some()),
     }
 }
 
-struct Search<'a> {
+struct BelievedSearch<'a> {
     policy: &'a Policy,
     bound: &'a Bound<'a>,
     beliefs: &'a Beliefs,
@@ -99,7 +99,7 @@ struct Search<'a> {
     watch: &'a Watch,
 }
 
-impl Search<'_> {
+impl BelievedSearch<'_> {
     /// A mapping of the summary in the codes of the table, which may have other values.
     fn translated(&self, mapping: &Mapping) -> Result<Mapping> {
         let recoding = Recoding::of(columns(self.beliefs), mapping).ok_or(Error::Defect)?;
@@ -127,10 +127,8 @@ impl Search<'_> {
             if self.watch.stopped() {
                 return Err(Error::Interrupted);
             }
-            let mapping = match own {
-                true => candidate.mapping.clone(),
-                false => self.translated(&candidate.mapping)?,
-            };
+            let mapping =
+                if own { candidate.mapping.clone() } else { self.translated(&candidate.mapping)? };
             self.watch.progress("check", checks, Some(number));
             if holds(task, &mapping, self.watch)? {
                 let (warrant, cost) = (Warrant::Likely, Some(candidate.cost));
@@ -278,7 +276,7 @@ fn estimated(
     let recoding = match &candidate.mapping {
         Mapping::Cuts(cuts) => {
             let labels = |(tree, cut): (&Arc<Taxonomy>, &Cut)| {
-                let label = |node: &Node| tree.level(node.level).label(node.index).to_string();
+                let label = |node: &TreeNode| tree.level(node.level).label(node.index).to_string();
                 json!(cut.nodes().iter().map(label).collect::<Vec<_>>())
             };
             Estimated::Cuts(named(beliefs.taxonomies.iter().zip(cuts).map(labels).collect()))

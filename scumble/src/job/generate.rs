@@ -3,7 +3,7 @@
 use super::check_apart;
 use crate::error::{Error, Result};
 use crate::generate::subset::{Selection, chance, is_in};
-use crate::generate::{CENSUS_KEYS, Generator, Kind, companions, subset_companions};
+use crate::generate::{CENSUS_KEYS, Generator, TableKind, companions, subset_companions};
 use crate::random::Random;
 use crate::release::{Draft, TableSink, TableWriter, publish};
 use crate::source::{FileFormat, Meter, Metered, Texts};
@@ -37,8 +37,8 @@ pub fn generate(
     watch: &Watch,
 ) -> Result<Vec<PathBuf>> {
     match kind {
-        Synthetic::Census => generate_table(Kind::Census, rows, seed, output, policy, watch),
-        Synthetic::Agrawal => generate_table(Kind::Agrawal, rows, seed, output, policy, watch),
+        Synthetic::Census => generate_table(TableKind::Census, rows, seed, output, policy, watch),
+        Synthetic::Agrawal => generate_table(TableKind::Agrawal, rows, seed, output, policy, watch),
         Synthetic::Subset(selection) => {
             generate_subset(selection, rows, seed, output, policy, watch)
         }
@@ -49,7 +49,7 @@ pub fn generate(
 /// hierarchies into a folder `hierarchies` beside the policy. Returns all files that were written,
 /// the table first.
 fn generate_table(
-    kind: Kind,
+    kind: TableKind,
     rows: u64,
     seed: u64,
     output: &Path,
@@ -106,7 +106,7 @@ fn generate_subset(
         (beside.join(name_of(&population)), beside.join(name_of(&marginals)));
     let tables = [output.to_path_buf(), population.clone(), marginals.clone()];
     check_apart(&tables, files.iter().map(|(file, _)| file.as_path()))?;
-    let generator = Generator::new(Kind::Census, rows, seed);
+    let generator = Generator::new(TableKind::Census, rows, seed);
     let (part, everybody) = (Draft::new(output)?, Draft::new(&population)?);
     let mut sink = written(&part, format, &generator.schema())?;
     let mut all = written(&everybody, FileFormat::of(&population)?, &generator.schema())?;

@@ -9,12 +9,12 @@ use crate::error::{Error, Hidden, Result};
 use crate::policy::Policy;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Io, Losses, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, Rows,
+    Background, Io, Losses, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows,
     SearchReport, Sink, Token, schema,
 };
 use crate::source::{Series, encode};
 use crate::table::{Data, Role, Table, Tallies, Type};
-use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use std::io::Write;
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         || losses(&bound.table, &bound.prepared, &recoded),
         || {
             let leaf_cell = &bound.prepared.leaf_cell;
-            Rows::new(&bound.table, leaf_cell, &recoded, token, walk.job.keep_order)
+            ReleasedRows::new(&bound.table, leaf_cell, &recoded, token, walk.job.keep_order)
         },
     );
     let rows = rows?;
@@ -181,7 +181,8 @@ impl Bound<'_> {
             },
             Mapping::Cuts(cuts) => {
                 let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {
-                    let label = |node: &Node| tree.level(node.level).label(node.index).to_string();
+                    let label =
+                        |node: &TreeNode| tree.level(node.level).label(node.index).to_string();
                     cut.nodes().iter().map(label).collect()
                 };
                 let labels = columns.taxonomies.iter().zip(cuts).map(labels);

@@ -5,7 +5,7 @@ use crate::policy::{ByAsked, Policy, StructureSearch};
 use crate::privacy::Shortcuts;
 use crate::ratio::Ratio;
 use crate::search::lattice::incognito::Strategy;
-use crate::summary::{Kind, Structure};
+use crate::summary::{Structure, SummaryKind};
 use std::time::Duration;
 
 /// What may be chosen of an algorithm.
@@ -63,7 +63,7 @@ impl Default for DiskParameters {
 #[derive(Clone, Debug, Default)]
 pub struct InstantParameters {
     /// The kind of summary that is made of the table.
-    pub kind: Kind,
+    pub kind: SummaryKind,
     /// How the structure of a network is found; annealing gets the seed of the job.
     pub structure: Structure,
     /// Rows of a sample; a default if `None`.

@@ -20,9 +20,12 @@ pub struct QueryAnswer {
 }
 
 fn put(object: &mut Map<String, Value>, answer: &Answer) {
-    let number = |number: f64| match number.fract() == 0.0 && number.abs() < 9e15 {
-        true => json!(number as i64),
-        false => json!(number),
+    let number = |number: f64| {
+        if number.fract() == 0.0 && number.abs() < 9e15 {
+            json!(number as i64)
+        } else {
+            json!(number)
+        }
     };
     object.insert("rows".into(), json!(answer.rows));
     let bounds = answer

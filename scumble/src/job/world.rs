@@ -4,7 +4,7 @@
 use crate::error::{Error, Place, Result};
 use crate::policy::{Policy, nearest};
 use crate::ratio::Ratio;
-use crate::release::{Judgement, Values};
+use crate::release::{Judgement, RecodedValues};
 use crate::search::Task;
 use crate::source::{Source, Texts, ahead};
 use crate::table::Cells;
@@ -13,7 +13,7 @@ use crate::watch::Watch;
 /// The exact judgement of classes whose table is known, where presence is judged in likely worlds.
 pub(super) fn exactly(
     task: &Task,
-    values: &[Values],
+    values: &[RecodedValues],
     classes: &Cells,
     class_of: &[u32],
 ) -> Option<Judgement> {

@@ -108,7 +108,7 @@ impl Setting {
 
     /// A document of TOML; `file` is for errors.
     pub(super) fn from_toml(text: &str, file: &Path) -> Result<Setting> {
-        let lines = Lines::new(text);
+        let lines = LineStarts::new(text);
         let table = DeTable::parse(text).map_err(|error| {
             let line = lines.of(error.span().map_or(0, |span| span.start));
             let message = error.message().to_string();
@@ -165,11 +165,11 @@ impl Field {
 }
 
 /// Where the lines of a text begin.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
-    fn new(text: &str) -> Lines {
-        Lines(text.match_indices('\n').map(|(at, _)| at).collect())
+impl LineStarts {
+    fn new(text: &str) -> LineStarts {
+        LineStarts(text.match_indices('\n').map(|(at, _)| at).collect())
     }
 
     /// The line of a position, counted from 1.
@@ -178,7 +178,7 @@ impl Lines {
     }
 }
 
-fn from_table(table: &DeTable<'_>, lines: &Lines) -> Value {
+fn from_table(table: &DeTable<'_>, lines: &LineStarts) -> Value {
     let mut fields: Vec<(usize, Field)> = Vec::new();
     for (name, value) in table.iter() {
         let at = value.span().start;
@@ -193,7 +193,7 @@ fn from_table(table: &DeTable<'_>, lines: &Lines) -> Value {
     Value::Table(fields.into_iter().map(|(_, field)| field).collect())
 }
 
-fn from_value(value: &DeValue<'_>, lines: &Lines) -> Value {
+fn from_value(value: &DeValue<'_>, lines: &LineStarts) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) if number.radix() == 10 => {

@@ -165,9 +165,8 @@ pub(super) fn written(hierarchy: &Hierarchy) -> Option<Setting> {
             Setting::table([("dates", steps.iter().map(name).collect::<Vec<_>>().into())])
         }
         Hierarchy::Intervals(intervals) => {
-            let end = |end: f64| match intervals.has_dates() {
-                true => Day(end as i32).to_string().into(),
-                false => end.into(),
+            let end = |end: f64| {
+                if intervals.has_dates() { Day(end as i32).to_string().into() } else { end.into() }
             };
             let ends = [("from", intervals.from()), ("to", intervals.to())];
             let ends = ends.into_iter().filter_map(|(name, at)| Some((name, end(at?))));

@@ -28,7 +28,7 @@ pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
 pub use search::{
-    Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Search, Space,
+    Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, SearchAsked, Space,
     StructureSearch,
 };
 
@@ -81,7 +81,7 @@ pub struct Policy {
     default_role: Option<Role>,
     missing: Vec<String>,
     privacy: Privacy,
-    search: Search,
+    search: SearchAsked,
     /// As it was written.
     document: Setting,
 }
@@ -189,7 +189,7 @@ impl Policy {
     }
 
     /// The algorithm and its parameters.
-    pub fn search(&self) -> &Search {
+    pub fn search(&self) -> &SearchAsked {
         &self.search
     }
 

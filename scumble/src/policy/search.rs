@@ -11,7 +11,7 @@ use crate::recoding::Style;
 use crate::search::cuts::Suppression;
 use crate::search::lattice::incognito::Strategy;
 use crate::search::regions::{Criterion, Partitioning};
-use crate::summary::Kind;
+use crate::summary::SummaryKind;
 use crate::table::Type;
 use std::time::Duration;
 
@@ -137,7 +137,7 @@ impl Algorithm {
 
 /// How to search.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct SearchAsked {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// What is minimised.
@@ -165,7 +165,7 @@ pub struct Search {
     without: Vec<String>,
 }
 
-impl Search {
+impl SearchAsked {
     /// The order in which full-domain recodings are visited, if it is given.
     pub fn strategy(&self) -> Option<Strategy> {
         self.strategy
@@ -227,7 +227,7 @@ pub struct DiskParameters {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InstantParameters {
     /// The kind of summary.
-    pub summary_kind: Option<Kind>,
+    pub summary_kind: Option<SummaryKind>,
     /// How many parents an attribute may have in a network.
     pub max_parents: Option<u8>,
     /// How the structure of a network with two parents is searched.
@@ -285,8 +285,8 @@ impl ByAsked {
         [("probability", ByAsked::Probability), ("expectation", ByAsked::Expectation)];
 }
 
-pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Search> {
-    let mut search = Search {
+pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<SearchAsked> {
+    let mut search = SearchAsked {
         algorithm: Algorithm::Auto,
         loss: Loss::Lm,
         suppression: Ratio::ZERO,
@@ -346,7 +346,7 @@ fn partitioning(section: &Section<'_>, partitioning: &mut Partitioning) -> Resul
     Ok(())
 }
 
-fn suppression(entry: &Entry<'_>, search: &mut Search) -> Result<()> {
+fn suppression(entry: &Entry<'_>, search: &mut SearchAsked) -> Result<()> {
     let section = entry.table(Some("search.suppression"))?;
     let schemes = Suppression::NAMES.into_iter().map(|(name, scheme)| (name, Some(scheme)));
     let schemes = [("records", None)].into_iter().chain(schemes);
@@ -423,7 +423,7 @@ fn disk(section: &Section<'_>) -> Result<DiskParameters> {
 
 fn instant(section: &Section<'_>) -> Result<InstantParameters> {
     let parameters = InstantParameters {
-        summary_kind: section.choice("summary-kind", Kind::NAMES)?,
+        summary_kind: section.choice("summary-kind", SummaryKind::NAMES)?,
         max_parents: section.whole("max-parents", 1..=2)?.map(|parents| parents as u8),
         structure_search: section.choice("structure-search", StructureSearch::NAMES)?,
         sample_rows: section.whole("sample-rows", 1..=u64::from(u32::MAX))?.map(|rows| rows as u32),
@@ -431,8 +431,10 @@ fn instant(section: &Section<'_>) -> Result<InstantParameters> {
     };
     let kind = parameters.summary_kind.unwrap_or_default();
     match (section.get("sample-rows"), section.get("max-parents")) {
-        (Some(entry), _) if kind != Kind::Sample => Err(entry.wrong("the summary kind `sample`")),
-        (_, Some(entry)) if parameters.max_parents > Some(1) && kind != Kind::Bayes => {
+        (Some(entry), _) if kind != SummaryKind::Sample => {
+            Err(entry.wrong("the summary kind `sample`"))
+        }
+        (_, Some(entry)) if parameters.max_parents > Some(1) && kind != SummaryKind::Bayes => {
             Err(entry.wrong("the summary kind `bayes`"))
         }
         _ => Ok(parameters),
@@ -457,16 +459,17 @@ fn shortcuts(section: &Section<'_>, is_confident: bool) -> Result<PresenceShortc
 
 /// Shortcuts that are switched off: those of a presence with marginals if the policy has one, else
 /// those of estimates.
-fn without(entry: &Entry<'_>, is_confident: bool, search: &mut Search) -> Result<()> {
+fn without(entry: &Entry<'_>, is_confident: bool, search: &mut SearchAsked) -> Result<()> {
     for item in entry.items()? {
         let name = item.str()?;
         if is_confident {
             item.choice(PresenceShortcuts::NAMES)?(&mut search.presence);
         } else {
             let names = EstimateShortcuts::NAMES.join(", ");
-            let expected = match search.algorithm.is_instant() {
-                true => format!("one of {names}"),
-                false => format!("one of {names}; others need a `presence` with `marginals`"),
+            let expected = if search.algorithm.is_instant() {
+                format!("one of {names}")
+            } else {
+                format!("one of {names}; others need a `presence` with `marginals`")
             };
             search.instant.shortcuts =
                 search.instant.shortcuts.without(name).ok_or_else(|| item.wrong(expected))?;

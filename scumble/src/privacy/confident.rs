@@ -341,9 +341,10 @@ impl ConfidentPresence {
             let pairs = || one.marked.iter().zip(&other.marked);
             // With one end a tuple has one list of counts.
             one.needed >= other.needed
-                && match only_max {
-                    true => one.rows >= other.rows && pairs().all(|(one, other)| one <= other),
-                    false => one.rows <= other.rows && pairs().all(|(one, other)| one >= other),
+                && if only_max {
+                    one.rows >= other.rows && pairs().all(|(one, other)| one <= other)
+                } else {
+                    one.rows <= other.rows && pairs().all(|(one, other)| one >= other)
                 }
         };
         // A tuple that dominates another comes before it.

@@ -148,9 +148,10 @@ impl Exact {
         // The units times 10^shift, as large as 15 digits allow; divided if they already have more.
         let shifted = |shift: i32, divide: &dyn Fn(i128, i128) -> i128| {
             let ten = 10i128.checked_pow(shift.unsigned_abs())?;
-            match shift < 0 {
-                true => Some(divide(self.numerator, below.checked_mul(ten)?)),
-                false => Some(divide(self.numerator.checked_mul(ten)?, below)),
+            if shift < 0 {
+                Some(divide(self.numerator, below.checked_mul(ten)?))
+            } else {
+                Some(divide(self.numerator.checked_mul(ten)?, below))
             }
         };
         let fits = |shift: i32| {

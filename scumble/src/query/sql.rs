@@ -208,11 +208,10 @@ impl Reader<'_> {
                 if last_part(expression)
                     .is_some_and(|ident| is_meant(ident, self.names.attribute)) =>
             {
-                match self.names.numeric || aggregate == Aggregate::Count {
-                    true => Ok(aggregate),
-                    false => Err(refused(format!(
-                        "{name} needs numbers, and {expression} has categories"
-                    ))),
+                if self.names.numeric || aggregate == Aggregate::Count {
+                    Ok(aggregate)
+                } else {
+                    Err(refused(format!("{name} needs numbers, and {expression} has categories")))
                 }
             }
             other => {
@@ -287,15 +286,12 @@ impl Reader<'_> {
         if let (Some(one), Some(other)) = (constant(left)?, constant(right)?) {
             return constants(one, comparison, other).map(Condition::Constant);
         }
-        match constant(left)?.is_some() {
-            true => {
-                let column = self.column(right)?;
-                Ok(Condition::Compare(column, comparison.flipped(), self.literal(left, column)?))
-            }
-            false => {
-                let column = self.column(left)?;
-                Ok(Condition::Compare(column, comparison, self.literal(right, column)?))
-            }
+        if constant(left)?.is_some() {
+            let column = self.column(right)?;
+            Ok(Condition::Compare(column, comparison.flipped(), self.literal(left, column)?))
+        } else {
+            let column = self.column(left)?;
+            Ok(Condition::Compare(column, comparison, self.literal(right, column)?))
         }
     }
 

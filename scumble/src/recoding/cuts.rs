@@ -1,7 +1,7 @@
 //! A cut, described by the labels of its nodes.
 
 use crate::error::quoted;
-use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use serde::{Deserialize, Serialize};
 
 /// The cut of one quasi-identifier.
@@ -24,7 +24,7 @@ pub struct CutNode {
 
 impl AttributeCut {
     pub(super) fn new(name: &str, taxonomy: &Taxonomy, cut: &Cut) -> AttributeCut {
-        let label = |node: &Node| taxonomy.level(node.level).label(node.index).to_string();
+        let label = |node: &TreeNode| taxonomy.level(node.level).label(node.index).to_string();
         let nodes =
             cut.nodes().iter().map(|node| CutNode { level: node.level, label: label(node) });
         AttributeCut { name: name.to_string(), nodes: nodes.collect() }
@@ -33,11 +33,11 @@ impl AttributeCut {
     /// The same cut through another tree. Nodes that the tree does not have are left out. A gap
     /// that they leave is an error, and so is a value that the cut does not cover.
     pub(super) fn bind(&self, taxonomy: &Taxonomy) -> Result<Cut, String> {
-        let mut nodes: Vec<Node> = Vec::new();
+        let mut nodes: Vec<TreeNode> = Vec::new();
         for saved in &self.nodes {
             let Some(level) = taxonomy.levels().get(saved.level) else { continue };
             let index = (0..level.len() as u32).find(|index| level.label(*index) == saved.label);
-            nodes.extend(index.map(|index| Node { level: saved.level, index }));
+            nodes.extend(index.map(|index| TreeNode { level: saved.level, index }));
         }
         let covered = |code: u32| {
             nodes.iter().any(|node| taxonomy.level(node.level).range(node.index).contains(&code))

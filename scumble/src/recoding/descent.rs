@@ -15,7 +15,7 @@ use rayon::prelude::*;
 const ALONE: usize = 2048;
 
 /// Some cells on their way: the node where they are, and their numbers in ascending order.
-type Group<'a> = (u32, &'a mut [u32]);
+type CellsAtNode<'a> = (u32, &'a mut [u32]);
 
 /// What parts groups.
 struct Descent<'a> {
@@ -63,7 +63,7 @@ impl Regions {
         let descent = Descent { regions: self, axes, cells, watch };
         let alone = (cells.len() / (4 * rayon::current_num_threads())).max(ALONE);
         let (small, mut ended) = descent.go(vec![(0, order)], alone)?;
-        let deeper: Vec<Vec<Group<'_>>> = small
+        let deeper: Vec<Vec<CellsAtNode<'_>>> = small
             .into_par_iter()
             .map(|group| Ok(descent.go(vec![group], 0)?.1))
             .collect::<Result<_>>()?;
@@ -79,9 +79,9 @@ impl Descent<'_> {
     /// Goes on with groups of more cells than that: the others, and those that have ended.
     fn go<'a>(
         &self,
-        mut groups: Vec<Group<'a>>,
+        mut groups: Vec<CellsAtNode<'a>>,
         least: usize,
-    ) -> Result<(Vec<Group<'a>>, Vec<Group<'a>>)> {
+    ) -> Result<(Vec<CellsAtNode<'a>>, Vec<CellsAtNode<'a>>)> {
         let (mut small, mut ended, mut room) = (Vec::new(), Vec::new(), Room::default());
         while let Some((at, group)) = groups.pop() {
             self.watch.check()?;

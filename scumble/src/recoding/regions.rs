@@ -8,7 +8,7 @@
 use super::Columns;
 use crate::error::{Error, Result, quoted};
 use crate::table::Type;
-use crate::taxonomy::{ANY_NUMBER, Axis, Node, ROOT, cover_label};
+use crate::taxonomy::{ANY_NUMBER, Axis, ROOT, TreeNode, cover_label};
 use crate::watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -85,7 +85,7 @@ pub enum Place {
         up_to: Option<f64>,
     },
     /// What lies below a node of a tree.
-    Below(Node),
+    Below(TreeNode),
 }
 
 impl Place {
@@ -263,7 +263,7 @@ impl Regions {
                     vec![(*below, *column, lower), (*above, *column, upper)]
                 }
                 RegionNode::Children { column, level, children } => {
-                    let place = |index: u32| Place::Below(Node { level: *level, index });
+                    let place = |index: u32| Place::Below(TreeNode { level: *level, index });
                     children.iter().map(|(index, child)| (*child, *column, place(*index))).collect()
                 }
             };
@@ -354,10 +354,11 @@ impl Regions {
         let nodes = vec![RegionNode::Region];
         let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
         saved.iter().try_for_each(|node| bound.bind(node))?;
-        match bound.next.is_empty() {
-            true => Regions { nodes: bound.nodes, style: Style::Cover }
-                .with_missing_apart(columns.axes, &Watch::default()),
-            false => Err(bound.mismatch("its tree ends early".into())),
+        if bound.next.is_empty() {
+            Regions { nodes: bound.nodes, style: Style::Cover }
+                .with_missing_apart(columns.axes, &Watch::default())
+        } else {
+            Err(bound.mismatch("its tree ends early".into()))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A recoding applied to the cells of a table: classes, and which of them may be released.
 
 use super::suppress::Within;
-use super::values::{self, Lost, Values};
+use super::values::{self, Lost, RecodedValues};
 use crate::error::Result;
 use crate::error::Shortfall;
 use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The classes that a mapping makes, before anything is suppressed.
 pub(crate) struct Classes {
     /// The values of each recoded column.
-    pub(crate) values: Vec<Values>,
+    pub(crate) values: Vec<RecodedValues>,
     /// The classes, coded by those values.
     pub(crate) classes: Cells,
     /// The class of each cell.
@@ -48,7 +48,7 @@ pub struct OfTarget {
 #[derive(Debug)]
 pub struct Recoded {
     /// The values of each recoded column.
-    pub values: Vec<Values>,
+    pub values: Vec<RecodedValues>,
     /// The classes, coded by those values.
     pub classes: Cells,
     /// The class of each cell.

@@ -1,7 +1,7 @@
 //! The columns of a release, row by row: as they were, or recoded.
 
 use super::rows::inverse;
-use super::{Recoded, Values};
+use super::{Recoded, RecodedValues};
 use crate::table::{Data, Dictionary, Role, Table};
 use std::borrow::Cow;
 
@@ -20,7 +20,7 @@ pub struct Released<'a> {
 #[derive(Debug)]
 enum Labels<'a> {
     Plain(&'a Dictionary),
-    Recoded(&'a Values, usize),
+    Recoded(&'a RecodedValues, usize),
 }
 
 impl<'a> Released<'a> {

@@ -177,9 +177,10 @@ fn remove_abandoned(target: &Path) {
             && file.try_lock().is_ok()
             && is_same(&file, &entry.path())
         {
-            let _ = match kind.is_dir() {
-                true => std::fs::remove_dir_all(entry.path()),
-                false => std::fs::remove_file(entry.path()),
+            let _ = if kind.is_dir() {
+                std::fs::remove_dir_all(entry.path())
+            } else {
+                std::fs::remove_file(entry.path())
             };
         }
     }

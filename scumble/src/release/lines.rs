@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const BUFFER: usize = 1 << 16;
 
 /// A file of lines.
-pub(super) struct Lines<W> {
+pub(super) struct LineWriter<W> {
     file: W,
     target: PathBuf,
     delimiter: u8,
@@ -36,7 +36,7 @@ impl Rendered {
 }
 
 /// A column of a batch.
-enum Column<'a> {
+enum RenderedColumn<'a> {
     /// By number, every field having been made.
     Coded(ScalarBuffer<i32>, &'a Fields<32>),
     /// Text by text.
@@ -45,9 +45,9 @@ enum Column<'a> {
     Decimals(ScalarBuffer<i64>, u32),
 }
 
-impl<W: Write> Lines<W> {
+impl<W: Write> LineWriter<W> {
     /// Begins with the names of the columns.
-    pub(super) fn new(file: W, target: &Path, delimiter: u8, schema: &SchemaRef) -> Lines<W> {
+    pub(super) fn new(file: W, target: &Path, delimiter: u8, schema: &SchemaRef) -> LineWriter<W> {
         let (mut page, mut line) = (Page::default(), Vec::new());
         for (position, field) in schema.fields().iter().enumerate() {
             push_field(&mut line, field.name(), position, delimiter);
@@ -55,7 +55,7 @@ impl<W: Write> Lines<W> {
         line.push(b'\n');
         page.push(&line);
         let rendered = schema.fields().iter().map(|_| None).collect();
-        Lines { file, target: target.to_path_buf(), delimiter, rendered, page }
+        LineWriter { file, target: target.to_path_buf(), delimiter, rendered, page }
     }
 
     /// Writes more rows.
@@ -65,16 +65,17 @@ impl<W: Write> Lines<W> {
         // A field and what follows it. An only one that is empty would be a blank line, and readers
         // skip those.
         let say = |field: &mut Vec<u8>, text: &str, position: usize| {
-            match last == 0 && text.is_empty() {
-                true => field.extend_from_slice(b"\"\""),
-                false => push_field(field, text, 0, delimiter),
+            if last == 0 && text.is_empty() {
+                field.extend_from_slice(b"\"\"")
+            } else {
+                push_field(field, text, 0, delimiter)
             }
             field.push(if position == last { b'\n' } else { delimiter });
         };
         let mut columns = Vec::with_capacity(series.len());
         for ((position, series), rendered) in series.iter().enumerate().zip(&mut self.rendered) {
             if let Series::Decimals(units, scale) = series {
-                columns.push(Column::Decimals(units.clone(), *scale));
+                columns.push(RenderedColumn::Decimals(units.clone(), *scale));
                 continue;
             }
             // A value without a text is an error, not an empty field.
@@ -86,9 +87,9 @@ impl<W: Write> Lines<W> {
                             let fields = Fields::new(all, |field, text| say(field, text, position));
                             *rendered = Some(Rendered { texts, fields });
                         }
-                        Column::Coded(keys, &rendered.as_ref().ok_or(Error::Defect)?.fields)
+                        RenderedColumn::Coded(keys, &rendered.as_ref().ok_or(Error::Defect)?.fields)
                     }
-                    texts => Column::Plain(Box::new(texts)),
+                    texts => RenderedColumn::Plain(Box::new(texts)),
                 },
             );
         }
@@ -105,13 +106,15 @@ impl<W: Write> Lines<W> {
             }
             for (position, column) in columns.iter().enumerate().skip(repeated) {
                 match column {
-                    Column::Coded(keys, fields) => fields.push(&mut self.page, keys[row] as u32),
-                    Column::Plain(texts) => {
+                    RenderedColumn::Coded(keys, fields) => {
+                        fields.push(&mut self.page, keys[row] as u32)
+                    }
+                    RenderedColumn::Plain(texts) => {
                         field.clear();
                         say(&mut field, texts.get(row), position);
                         self.page.push(&field);
                     }
-                    Column::Decimals(units, scale) => {
+                    RenderedColumn::Decimals(units, scale) => {
                         self.page.push_decimal(units[row], *scale);
                         self.page.push_byte(if position == last { b'\n' } else { delimiter });
                     }
@@ -138,17 +141,19 @@ impl<W: Write> Lines<W> {
 
 /// For each row, how many of its first fields are those of the row before it. Rows of a class stand
 /// together, so that is most of them, and they are copied in one piece.
-fn repeats(columns: &[Column<'_>], rows: usize) -> Vec<u32> {
+fn repeats(columns: &[RenderedColumn<'_>], rows: usize) -> Vec<u32> {
     let mut repeats = vec![columns.len() as u32; rows];
     for (position, column) in columns.iter().enumerate().rev() {
         let repeats = repeats.iter_mut().skip(1);
         match column {
-            Column::Plain(_) | Column::Decimals(..) => {
+            RenderedColumn::Plain(_) | RenderedColumn::Decimals(..) => {
                 repeats.for_each(|repeats| *repeats = position as u32)
             }
-            Column::Coded(keys, _) => repeats.zip(keys.windows(2)).for_each(|(repeats, pair)| {
-                *repeats = if pair[0] == pair[1] { *repeats } else { position as u32 };
-            }),
+            RenderedColumn::Coded(keys, _) => {
+                repeats.zip(keys.windows(2)).for_each(|(repeats, pair)| {
+                    *repeats = if pair[0] == pair[1] { *repeats } else { position as u32 };
+                })
+            }
         }
     }
     repeats
@@ -183,7 +188,8 @@ mod tests {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let series: Vec<Series> = arrays.into_iter().map(Series::Array).collect();
         let path = std::env::temp_dir().join(format!("scumble-lines-{}", std::process::id()));
-        let mut lines = Lines::new(std::fs::File::create(&path).unwrap(), &path, b';', &schema);
+        let mut lines =
+            LineWriter::new(std::fs::File::create(&path).unwrap(), &path, b';', &schema);
         lines.write(&series).unwrap();
         lines.write(&series).unwrap();
         lines.finish().unwrap();

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// A quasi-identifier as the world's values bind it.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownKey {
     /// Its tree.
     pub taxonomy: Arc<Taxonomy>,
     /// It as a dimension.
@@ -26,7 +26,7 @@ pub struct Known {
     pub numbers: Vec<f64>,
 }
 
-impl Known {
+impl KnownKey {
     /// The codes that each label stands for; none where it means nothing here.
     pub fn said(&self, labels: &Dictionary) -> Vec<Range<u32>> {
         let mut nodes: HashMap<&str, Range<u32>> = HashMap::new();
@@ -82,7 +82,7 @@ pub struct Matched {
 /// Looks up every person. `labels[i]` are those of column `i`, by which `classes` are coded; the
 /// cells of the population are coded by leaves, and `counts` has the people of each.
 pub fn matched(
-    known: &[Known],
+    known: &[KnownKey],
     labels: &[&Dictionary],
     classes: &Cells,
     population: &Cells,

@@ -31,23 +31,23 @@ pub use distribution::{Distributed, ReadGroup, Tree};
 pub(crate) use distribution::{GROUP, Originals, check_distribution, owner_name};
 pub use draft::{Draft, publish, replace};
 pub use judge::{Judgement, Verified, verify as judge_classes, verify_sizes};
-pub use matched::{Known, Matched, matched};
-pub use recount::{Part, Recount, Unknown};
+pub use matched::{KnownKey, Matched, matched};
+pub use recount::{Recount, ShareOfClasses, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
     Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted, RecodingReport,
     ReleaseKind, Report, RoundingReport, SearchReport,
 };
 pub use risk::{Risk, Risks};
-pub use rows::{Rows, Token, schema};
+pub use rows::{ReleasedRows, Token, schema};
 pub(crate) use rows::{inverse, is_releasable, wide};
 pub use rules::Rules;
 pub(crate) use sink::{Background, TableWriter};
 pub use sink::{
     RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
 };
-pub use stream::{From, Stream, Target, Totals};
+pub use stream::{CountedTarget, From, Stream, Totals};
 pub use suppress::{Records, Within};
-pub use values::{Lost, Value, Values};
+pub use values::{Lost, RecodedValue, RecodedValues};
 pub(crate) use verify::{Checked, check_table};
 pub use verify::{DistributionChecked, Read, Verification};

@@ -6,7 +6,7 @@
 //! looked up only where they differ. The values of sensitive columns are numbered in the order of
 //! their appearance; what they mean to a requirement is known when all have been seen.
 //!
-//! Where classes and what is counted of them outgrow the memory, a scan counts only a [`Part`] of
+//! Where classes and what is counted of them outgrow the memory, a scan counts only a [`ShareOfClasses`] of
 //! the classes, and the file is read again for the others. The hash of a class decides about its
 //! part and nothing else: classes are told apart by their labels.
 
@@ -21,28 +21,30 @@ use std::path::Path;
 
 /// Some of the classes: those whose hash leaves `index` when divided by `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ShareOfClasses {
     index: u64,
     of: u64,
 }
 
-impl Part {
+impl ShareOfClasses {
     /// All classes.
-    pub const WHOLE: Part = Part { index: 0, of: 1 };
+    pub const WHOLE: ShareOfClasses = ShareOfClasses { index: 0, of: 1 };
 
     /// Beyond so many parts a file would be read for ever: what is left is counted, whatever memory
     /// it takes.
     const MOST: u64 = 1 << 12;
 
     /// The two halves of the part; `None` where it is not worth while.
-    pub fn halves(self) -> Option<[Part; 2]> {
+    pub fn halves(self) -> Option<[ShareOfClasses; 2]> {
         let of = 2 * self.of;
-        (of <= Part::MOST)
-            .then_some([Part { index: self.index, of }, Part { index: self.index + self.of, of }])
+        (of <= ShareOfClasses::MOST).then_some([
+            ShareOfClasses { index: self.index, of },
+            ShareOfClasses { index: self.index + self.of, of },
+        ])
     }
 
     fn has(self, keys: &[Texts], row: usize) -> bool {
-        if self == Part::WHOLE {
+        if self == ShareOfClasses::WHOLE {
             return true;
         }
         let mut hasher = FxHasher::default();
@@ -60,7 +62,7 @@ pub type Unknown = Option<(u64, String)>;
 
 /// What a scan has counted.
 pub struct Recount<'a> {
-    part: Part,
+    part: ShareOfClasses,
     /// Whether each column that is read is a quasi-identifier; the others are counted.
     is_key: Vec<bool>,
     /// Whether a label may stand in a quasi-identifier.
@@ -68,13 +70,13 @@ pub struct Recount<'a> {
     labels: Vec<Codes>,
     unknown: Vec<Unknown>,
     classes: Cells,
-    counted: Vec<Values>,
+    counted: Vec<CountedColumn>,
     rows: u64,
 }
 
 /// The values of a counted column.
 #[derive(Default)]
-struct Values {
+struct CountedColumn {
     codes: Codes,
     /// The rows of the whole file that have each value.
     rows: Vec<u64>,
@@ -88,7 +90,7 @@ impl<'a> Recount<'a> {
     /// Nothing counted yet, of a part of the classes. `is_key` tells the quasi-identifiers among
     /// the columns that are read, `is_label` whether a label may stand in one of them.
     pub fn new(
-        part: Part,
+        part: ShareOfClasses,
         is_key: Vec<bool>,
         is_label: &'a dyn Fn(usize, &str) -> bool,
     ) -> Recount<'a> {
@@ -101,7 +103,7 @@ impl<'a> Recount<'a> {
             labels: (0..width).map(|_| Codes::default()).collect(),
             unknown: vec![None; width],
             classes: Cells::new(width),
-            counted: (0..counted).map(|_| Values::default()).collect(),
+            counted: (0..counted).map(|_| CountedColumn::default()).collect(),
             rows: 0,
         }
     }
@@ -115,9 +117,10 @@ impl<'a> Recount<'a> {
         }
         let (mut keys, mut values) = (Vec::new(), self.counted.iter_mut());
         for (series, is_key) in batch.columns.iter().zip(&self.is_key) {
-            let read = match is_key {
-                true => Texts::of(series).map(|texts| keys.push(texts)),
-                false => values.next().map_or(Ok(()), |values| values.read(series, &batch.lines)),
+            let read = if *is_key {
+                Texts::of(series).map(|texts| keys.push(texts))
+            } else {
+                values.next().map_or(Ok(()), |values| values.read(series, &batch.lines))
             };
             read.map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
         }
@@ -210,7 +213,7 @@ impl<'a> Recount<'a> {
     }
 }
 
-impl Values {
+impl CountedColumn {
     /// Numbers the values of a batch.
     fn read(&mut self, series: &Series, lines: &Lines) -> Result<(), ArrowError> {
         self.batch.clear();

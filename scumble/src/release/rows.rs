@@ -4,7 +4,7 @@
 //! order is a function of the released rows alone, so it can tell nothing else, and it needs no
 //! randomness. `keep_order` opts out.
 
-use super::{Recoded, Values};
+use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
 use crate::source::Series;
 use crate::table::{Column, Data, Dictionary, Role, Table, gather, neighbours};
@@ -84,7 +84,7 @@ pub(crate) fn is_releasable(kind: &DataType) -> bool {
 }
 
 /// The released rows, batch by batch.
-pub struct Rows<'a> {
+pub struct ReleasedRows<'a> {
     table: &'a Table,
     recoded: &'a Recoded,
     /// For each column that is passed on as it came, all its values.
@@ -124,7 +124,7 @@ enum Names<'a> {
     /// Those of a dictionary, perhaps a token behind them, and whether the empty text is a text
     /// like others.
     Dictionary(&'a Dictionary, Option<&'a str>, bool),
-    Values(&'a Values),
+    Values(&'a RecodedValues),
 }
 
 impl<'a> Names<'a> {
@@ -154,7 +154,7 @@ impl<'a> Names<'a> {
 
 /// The number of each row's value.
 #[derive(Clone, Copy)]
-enum Numbers<'a> {
+enum ValueNumbers<'a> {
     /// One by one.
     Rows(&'a [u32]),
     /// That of a quasi-identifier in the row's class.
@@ -167,7 +167,7 @@ const BATCH: usize = 1 << 11;
 /// Rows that a name should have on average to be told by number.
 const ROWS_OF_A_NAME: usize = 4;
 
-impl<'a> Rows<'a> {
+impl<'a> ReleasedRows<'a> {
     /// Prepares the rows. `leaf_cell` is the recoded cell that each cell of `table` went to.
     pub fn new(
         table: &'a Table,
@@ -175,7 +175,7 @@ impl<'a> Rows<'a> {
         recoded: &'a Recoded,
         token: Option<Token<'a>>,
         keep_order: bool,
-    ) -> Result<Rows<'a>> {
+    ) -> Result<ReleasedRows<'a>> {
         let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
         let whole = |column: &Column| match &column.data {
             _ if Token::is_in(token, column) => Ok(None),
@@ -200,20 +200,25 @@ impl<'a> Rows<'a> {
         let released = (0..)
             .zip(&class_of_row)
             .filter(|(row, class)| recoded.is_released(*row as usize, **class));
-        let rows: Vec<u32> = match keep_order {
-            true => released.map(|(row, _)| row).collect(),
-            false => {
-                let places = class_ranks(recoded);
-                let placed = released.map(|(row, class)| (places[*class as usize], row));
-                let (mut rows, bounds) = gather(places.len(), placed);
-                Order::new(table, &arrays, hidden.as_ref())
-                    .map_err(broken)?
-                    .sort(&mut rows, &bounds);
-                rows
-            }
+        let rows: Vec<u32> = if keep_order {
+            released.map(|(row, _)| row).collect()
+        } else {
+            let places = class_ranks(recoded);
+            let placed = released.map(|(row, class)| (places[*class as usize], row));
+            let (mut rows, bounds) = gather(places.len(), placed);
+            Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?.sort(&mut rows, &bounds);
+            rows
         };
-        let mut prepared =
-            Rows { table, recoded, arrays, names: Vec::new(), hidden, rows, class_of_row, next: 0 };
+        let mut prepared = ReleasedRows {
+            table,
+            recoded,
+            arrays,
+            names: Vec::new(),
+            hidden,
+            rows,
+            class_of_row,
+            next: 0,
+        };
         prepared.name();
         Ok(prepared)
     }
@@ -229,7 +234,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The names and the numbers of a column that is not passed on as it came.
-    fn told(&self, column: usize) -> Option<(Names<'_>, Numbers<'_>)> {
+    fn told(&self, column: usize) -> Option<(Names<'_>, ValueNumbers<'_>)> {
         if self.arrays[column].is_some() {
             return None;
         }
@@ -243,13 +248,16 @@ impl<'a> Rows<'a> {
                 let token = hidden.map(|hidden| hidden.token.text);
                 let codes = hidden.map_or(codes, |hidden| &hidden.codes);
                 let may_be_empty = column.0.role == Role::Insensitive;
-                Some((Names::Dictionary(dictionary, token, may_be_empty), Numbers::Rows(codes)))
+                Some((
+                    Names::Dictionary(dictionary, token, may_be_empty),
+                    ValueNumbers::Rows(codes),
+                ))
             }
             _ => {
                 let before = &self.table.columns[..column.1];
                 let key =
                     before.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
-                Some((Names::Values(self.recoded.values.get(key)?), Numbers::Classes(key)))
+                Some((Names::Values(self.recoded.values.get(key)?), ValueNumbers::Classes(key)))
             }
         }
     }
@@ -276,11 +284,11 @@ impl<'a> Rows<'a> {
                 (None, Some((names, numbers))) => {
                     let mut told: Vec<i32> = Vec::with_capacity(rows.len());
                     match numbers {
-                        Numbers::Rows(codes) => {
+                        ValueNumbers::Rows(codes) => {
                             told.extend(rows.iter().map(|row| codes[*row as usize] as i32))
                         }
                         // Rows of a class mostly stand together.
-                        Numbers::Classes(key) => classes.iter().for_each(|(class, rows)| {
+                        ValueNumbers::Classes(key) => classes.iter().for_each(|(class, rows)| {
                             let value = self.recoded.classes.codes(*class)[key] as i32;
                             told.extend(std::iter::repeat_n(value, *rows));
                         }),
@@ -454,9 +462,10 @@ impl<'a> Order<'a> {
                 a.0.cmp(&b.0)
                     .then_with(|| rest().find(|order| order.is_ne()).unwrap_or(Ordering::Equal))
             };
-            match rows.len() < MANY {
-                true => keyed.sort_unstable_by(compare),
-                false => keyed.par_sort_unstable_by(compare),
+            if rows.len() < MANY {
+                keyed.sort_unstable_by(compare)
+            } else {
+                keyed.par_sort_unstable_by(compare)
             }
             rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
             return;
@@ -465,14 +474,11 @@ impl<'a> Order<'a> {
         // released, so their order is nobody's business.
         numbers.clear();
         numbers.extend(rows.iter().map(|row| self.key(*row) << self.row_bits | u64::from(*row)));
-        match rows.len() < MANY {
-            true => numbers.sort_unstable(),
-            false => {
-                *numbers = sorted_by_digits(
-                    std::mem::take(numbers),
-                    self.row_bits..self.row_bits + self.bits,
-                )
-            }
+        if rows.len() < MANY {
+            numbers.sort_unstable()
+        } else {
+            *numbers =
+                sorted_by_digits(std::mem::take(numbers), self.row_bits..self.row_bits + self.bits)
         }
         rows.iter_mut()
             .zip(numbers)
@@ -510,7 +516,7 @@ fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>) -> Vec<u64> {
     numbers
 }
 
-impl Iterator for Rows<'_> {
+impl Iterator for ReleasedRows<'_> {
     type Item = Result<Vec<Series>>;
 
     fn next(&mut self) -> Option<Result<Vec<Series>>> {

@@ -43,7 +43,7 @@ pub enum From {
 
 /// A target whose values are counted.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Target {
+pub struct CountedTarget {
     /// Its position among the counted columns.
     pub column: usize,
     /// What its values are, where all of them are numbers.
@@ -71,7 +71,7 @@ pub struct Totals {
 
 impl Totals {
     /// One more region, with the values that its rows have of the target.
-    fn add(&mut self, target: &Target, values: &[(u32, u32)]) {
+    fn add(&mut self, target: &CountedTarget, values: &[(u32, u32)]) {
         self.minority += minority(values);
         self.open_bits += open_bits(values);
         self.squared_error +=
@@ -79,7 +79,7 @@ impl Totals {
     }
 
     /// How well the target is known.
-    pub fn of_target(&self, target: &Target) -> OfTarget {
+    pub fn of_target(&self, target: &CountedTarget) -> OfTarget {
         let rows = self.rows.max(1) as f64;
         OfTarget {
             cm: cm(self.minority, 0, self.rows),
@@ -110,7 +110,7 @@ pub struct Stream<'a> {
     /// Where splits are told.
     pub rules: Option<Rules<'a>>,
     /// What the release is for, where splits were chosen for it.
-    pub aimed_at: Option<&'a Target>,
+    pub aimed_at: Option<&'a CountedTarget>,
     /// What was counted.
     pub totals: Totals,
     /// Is told how far the work has come.

@@ -24,7 +24,7 @@ pub enum Lost {
 
 /// A value of a recoded column.
 #[derive(Clone, Debug)]
-pub struct Value {
+pub struct RecodedValue {
     /// What it is called.
     pub label: String,
     /// What it has lost.
@@ -35,19 +35,19 @@ pub struct Value {
 
 /// The values of a recoded column, by number.
 #[derive(Clone, Debug)]
-pub enum Values {
+pub enum RecodedValues {
     /// The nodes of one level.
     Level(Arc<Taxonomy>, usize),
     /// Any others.
-    Listed(Vec<Value>),
+    Listed(Vec<RecodedValue>),
 }
 
-impl Values {
+impl RecodedValues {
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
-            Values::Level(taxonomy, level) => taxonomy.level(*level).len(),
-            Values::Listed(values) => values.len(),
+            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).len(),
+            RecodedValues::Listed(values) => values.len(),
         }
     }
 
@@ -59,54 +59,54 @@ impl Values {
     /// What a value is called.
     pub fn label(&self, value: u32) -> &str {
         match self {
-            Values::Level(taxonomy, level) => taxonomy.level(*level).label(value),
-            Values::Listed(values) => &values[value as usize].label,
+            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).label(value),
+            RecodedValues::Listed(values) => &values[value as usize].label,
         }
     }
 
     /// What a value has lost.
     pub fn lost(&self, value: u32) -> Lost {
         match self {
-            Values::Level(taxonomy, level) => {
+            RecodedValues::Level(taxonomy, level) => {
                 Lost::Leaves(taxonomy.level(*level).leaves(value) - 1)
             }
-            Values::Listed(values) => values[value as usize].lost,
+            RecodedValues::Listed(values) => values[value as usize].lost,
         }
     }
 
     /// The codes that a value stands for.
     pub fn codes(&self, value: u32) -> Range<u32> {
         match self {
-            Values::Level(taxonomy, level) => taxonomy.level(*level).range(value),
-            Values::Listed(values) => values[value as usize].codes.clone(),
+            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).range(value),
+            RecodedValues::Listed(values) => values[value as usize].codes.clone(),
         }
     }
 
     /// The codes that each value stands for.
     pub fn ranges(&self) -> Vec<Range<u32>> {
         let values = match self {
-            Values::Level(taxonomy, level) => taxonomy.level(*level).len(),
-            Values::Listed(values) => values.len(),
+            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).len(),
+            RecodedValues::Listed(values) => values.len(),
         };
         (0..values as u32).map(|value| self.codes(value)).collect()
     }
 
-    fn of_cut(taxonomy: &Taxonomy, cut: &Cut) -> Values {
-        let value = |node: &crate::taxonomy::Node| {
+    fn of_cut(taxonomy: &Taxonomy, cut: &Cut) -> RecodedValues {
+        let value = |node: &crate::taxonomy::TreeNode| {
             let level = taxonomy.level(node.level);
-            Value {
+            RecodedValue {
                 label: level.label(node.index).to_string(),
                 lost: Lost::Leaves(level.leaves(node.index) - 1),
                 codes: level.range(node.index),
             }
         };
-        Values::Listed(cut.nodes().iter().map(value).collect())
+        RecodedValues::Listed(cut.nodes().iter().map(value).collect())
     }
 }
 
 /// The classes of a mapping: the values of each column, the classes coded by them, and the class of
 /// each cell.
-pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Vec<u32>) {
+pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<RecodedValues>, Cells, Vec<u32>) {
     match mapping {
         Mapping::Levels(levels) => {
             let nodes = task
@@ -119,7 +119,7 @@ pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Ve
                 .taxonomies
                 .iter()
                 .zip(levels)
-                .map(|(tree, level)| Values::Level(tree.clone(), *level));
+                .map(|(tree, level)| RecodedValues::Level(tree.clone(), *level));
             (values.collect(), classes, class_of)
         }
         Mapping::Cuts(cuts) => {
@@ -129,7 +129,7 @@ pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<Values>, Cells, Ve
                 .taxonomies
                 .iter()
                 .zip(cuts)
-                .map(|(tree, cut)| Values::of_cut(tree, cut))
+                .map(|(tree, cut)| RecodedValues::of_cut(tree, cut))
                 .collect();
             (values, classes, class_of)
         }
@@ -154,7 +154,7 @@ fn extents(task: &Task, regions: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
 /// The values of one column, each once.
 #[derive(Default)]
 struct Listing {
-    values: Vec<Value>,
+    values: Vec<RecodedValue>,
     by_label: HashMap<String, u32>,
     /// Those that were found by their extent before: labels are made once for each.
     by_extent: FxHashMap<Extent, u32>,
@@ -180,7 +180,7 @@ impl Listing {
         };
         let values = &mut self.values;
         let value = *self.by_label.entry(label).or_insert_with_key(|label| {
-            values.push(Value { label: label.clone(), lost, codes });
+            values.push(RecodedValue { label: label.clone(), lost, codes });
             values.len() as u32 - 1
         });
         if place.is_none() {
@@ -190,7 +190,7 @@ impl Listing {
     }
 }
 
-fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) {
+fn of_regions(task: &Task, regions: &Regions) -> (Vec<RecodedValues>, Cells, Vec<u32>) {
     let columns = task.axes.len();
     let mut order = Vec::new();
     let held = regions.descend(&task.axes, &task.cells, &mut order);
@@ -220,7 +220,7 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<Values>, Cells, Vec<u32>) 
         cells.iter().for_each(|cell| class_of[*cell as usize] = class);
     }
     (
-        listings.into_iter().map(|listing| Values::Listed(listing.values)).collect(),
+        listings.into_iter().map(|listing| RecodedValues::Listed(listing.values)).collect(),
         classes,
         class_of,
     )

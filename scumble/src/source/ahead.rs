@@ -1,6 +1,6 @@
 //! Batches in order, while other threads prepare the next ones.
 
-use super::csv::{Parsed, Parser, Part, Parts};
+use super::csv::{Parsed, Parser, Parts, RawRecords};
 use super::{Batch, Lines, Meter, RecordBatches, Series};
 use crate::error::{Error, Result};
 use crate::watch::Watch;
@@ -235,7 +235,7 @@ impl Queue {
         state: MutexGuard<'a, State>,
         parser: &mut Parser,
         number: u64,
-        part: Part,
+        part: RawRecords,
     ) -> MutexGuard<'a, State> {
         drop(state);
         let parsed = parser.parse(part);
@@ -283,7 +283,7 @@ impl State {
     }
 
     /// Takes the next part to parse it. An error takes its place in the order.
-    fn take(&mut self) -> Option<(u64, Part)> {
+    fn take(&mut self) -> Option<(u64, RawRecords)> {
         let number = self.taken;
         match self.parts.next() {
             Ok(None) => self.ended = true,

@@ -3,12 +3,12 @@
 //! meanwhile.
 
 use super::spill::Records;
-use super::survey::{Decoded, MISSING, Survey, Value};
+use super::survey::{Decoded, MISSING, NumberOrText, Survey};
 use super::texts::texts;
 use super::{Batch, Series, Source, Wanted};
 use crate::error::{Error, Result};
 use crate::table::Dictionary;
-use crate::taxonomy::{Axis, Numbers, Ordered, bits_of};
+use crate::taxonomy::{Axis, AxisNumbers, Ordered, bits_of};
 use crate::watch::Watch;
 use arrow_array::{Array, ArrayRef};
 use arrow_cast::cast;
@@ -33,7 +33,7 @@ pub enum KeyCoder {
 impl KeyCoder {
     /// Whether codes need two words.
     pub fn is_wide(&self) -> bool {
-        matches!(self, KeyCoder::Number(Ordered { numbers: Numbers::Bits, .. }))
+        matches!(self, KeyCoder::Number(Ordered { numbers: AxisNumbers::Bits, .. }))
     }
 }
 
@@ -41,7 +41,7 @@ impl KeyCoder {
 fn code_of(axis: &Ordered, bits: u64) -> u64 {
     match (bits, &axis.numbers) {
         (MISSING, _) => axis.missing.unwrap_or(0),
-        (bits, Numbers::Offset) => (f64::from_bits(bits) - axis.least) as u64,
+        (bits, AxisNumbers::Offset) => (f64::from_bits(bits) - axis.least) as u64,
         (bits, _) => bits_of(f64::from_bits(bits)),
     }
 }
@@ -52,8 +52,11 @@ pub fn axis_between(kind: crate::table::Type, least: f64, greatest: f64, missing
     use crate::table::Type;
     let width = greatest - least;
     let offset = matches!(kind, Type::Integer | Type::Date) && width < f64::from(u32::MAX) - 1.0;
-    let (numbers, above) =
-        if offset { (Numbers::Offset, width as u64 + 1) } else { (Numbers::Bits, u64::MAX) };
+    let (numbers, above) = if offset {
+        (AxisNumbers::Offset, width as u64 + 1)
+    } else {
+        (AxisNumbers::Bits, u64::MAX)
+    };
     Ordered { kind, numbers, missing: missing.then_some(above), least, greatest }
 }
 
@@ -194,7 +197,7 @@ fn encode_key(
     match key {
         KeyCoder::Number(axis) => {
             let decoded = Decoded::new(array, missing).map_err(broken)?;
-            if let (Numbers::Offset, Some(numbers)) =
+            if let (AxisNumbers::Offset, Some(numbers)) =
                 (&axis.numbers, decoded.plain_integers(Some(axis.kind)))
             {
                 let (least, greatest) = (axis.least as i64, axis.greatest as i64);
@@ -207,8 +210,10 @@ fn encode_key(
             let mut codes = Vec::with_capacity(array.len());
             for row in 0..array.len() {
                 let bits = match decoded.value(row, Some(axis.kind)) {
-                    Value::Missing if axis.missing.is_some() => MISSING,
-                    Value::Number(_, number) if (axis.least..=axis.greatest).contains(&number) => {
+                    NumberOrText::Missing if axis.missing.is_some() => MISSING,
+                    NumberOrText::Number(_, number)
+                        if (axis.least..=axis.greatest).contains(&number) =>
+                    {
                         number.to_bits()
                     }
                     // The first scan saw another file.

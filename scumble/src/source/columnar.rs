@@ -21,10 +21,10 @@ use std::sync::Arc;
 pub(super) struct Reader {
     /// What errors call the file.
     path: PathBuf,
-    kind: Kind,
+    kind: FileKind,
 }
 
-enum Kind {
+enum FileKind {
     Parquet(Metered, Box<ArrowReaderMetadata>),
     File(Box<FileReader<BufReader<Metered>>>),
     Stream(Box<StreamReader<BufReader<Metered>>>),
@@ -45,7 +45,7 @@ impl Reader {
         let kind = match format {
             Format::Parquet => {
                 let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
-                Kind::Parquet(file, Box::new(metadata.map_err(|error| broken(error.into()))?))
+                FileKind::Parquet(file, Box::new(metadata.map_err(|error| broken(error.into()))?))
             }
             _ => {
                 let mut start = Vec::new();
@@ -55,11 +55,10 @@ impl Reader {
                     .map_err(Error::io(path, "read"))?;
                 file.rewind().map_err(Error::io(path, "read"))?;
                 let file = BufReader::new(file);
-                match start == MAGIC {
-                    true => Kind::File(Box::new(FileReader::try_new(file, None).map_err(broken)?)),
-                    false => {
-                        Kind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?))
-                    }
+                if start == MAGIC {
+                    FileKind::File(Box::new(FileReader::try_new(file, None).map_err(broken)?))
+                } else {
+                    FileKind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?))
                 }
             }
         };
@@ -68,9 +67,9 @@ impl Reader {
 
     pub(super) fn schema(&self) -> SchemaRef {
         match &self.kind {
-            Kind::Parquet(_, metadata) => metadata.schema().clone(),
-            Kind::File(reader) => reader.schema(),
-            Kind::Stream(reader) => reader.schema(),
+            FileKind::Parquet(_, metadata) => metadata.schema().clone(),
+            FileKind::File(reader) => reader.schema(),
+            FileKind::Stream(reader) => reader.schema(),
         }
     }
 
@@ -78,7 +77,7 @@ impl Reader {
     /// mostly lie on disk.
     fn coded(self, forms: &[Form]) -> Result<Reader> {
         let Reader { path, kind } = self;
-        let Kind::Parquet(file, metadata) = kind else { return Ok(Reader { path, kind }) };
+        let FileKind::Parquet(file, metadata) = kind else { return Ok(Reader { path, kind }) };
         let coded = |(field, form): (&FieldRef, &Form)| match field.data_type() {
             DataType::Utf8 if *form == Form::Coded => {
                 Arc::new(field.as_ref().clone().with_data_type(coded_type()))
@@ -92,19 +91,19 @@ impl Reader {
         let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options);
         let metadata = metadata
             .map_err(|error| Error::Columnar { file: path.clone(), source: error.into() })?;
-        Ok(Reader { path, kind: Kind::Parquet(file, Box::new(metadata)) })
+        Ok(Reader { path, kind: FileKind::Parquet(file, Box::new(metadata)) })
     }
 
     /// About how many bytes the values take, where the file tells.
     pub(super) fn unpacked_bytes(&self) -> Option<u64> {
-        let Kind::Parquet(_, metadata) = &self.kind else { return None };
+        let FileKind::Parquet(_, metadata) = &self.kind else { return None };
         let columns = metadata.metadata().row_groups().iter().flat_map(|group| group.columns());
         Some(columns.map(unpacked).sum::<f64>() as u64)
     }
 
     /// The number of rows, if the file tells.
     pub(super) fn rows(&self) -> Option<u64> {
-        let Kind::Parquet(_, metadata) = &self.kind else { return None };
+        let FileKind::Parquet(_, metadata) = &self.kind else { return None };
         u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
     }
 
@@ -120,7 +119,7 @@ impl Reader {
         let mut batches: Box<dyn Iterator<Item = Result<RecordBatch, ArrowError>> + Send> =
             match kind {
                 // Parquet skips unwanted columns on disk; the others are read whole.
-                Kind::Parquet(file, metadata) => {
+                FileKind::Parquet(file, metadata) => {
                     let builder =
                         ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
                     let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
@@ -128,8 +127,10 @@ impl Reader {
                     let reader = builder.with_projection(mask).with_batch_size(rows).build();
                     Box::new(reader.map_err(|error| broken(error.into()))?)
                 }
-                Kind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
-                Kind::Stream(reader) => Box::new(reader.map(move |batch| batch?.project(&wanted))),
+                FileKind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),
+                FileKind::Stream(reader) => {
+                    Box::new(reader.map(move |batch| batch?.project(&wanted)))
+                }
             };
         let mut failed = false;
         Ok(Box::new(std::iter::from_fn(move || {

@@ -105,7 +105,7 @@ pub struct TableFile {
 const SPOOLED: &str = "0.rows";
 
 enum Opened {
-    Csv(Box<csv::Rows>),
+    Csv(Box<csv::CsvRows>),
     Columnar(columnar::Reader),
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Slices {
     schema: SchemaRef,
     /// The batches that are left: the number of each, and where it lies.
     left: VecDeque<(usize, Block)>,
-    current: Option<Open>,
+    current: Option<OpenBatch>,
 }
 
 /// Where a batch lies: its description, and behind that its bytes.
@@ -45,7 +45,7 @@ struct Block {
 }
 
 /// A batch that is read some rows at a time.
-struct Open {
+struct OpenBatch {
     rows: u64,
     next: u64,
     /// Each wanted column's buffers, as places in the file, and whether it has nulls.
@@ -102,7 +102,7 @@ impl Slices {
     }
 
     /// Looks at the description of a batch; `None` where it cannot be read some rows at a time.
-    fn open(&mut self, block: Block) -> Result<Option<Open>, ArrowError> {
+    fn open(&mut self, block: Block) -> Result<Option<OpenBatch>, ArrowError> {
         let schema = self.reader.schema();
         let buffers_of: Option<Vec<usize>> =
             schema.fields().iter().map(|field| buffers(field.data_type())).collect();
@@ -137,11 +137,11 @@ impl Slices {
             columns.push((places, node.null_count() > 0));
         }
         let columns = self.wanted.iter().map(|column| columns[*column].clone()).collect();
-        Ok(Some(Open { rows, next: 0, columns }))
+        Ok(Some(OpenBatch { rows, next: 0, columns }))
     }
 
     /// Some rows of a batch: fewer than usual where their texts are long.
-    fn piece(&mut self, open: &mut Open) -> Result<RecordBatch, ArrowError> {
+    fn piece(&mut self, open: &mut OpenBatch) -> Result<RecordBatch, ArrowError> {
         let file = self.reader.get_mut().get_mut();
         // Whole bytes of bits, so that the next piece begins with one.
         let about = |rows: u64| (rows & !7).max(8);

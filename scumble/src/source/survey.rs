@@ -79,7 +79,7 @@ pub(super) const MISSING: u64 = u64::MAX;
 /// A value that showed that its column does not hold numbers.
 struct NotNumbers(usize);
 
-struct Column<'a> {
+struct SurveyedColumn<'a> {
     name: &'a str,
     wanted: &'a Wanted,
     seen: Seen,
@@ -127,11 +127,11 @@ fn scan(
         }
         _ => Seen::Values(Dictionary::default(), Vec::new()),
     };
-    let mut columns: Vec<Column<'_>> = wanted
+    let mut columns: Vec<SurveyedColumn<'_>> = wanted
         .iter()
         .zip(as_values)
         .zip(&names)
-        .map(|((wanted, as_values), name)| Column {
+        .map(|((wanted, as_values), name)| SurveyedColumn {
             name,
             wanted,
             seen: seen((wanted, as_values)),
@@ -178,7 +178,7 @@ fn places(reservoir: &mut Reservoir, rows: usize) -> Vec<(u32, u32)> {
     (0..rows as u32).filter_map(|row| Some((row, reservoir.place()? as u32))).collect()
 }
 
-impl Column<'_> {
+impl SurveyedColumn<'_> {
     /// More values; false where they show that the column does not hold numbers.
     fn see(
         &mut self,
@@ -189,16 +189,17 @@ impl Column<'_> {
     ) -> Result<bool> {
         let broken = |source: ArrowError| Error::Columnar { file: PathBuf::from(file), source };
         let array = &series.to_array().map_err(broken)?;
-        let Column { name, wanted, seen, sample } = self;
+        let SurveyedColumn { name, wanted, seen, sample } = self;
         match seen {
             Seen::Nothing => {}
             Seen::Values(dictionary, counts) => {
                 let texts = texts(array).map_err(broken)?;
                 let mut codes = Vec::with_capacity(texts.len());
                 for row in 0..texts.len() {
-                    let code = match texts.is_null(row) {
-                        true => dictionary.encode_empty(lines.of(row)),
-                        false => dictionary.encode(texts.value(row), lines.of(row)),
+                    let code = if texts.is_null(row) {
+                        dictionary.encode_empty(lines.of(row))
+                    } else {
+                        dictionary.encode(texts.value(row), lines.of(row))
                     };
                     if code as usize == counts.len() {
                         counts.push(0);
@@ -214,16 +215,18 @@ impl Column<'_> {
                 };
                 let decoded = Decoded::new(array, tokens).map_err(broken)?;
                 let found = match decoded.plain_integers(*declared) {
-                    Some(numbers) => Found::of_integers(numbers),
-                    None => match Found::of(&decoded, array.len(), *declared) {
+                    Some(numbers) => NumbersOfBatch::of_integers(numbers),
+                    None => match NumbersOfBatch::of(&decoded, array.len(), *declared) {
                         Ok(found) => found,
                         Err(row) => {
                             return match (declared, decoded.value(row, *declared)) {
-                                (Some(declared), Value::Other(text)) => Err(Error::WrongType {
-                                    place: Place::file(file).line(lines.of(row)).column(*name),
-                                    value: text.into_owned(),
-                                    expected: declared.expected(),
-                                }),
+                                (Some(declared), NumberOrText::Other(text)) => {
+                                    Err(Error::WrongType {
+                                        place: Place::file(file).line(lines.of(row)).column(*name),
+                                        value: text.into_owned(),
+                                        expected: declared.expected(),
+                                    })
+                                }
                                 _ => Ok(false),
                             };
                         }
@@ -242,8 +245,8 @@ impl Column<'_> {
                 *greatest = greatest.max(found.greatest);
                 *missing |= found.missing;
                 keep(sample, places, |row| match decoded.value(row, *declared) {
-                    Value::Number(_, number) => number.to_bits(),
-                    Value::Missing | Value::Other(_) => MISSING,
+                    NumberOrText::Number(_, number) => number.to_bits(),
+                    NumberOrText::Missing | NumberOrText::Other(_) => MISSING,
                 });
             }
         }
@@ -263,19 +266,19 @@ fn keep(sample: &mut Vec<u64>, places: &[(u32, u32)], value: impl Fn(usize) -> u
 }
 
 /// What a batch says of a column of numbers.
-struct Found {
+struct NumbersOfBatch {
     kind: Option<Type>,
     least: f64,
     greatest: f64,
     missing: bool,
 }
 
-impl Found {
-    fn of_integers(numbers: &[i64]) -> Found {
+impl NumbersOfBatch {
+    fn of_integers(numbers: &[i64]) -> NumbersOfBatch {
         let ends = numbers
             .iter()
             .fold((i64::MAX, i64::MIN), |ends, number| (ends.0.min(*number), ends.1.max(*number)));
-        Found {
+        NumbersOfBatch {
             kind: Some(Type::Integer),
             least: ends.0 as f64,
             greatest: ends.1 as f64,
@@ -285,8 +288,12 @@ impl Found {
 
     /// Value by value; an error is the row of one that is no number, or not of one type with those
     /// before it.
-    fn of(decoded: &Decoded<'_>, rows: usize, declared: Option<Type>) -> Result<Found, usize> {
-        let mut found = Found {
+    fn of(
+        decoded: &Decoded<'_>,
+        rows: usize,
+        declared: Option<Type>,
+    ) -> Result<NumbersOfBatch, usize> {
+        let mut found = NumbersOfBatch {
             kind: declared,
             least: f64::INFINITY,
             greatest: f64::NEG_INFINITY,
@@ -294,9 +301,9 @@ impl Found {
         };
         for row in 0..rows {
             match decoded.value(row, declared) {
-                Value::Missing => found.missing = true,
-                Value::Other(_) => return Err(row),
-                Value::Number(kind, number) => {
+                NumberOrText::Missing => found.missing = true,
+                NumberOrText::Other(_) => return Err(row),
+                NumberOrText::Number(kind, number) => {
                     found.kind = match (found.kind, kind) {
                         (None, kind) => Some(kind),
                         (Some(known), kind) if known == kind => Some(known),
@@ -317,7 +324,7 @@ impl Found {
 }
 
 /// A value of a column that may hold numbers.
-pub(super) enum Value<'a> {
+pub(super) enum NumberOrText<'a> {
     Missing,
     Number(Type, f64),
     Other(Cow<'a, str>),
@@ -378,47 +385,51 @@ impl<'a> Decoded<'a> {
     }
 
     /// A value; `kind` is the type that it should have, any where there is none.
-    pub(super) fn value(&self, row: usize, kind: Option<Type>) -> Value<'_> {
+    pub(super) fn value(&self, row: usize, kind: Option<Type>) -> NumberOrText<'_> {
         let fits = |found: Type| match kind {
             None => true,
             Some(Type::Real) => found != Type::Date,
             Some(kind) => kind == found,
         };
         match &self.values {
-            Typed::Integers(array) if array.is_null(row) => Value::Missing,
+            Typed::Integers(array) if array.is_null(row) => NumberOrText::Missing,
             Typed::Integers(array) => {
                 let number = array.value(row);
-                match number.unsigned_abs() <= EXACT && fits(Type::Integer) {
-                    true => Value::Number(Type::Integer, number as f64),
-                    false => Value::Other(number.to_string().into()),
+                if number.unsigned_abs() <= EXACT && fits(Type::Integer) {
+                    NumberOrText::Number(Type::Integer, number as f64)
+                } else {
+                    NumberOrText::Other(number.to_string().into())
                 }
             }
-            Typed::Reals(array) if array.is_null(row) => Value::Missing,
+            Typed::Reals(array) if array.is_null(row) => NumberOrText::Missing,
             Typed::Reals(array) => match array.value(row) {
                 number if number.is_finite() && fits(Type::Real) => {
-                    Value::Number(Type::Real, number)
+                    NumberOrText::Number(Type::Real, number)
                 }
-                number => Value::Other(number.to_string().into()),
+                number => NumberOrText::Other(number.to_string().into()),
             },
-            Typed::Days(array) if array.is_null(row) => Value::Missing,
-            Typed::Days(array) => match fits(Type::Date) {
-                true => Value::Number(Type::Date, f64::from(array.value(row))),
-                false => Value::Other(Day(array.value(row)).to_string().into()),
-            },
+            Typed::Days(array) if array.is_null(row) => NumberOrText::Missing,
+            Typed::Days(array) => {
+                if fits(Type::Date) {
+                    NumberOrText::Number(Type::Date, f64::from(array.value(row)))
+                } else {
+                    NumberOrText::Other(Day(array.value(row)).to_string().into())
+                }
+            }
             Typed::Texts(array) => {
                 let text = if array.is_null(row) { "" } else { array.value(row) };
                 if text.is_empty() || self.tokens.iter().any(|token| token == text) {
-                    return Value::Missing;
+                    return NumberOrText::Missing;
                 }
                 let number =
-                    |kind: Type| kind.number(text).map(|number| Value::Number(kind, number));
+                    |kind: Type| kind.number(text).map(|number| NumberOrText::Number(kind, number));
                 let found = match kind {
                     Some(kind) => number(kind),
                     None => number(Type::Integer)
                         .or_else(|| number(Type::Real))
                         .or_else(|| number(Type::Date)),
                 };
-                found.unwrap_or(Value::Other(text.into()))
+                found.unwrap_or(NumberOrText::Other(text.into()))
             }
         }
     }

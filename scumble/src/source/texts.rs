@@ -165,7 +165,7 @@ fn text_at(values: &StringArray, key: usize) -> &str {
 pub struct Codes {
     dictionary: Dictionary,
     /// The texts of the last batches: there are as many kinds of them as threads that read.
-    known: Vec<Known>,
+    known: Vec<KnownTexts>,
     /// Which of them the batch has.
     current: usize,
     /// Which of them is given up next.
@@ -174,7 +174,7 @@ pub struct Codes {
 
 /// Texts of a batch, and the codes of those that were met.
 #[derive(Debug)]
-struct Known {
+struct KnownTexts {
     values: StringArray,
     met: Vec<u32>,
 }
@@ -213,9 +213,9 @@ impl Codes {
                 last.met.resize(values.len(), UNMET);
                 last.values = values.clone();
             }
-            None => {
-                self.known.push(Known { values: values.clone(), met: vec![UNMET; values.len()] })
-            }
+            None => self
+                .known
+                .push(KnownTexts { values: values.clone(), met: vec![UNMET; values.len()] }),
         }
     }
 

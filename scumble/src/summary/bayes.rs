@@ -7,7 +7,7 @@
 //! believed share. An attribute's value is forgotten when its last child is done. So it costs the
 //! number of tuples times the values of a few attributes, not the product of all domains.
 
-use super::{Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
+use super::{Believe, Grouping, Joint, MOST_TUPLES, NOWHERE};
 use crate::error::Result;
 use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
@@ -83,7 +83,7 @@ impl Network {
 
     /// For each place in the order, whether the attribute there says anything: it is grouped or
     /// restricted, or one that depends on it does.
-    fn telling(&self, groups: &[Groups<'_>]) -> Vec<bool> {
+    fn telling(&self, groups: &[Grouping<'_>]) -> Vec<bool> {
         let mut telling = vec![false; self.sizes.len()];
         for dependence in self.dependences.iter().rev() {
             let groups = &groups[dependence.attribute];
@@ -97,7 +97,7 @@ impl Network {
 }
 
 impl Believe for Network {
-    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
+    fn joint(&self, groups: &[Grouping<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let telling = self.telling(groups);
         // Each attribute's groups are digits of the final number, whatever the order in which they
         // are found.
@@ -149,7 +149,7 @@ impl Network {
         states: &[(u64, u64, f64)],
         (asked, still): (&[usize], &[usize]),
         place: usize,
-        (groups, weight): (&Groups<'_>, u64),
+        (groups, weight): (&Grouping<'_>, u64),
         watch: &Watch,
     ) -> Result<Option<Vec<(u64, u64, f64)>>> {
         let (dependence, conditional) = (&self.dependences[place], &self.conditionals[place]);

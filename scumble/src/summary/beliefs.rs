@@ -1,7 +1,7 @@
 //! A summary bound to what a policy asks: trees over its values, and a condition that every bucket
 //! should meet.
 
-use super::{Belief, Believe, Groups, Histogram, Joint, NOWHERE, Summary};
+use super::{Belief, Believe, Grouping, Histogram, Joint, NOWHERE, Summary};
 use crate::error::Result;
 use crate::estimate::binomial::Binomial;
 use crate::estimate::bucket::{Condition, of_rows, of_values};
@@ -134,12 +134,12 @@ impl Beliefs {
         let attributes = &self.summary.attributes[keys.len()..];
         let nothing: Vec<u32> =
             vec![0; attributes.iter().map(|attribute| attribute.values.len()).max().unwrap_or(0)];
-        let mut groups: Vec<Groups<'_>> =
-            keys.iter().map(|keys| Groups { of: &keys.of, len: keys.len }).collect();
+        let mut groups: Vec<Grouping<'_>> =
+            keys.iter().map(|keys| Grouping { of: &keys.of, len: keys.len }).collect();
         for (position, attribute) in (keys.len()..).zip(attributes) {
             groups.push(match told.filter(|told| told.attribute == position) {
-                Some(told) => Groups { of: &told.leaf_of, len: told.values },
-                None => Groups { of: &nothing[..attribute.values.len()], len: 1 },
+                Some(told) => Grouping { of: &told.leaf_of, len: told.values },
+                None => Grouping { of: &nothing[..attribute.values.len()], len: 1 },
             });
         }
         self.summary.joint(&groups, watch)
@@ -294,7 +294,7 @@ impl<'a> Estimator<'a> {
     pub fn shares(&self, column: usize, keys: &Grouped) -> Vec<f64> {
         let Summary { rows, attributes, .. } = &self.beliefs.summary;
         Histogram { rows: *rows, attributes }
-            .shares(column, &Groups { of: &keys.of, len: keys.len })
+            .shares(column, &Grouping { of: &keys.of, len: keys.len })
     }
 
     /// What is believed of one box of leaves; `None` where there is too much to be gone through.
@@ -321,15 +321,16 @@ impl<'a> Estimator<'a> {
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those
     /// that are not zero.
     pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Result<Vec<(u32, f64)>> {
-        let of = |(at, range): (usize, &Range<u32>)| match at == column {
-            false => self.beliefs.within(at, range),
-            true => {
+        let of = |(at, range): (usize, &Range<u32>)| {
+            if at == column {
                 let group =
                     |leaf: &u32| if range.contains(leaf) { leaf - range.start } else { NOWHERE };
                 Grouped {
                     of: self.beliefs.leaf_of[at].iter().map(group).collect(),
                     len: range.len(),
                 }
+            } else {
+                self.beliefs.within(at, range)
             }
         };
         let keys: Vec<Grouped> = ranges.iter().enumerate().map(of).collect();

@@ -1,8 +1,8 @@
 //! A summary from one scan: rows come in batches of codes, and only counts stay.
 
 use super::bayes::Network;
-use super::learn::{Structure, Tables, VALUE_BITS};
-use super::{Attribute, Belief, Drawn, Kind, Summary};
+use super::learn::{CountTables, Structure, VALUE_BITS};
+use super::{Attribute, Belief, DrawnRows, Summary, SummaryKind};
 use crate::error::{Error, Result};
 use crate::random::Random;
 use crate::table::Dictionary;
@@ -17,13 +17,13 @@ const VALUE_BYTES: u64 = 64;
 /// that may grow.
 #[derive(Debug)]
 pub struct Builder {
-    kind: Kind,
+    kind: SummaryKind,
     structure: Structure,
     rows: u64,
     /// For each column, the rows with each code.
     counts: Vec<Vec<u64>>,
-    tables: Tables,
-    sample: Drawn,
+    tables: CountTables,
+    sample: DrawnRows,
     sampled: usize,
     random: Random,
     /// Bytes that may be used.
@@ -37,25 +37,25 @@ impl Builder {
     /// For so many columns. `sampled` rows go into a sample, which `seed` draws.
     pub fn new(
         columns: usize,
-        kind: Kind,
+        kind: SummaryKind,
         structure: Structure,
         sampled: usize,
         seed: u64,
         memory: u64,
     ) -> Builder {
         let width = match (kind, structure) {
-            (Kind::Bayes, Structure::ChowLiu) => 2,
-            (Kind::Bayes, _) => 3,
+            (SummaryKind::Bayes, Structure::ChowLiu) => 2,
+            (SummaryKind::Bayes, _) => 3,
             _ => 0,
         };
-        let tables = Tables { tables: sets(columns, width), ..Tables::default() };
+        let tables = CountTables { tables: sets(columns, width), ..CountTables::default() };
         Builder {
             kind,
             structure,
             rows: 0,
             counts: vec![Vec::new(); columns],
             tables,
-            sample: Drawn { width: columns, values: Vec::new() },
+            sample: DrawnRows { width: columns, values: Vec::new() },
             sampled: sampled.max(1),
             random: Random::new(seed),
             memory,
@@ -95,7 +95,7 @@ impl Builder {
             let instead = if tuples > 0 { SIMPLER } else { None };
             return Err(Error::TooLittleMemory { what, instead });
         }
-        if self.kind == Kind::Sample {
+        if self.kind == SummaryKind::Sample {
             self.draw(columns, rows);
         }
         self.rows += rows as u64;
@@ -112,12 +112,13 @@ impl Builder {
                 continue;
             }
             let (at, values) = (place as usize * width, columns.iter().map(|column| column[row]));
-            match self.sample.values.len() > at {
-                true => self.sample.values[at..at + width]
+            if self.sample.values.len() > at {
+                self.sample.values[at..at + width]
                     .iter_mut()
                     .zip(values)
-                    .for_each(|(old, new)| *old = new),
-                false => self.sample.values.extend(values),
+                    .for_each(|(old, new)| *old = new)
+            } else {
+                self.sample.values.extend(values)
             }
         }
     }
@@ -147,15 +148,15 @@ impl Builder {
             attributes.push(Attribute { values, counts, ..attribute });
         }
         let belief = match self.kind {
-            Kind::Histogram => Belief::Histogram,
-            Kind::Bayes => {
+            SummaryKind::Histogram => Belief::Histogram,
+            SummaryKind::Bayes => {
                 let sizes: Vec<usize> =
                     attributes.iter().map(|attribute| attribute.values.len()).collect();
-                let tables = Tables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
+                let tables = CountTables { rows: self.rows, sizes: sizes.clone(), ..self.tables };
                 let network = tables.network(self.structure, watch)?;
                 Belief::Bayes(renumbered(&network, sizes, &numbers, watch)?)
             }
-            Kind::Sample => {
+            SummaryKind::Sample => {
                 let mut drawn = self.sample;
                 let width = drawn.width.max(1);
                 for piece in drawn.values.chunks_mut(PIECE * width) {
@@ -174,7 +175,7 @@ impl Builder {
 }
 
 /// Ascending sets of so many columns, or of all where there are fewer.
-fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::Counts)> {
+fn sets(columns: usize, width: usize) -> Vec<(Vec<usize>, super::learn::TupleCounts)> {
     let width = width.min(columns);
     let mut sets: Vec<Vec<usize>> = if width == 0 { Vec::new() } else { vec![Vec::new()] };
     for _ in 0..width {

@@ -5,7 +5,7 @@
 //! never.
 
 use super::bayes::{Dependence, Network};
-use super::{Attribute, Belief, Drawn, Kind, Summary};
+use super::{Attribute, Belief, DrawnRows, Summary, SummaryKind};
 use crate::error::{Error, Result, quoted};
 use crate::table::{Role, Type};
 use crate::watch::Watch;
@@ -153,14 +153,16 @@ impl Saved {
         if rows == 0 || keys == 0 || !others || !names {
             return Err("its attributes are not those of a table".into());
         }
-        let kind =
-            Kind::NAMES.iter().find(|(name, _)| *name == self.summary).map(|(_, kind)| *kind);
+        let kind = SummaryKind::NAMES
+            .iter()
+            .find(|(name, _)| *name == self.summary)
+            .map(|(_, kind)| *kind);
         let belief = match (kind, self.network, self.sample) {
-            (Some(Kind::Histogram), None, None) => Belief::Histogram,
-            (Some(Kind::Bayes), Some(network), None) => {
+            (Some(SummaryKind::Histogram), None, None) => Belief::Histogram,
+            (Some(SummaryKind::Bayes), Some(network), None) => {
                 Belief::Bayes(checked_network(network, &attributes, rows)?)
             }
-            (Some(Kind::Sample), None, Some(sample)) => {
+            (Some(SummaryKind::Sample), None, Some(sample)) => {
                 Belief::Sample(checked_sample(&sample, &attributes, rows)?)
             }
             _ => {
@@ -251,7 +253,7 @@ fn checked_sample(
     saved: &[Vec<u32>],
     attributes: &[Attribute],
     rows: u64,
-) -> Result<Drawn, String> {
+) -> Result<DrawnRows, String> {
     let inside = |row: &Vec<u32>| {
         let values = row
             .iter()
@@ -262,5 +264,5 @@ fn checked_sample(
     if saved.is_empty() || saved.len() as u64 > rows || !saved.iter().all(inside) {
         return Err("its sample is not one of its attributes".into());
     }
-    Ok(Drawn { width: attributes.len(), values: saved.concat() })
+    Ok(DrawnRows { width: attributes.len(), values: saved.concat() })
 }

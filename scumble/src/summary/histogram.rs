@@ -1,7 +1,7 @@
 //! Independent attributes: the believed share of a tuple is the product of the shares of its
 //! values.
 
-use super::{Attribute, Believe, Groups, Joint, MOST_TUPLES, NOWHERE};
+use super::{Attribute, Believe, Grouping, Joint, MOST_TUPLES, NOWHERE};
 use crate::error::Result;
 use crate::watch::Watch;
 
@@ -16,7 +16,7 @@ pub struct Histogram<'a> {
 
 impl Histogram<'_> {
     /// The share of rows in each group of an attribute.
-    pub fn shares(&self, attribute: usize, groups: &Groups<'_>) -> Vec<f64> {
+    pub fn shares(&self, attribute: usize, groups: &Grouping<'_>) -> Vec<f64> {
         let mut rows = vec![0u64; groups.len];
         for (group, count) in groups.of.iter().zip(&self.attributes[attribute].counts) {
             if *group != NOWHERE {
@@ -28,7 +28,7 @@ impl Histogram<'_> {
 }
 
 impl Believe for Histogram<'_> {
-    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
+    fn joint(&self, groups: &[Grouping<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let mut tuples = vec![(0u64, 1.0)];
         for (attribute, groups) in groups.iter().enumerate() {
             watch.check()?;

@@ -34,19 +34,19 @@ const STEPS: u32 = 20_000;
 const TEMPERATURES: (f64, f64) = (1e-2, 1e-6);
 
 /// Counted tuples of values of some attributes, which ascend.
-pub(super) type Counts = FxHashMap<u64, u64>;
+pub(super) type TupleCounts = FxHashMap<u64, u64>;
 
 /// Bits of a value in a counted tuple: three fit into a number.
 pub(super) const VALUE_BITS: u32 = 21;
 
 /// All sets of attributes of some size, with their counts.
 #[derive(Debug, Default)]
-pub(super) struct Tables {
+pub(super) struct CountTables {
     pub(super) rows: u64,
     /// How many values each attribute has.
     pub(super) sizes: Vec<usize>,
     /// Ascending attributes, and counts of their values.
-    pub(super) tables: Vec<(Vec<usize>, Counts)>,
+    pub(super) tables: Vec<(Vec<usize>, TupleCounts)>,
 }
 
 /// The values of a counted tuple of so many attributes.
@@ -56,7 +56,7 @@ fn values(key: u64, width: usize) -> impl Iterator<Item = u32> {
         .map(move |at| (key >> (VALUE_BITS * at as u32)) as u32 & ((1 << VALUE_BITS) - 1))
 }
 
-impl Tables {
+impl CountTables {
     /// The counts of some attributes, in the order in which they are named.
     fn counts(&self, attributes: &[usize], watch: &Watch) -> Result<Vec<(Vec<u32>, u64)>> {
         let mut counts = Vec::new();
@@ -81,7 +81,7 @@ impl Tables {
         let digit = |key: u64, place: usize| {
             key >> (VALUE_BITS * (set.len() - 1 - place) as u32) & ((1 << VALUE_BITS) - 1)
         };
-        let mut summed: Counts = FxHashMap::default();
+        let mut summed: TupleCounts = FxHashMap::default();
         for (number, (key, count)) in counts.iter().enumerate() {
             if number % PIECE == 0 {
                 watch.check()?;
@@ -206,7 +206,7 @@ struct Scores {
 }
 
 impl Scores {
-    fn new(tables: &Tables, watch: &Watch) -> Result<Scores> {
+    fn new(tables: &CountTables, watch: &Watch) -> Result<Scores> {
         let many = tables.sizes.len();
         let mut by_parents = FxHashMap::default();
         for attribute in 0..many {
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     /// Counts of random rows in which attributes lean on one another: pairs or triples of them.
-    fn tables(seed: u64, many: usize, width: usize) -> Tables {
+    fn tables(seed: u64, many: usize, width: usize) -> CountTables {
         let mut random = Random::new(seed);
         let mut rows: Vec<Vec<u64>> = Vec::new();
         for _ in 0..400 {
@@ -329,17 +329,17 @@ mod tests {
             sets = sets.iter().flat_map(longer).collect();
         }
         let counted = sets.into_iter().map(|set| {
-            let mut counts = Counts::default();
+            let mut counts = TupleCounts::default();
             for row in &rows {
                 let key = set.iter().fold(0, |key, one| key << VALUE_BITS | row[*one]);
                 *counts.entry(key).or_insert(0) += 1;
             }
             (set, counts)
         });
-        Tables { rows: 400, sizes: vec![3; many], tables: counted.collect() }
+        CountTables { rows: 400, sizes: vec![3; many], tables: counted.collect() }
     }
 
-    fn likelihood(tables: &Tables, parents: &[Vec<usize>]) -> f64 {
+    fn likelihood(tables: &CountTables, parents: &[Vec<usize>]) -> f64 {
         let penalty = 0.5 * 400f64.ln();
         let of = |(one, given): (usize, &Vec<usize>)| {
             tables.score(one, given, &Watch::silent()).unwrap()

@@ -24,7 +24,7 @@ pub use build::Builder;
 pub use file::VERSION;
 pub use histogram::Histogram;
 pub use learn::Structure;
-pub use sample::Drawn;
+pub use sample::DrawnRows;
 
 use crate::error::Result;
 use crate::table::{Role, Type};
@@ -92,12 +92,12 @@ pub enum Belief {
     /// Each depends on a few others.
     Bayes(Network),
     /// As in some of the rows.
-    Sample(Drawn),
+    Sample(DrawnRows),
 }
 
 /// Which belief to build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum SummaryKind {
     /// Independent attributes.
     #[default]
     Histogram,
@@ -107,20 +107,23 @@ pub enum Kind {
     Sample,
 }
 
-impl Kind {
+impl SummaryKind {
     /// Every kind with its name.
-    pub const NAMES: [(&'static str, Kind); 3] =
-        [("histogram", Kind::Histogram), ("bayes", Kind::Bayes), ("sample", Kind::Sample)];
+    pub const NAMES: [(&'static str, SummaryKind); 3] = [
+        ("histogram", SummaryKind::Histogram),
+        ("bayes", SummaryKind::Bayes),
+        ("sample", SummaryKind::Sample),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        Kind::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
+        SummaryKind::NAMES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 }
 
 /// How a question groups the values of one attribute.
 #[derive(Clone, Copy, Debug)]
-pub struct Groups<'a> {
+pub struct Grouping<'a> {
     /// The group of each value; [`NOWHERE`] leaves it out.
     pub of: &'a [u32],
     /// How many groups there are.
@@ -139,11 +142,11 @@ pub struct Joint {
 pub trait Believe {
     /// The believed share of each tuple of groups, one of each attribute; `None` where there are
     /// too many to be listed. Fails only if the job is aborted.
-    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>>;
+    fn joint(&self, groups: &[Grouping<'_>], watch: &Watch) -> Result<Option<Joint>>;
 }
 
 impl Believe for Summary {
-    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
+    fn joint(&self, groups: &[Grouping<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let tuples = groups
             .iter()
             .try_fold(1u64, |product, groups| product.checked_mul(groups.len.max(1) as u64));
@@ -160,11 +163,11 @@ impl Believe for Summary {
 
 impl Summary {
     /// What it is called in a report.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> SummaryKind {
         match self.belief {
-            Belief::Histogram => Kind::Histogram,
-            Belief::Bayes(_) => Kind::Bayes,
-            Belief::Sample(_) => Kind::Sample,
+            Belief::Histogram => SummaryKind::Histogram,
+            Belief::Bayes(_) => SummaryKind::Bayes,
+            Belief::Sample(_) => SummaryKind::Sample,
         }
     }
 

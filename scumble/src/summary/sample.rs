@@ -1,27 +1,27 @@
 //! A uniform sample: the believed share of a tuple is its share of the sampled rows.
 
-use super::{Believe, Groups, Joint, NOWHERE};
+use super::{Believe, Grouping, Joint, NOWHERE};
 use crate::error::Result;
 use crate::watch::{PIECE, Watch};
 
 /// Sampled rows, as tuples of values. They have no names, and an order of their own: that of the
 /// tuples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Drawn {
+pub struct DrawnRows {
     /// Values in a row.
     pub width: usize,
     /// The values of one row after the other.
     pub values: Vec<u32>,
 }
 
-impl Drawn {
+impl DrawnRows {
     /// The rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.values.chunks_exact(self.width.max(1))
     }
 
     /// The same rows in the order of their tuples.
-    pub fn sorted(self, watch: &Watch) -> Result<Drawn> {
+    pub fn sorted(self, watch: &Watch) -> Result<DrawnRows> {
         let mut rows: Vec<&[u32]> = self.rows().collect();
         watch.sort(&mut rows)?;
         let mut values = Vec::with_capacity(self.values.len());
@@ -29,12 +29,12 @@ impl Drawn {
             watch.check()?;
             piece.iter().for_each(|row| values.extend_from_slice(row));
         }
-        Ok(Drawn { width: self.width, values })
+        Ok(DrawnRows { width: self.width, values })
     }
 }
 
-impl Believe for Drawn {
-    fn joint(&self, groups: &[Groups<'_>], watch: &Watch) -> Result<Option<Joint>> {
+impl Believe for DrawnRows {
+    fn joint(&self, groups: &[Grouping<'_>], watch: &Watch) -> Result<Option<Joint>> {
         let number = |row: &[u32]| {
             row.iter().zip(groups).try_fold(0u64, |number, (value, groups)| {
                 match groups.of[*value as usize] {

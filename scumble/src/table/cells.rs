@@ -530,7 +530,7 @@ impl Tallies {
                 *next += 1;
             }
         }
-        let mut row = Row { short: [0; SHORT_ROW], long: vec![0; values], seen: Vec::new() };
+        let mut row = MergedRow { short: [0; SHORT_ROW], long: vec![0; values], seen: Vec::new() };
         // Merging never makes entries more; a row's worth of room lets the last group write before
         // it counts.
         let mut entries = vec![(0, 0); self.entries.len() + values.min(SHORT_ROW)];
@@ -612,13 +612,13 @@ const FEW_GROUPS: usize = 64;
 const MANY_GROUPS: usize = 1 << 12;
 
 /// How often each value occurs in a group that is put together; all zero in between.
-struct Row {
+struct MergedRow {
     short: [u32; SHORT_ROW],
     long: Vec<u32>,
     seen: Vec<u32>,
 }
 
-impl Row {
+impl MergedRow {
     /// Writes what some groups have together; returns how many entries that are. Which values occur
     /// is as good as random, so nothing branches on it: each is written, and the next one over it
     /// unless it counts.

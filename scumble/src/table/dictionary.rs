@@ -12,7 +12,7 @@ pub struct Dictionary {
     text: String,
     ends: Vec<usize>,
     lines: Vec<u64>,
-    codes: HashTable<(Key, u32)>,
+    codes: HashTable<(LookupKey, u32)>,
     empty: Option<u32>,
     /// Short values that were met lately, each in a place that its hash tells.
     recent: Vec<(Short, u32)>,
@@ -68,12 +68,12 @@ impl Short {
 /// What values are looked up by. Those of up to seven bytes, as most are, are all in their key, so
 /// that nothing else is compared; of longer ones it is a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Key(u64);
+struct LookupKey(u64);
 
-impl Key {
+impl LookupKey {
     /// The key of a value that is not empty.
     #[inline]
-    fn of(value: &[u8]) -> Key {
+    fn of(value: &[u8]) -> LookupKey {
         let length = value.len();
         // Both ends of the value; where they overlap they agree.
         let bytes = match value {
@@ -91,10 +91,10 @@ impl Key {
             _ => {
                 let mut hasher = FxHasher::default();
                 hasher.write(value);
-                return Key(hasher.finish() | LONG);
+                return LookupKey(hasher.finish() | LONG);
             }
         };
-        Key(bytes | (length as u64) << 56)
+        LookupKey(bytes | (length as u64) << 56)
     }
 
     fn is_whole(self) -> bool {
@@ -131,7 +131,7 @@ impl Dictionary {
         if value.is_empty() {
             return self.encode_empty(line);
         }
-        let key = Key::of(value.as_bytes());
+        let key = LookupKey::of(value.as_bytes());
         self.find_by(key, value.as_bytes()).unwrap_or_else(|| self.insert(key, value, line))
     }
 
@@ -167,7 +167,7 @@ impl Dictionary {
         if value.is_empty() {
             return Some(self.encode_empty(line));
         }
-        let key = Key::of(value);
+        let key = LookupKey::of(value);
         // What is known is text.
         match self.find_by(key, value) {
             Some(code) => Some(code),
@@ -175,7 +175,7 @@ impl Dictionary {
         }
     }
 
-    fn insert(&mut self, key: Key, value: &str, line: u64) -> u32 {
+    fn insert(&mut self, key: LookupKey, value: &str, line: u64) -> u32 {
         let code = self.push(value, line);
         self.codes.insert_unique(key.hash(), (key, code), |(key, _)| key.hash());
         code
@@ -186,12 +186,12 @@ impl Dictionary {
         if value.is_empty() {
             return self.empty;
         }
-        self.find_by(Key::of(value.as_bytes()), value.as_bytes())
+        self.find_by(LookupKey::of(value.as_bytes()), value.as_bytes())
     }
 
     #[inline]
-    fn find_by(&self, key: Key, value: &[u8]) -> Option<u32> {
-        let is_it = |(known, code): &(Key, u32)| {
+    fn find_by(&self, key: LookupKey, value: &[u8]) -> Option<u32> {
+        let is_it = |(known, code): &(LookupKey, u32)| {
             *known == key && (key.is_whole() || self.bytes_of(*code) == value)
         };
         self.codes.find(key.hash(), is_it).map(|(_, code)| *code)
@@ -266,7 +266,7 @@ mod tests {
             let length = random.between(1, 9) as usize;
             let value: Vec<u8> =
                 (0..length).map(|_| [0, 1, b'a', 0x7F][random.below(4) as usize]).collect();
-            let key = Key::of(&value);
+            let key = LookupKey::of(&value);
             assert_eq!(key.is_whole(), length < 8);
             let first = known.entry(key.0).or_insert_with(|| value.clone());
             assert!(*first == value || length >= 8, "{first:?} and {value:?}");

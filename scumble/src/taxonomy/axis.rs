@@ -6,7 +6,7 @@
 //! its own below the whole range: a range that holds both a missing value and a number has the
 //! label of the root, never that of a range of numbers.
 
-use super::{Node, ROOT, Taxonomy};
+use super::{ROOT, Taxonomy, TreeNode};
 use crate::table::{Day, Type};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub const ANY_NUMBER: &str = "any number";
 
 /// How codes of an ordered axis represent numbers.
 #[derive(Clone, Debug)]
-pub enum Numbers {
+pub enum AxisNumbers {
     /// A code is a rank among these ascending numbers.
     Ranked(Arc<[f64]>),
     /// A code is the distance of a whole number from the smallest one.
@@ -31,7 +31,7 @@ pub struct Ordered {
     /// Whole numbers, real numbers or days.
     pub kind: Type,
     /// The meaning of codes.
-    pub numbers: Numbers,
+    pub numbers: AxisNumbers,
     /// The code of missing values, if there are any; it is above all others.
     pub missing: Option<u64>,
     /// The smallest number.
@@ -55,9 +55,9 @@ impl Ordered {
     /// The number of a code, which must not be that of missing values.
     pub fn number(&self, code: u64) -> f64 {
         match &self.numbers {
-            Numbers::Ranked(numbers) => numbers[code as usize],
-            Numbers::Offset => self.least + code as f64,
-            Numbers::Bits => of_bits(code),
+            AxisNumbers::Ranked(numbers) => numbers[code as usize],
+            AxisNumbers::Offset => self.least + code as f64,
+            AxisNumbers::Bits => of_bits(code),
         }
     }
 
@@ -65,9 +65,11 @@ impl Ordered {
     /// `number`.
     pub fn above(&self, number: f64) -> u64 {
         match &self.numbers {
-            Numbers::Ranked(numbers) => numbers.partition_point(|known| *known <= number) as u64,
-            Numbers::Offset => ((number - self.least).floor().max(-1.0) as i64 + 1) as u64,
-            Numbers::Bits => bits_of(number) + 1,
+            AxisNumbers::Ranked(numbers) => {
+                numbers.partition_point(|known| *known <= number) as u64
+            }
+            AxisNumbers::Offset => ((number - self.least).floor().max(-1.0) as i64 + 1) as u64,
+            AxisNumbers::Bits => bits_of(number) + 1,
         }
     }
 
@@ -116,9 +118,9 @@ impl Axis {
             Axis::Tree(taxonomy) => Extent { first: 0, last: u64::from(taxonomy.codes()) - 1 },
             Axis::Ordered(axis) => {
                 let (first, last) = match &axis.numbers {
-                    Numbers::Ranked(numbers) => (0, numbers.len() as u64 - 1),
-                    Numbers::Offset => (0, axis.width() as u64),
-                    Numbers::Bits => (bits_of(axis.least), bits_of(axis.greatest)),
+                    AxisNumbers::Ranked(numbers) => (0, numbers.len() as u64 - 1),
+                    AxisNumbers::Offset => (0, axis.width() as u64),
+                    AxisNumbers::Bits => (bits_of(axis.least), bits_of(axis.greatest)),
                 };
                 Extent { first, last: axis.missing.unwrap_or(last) }
             }
@@ -126,13 +128,13 @@ impl Axis {
     }
 
     /// The smallest node that contains an extent of a tree's codes.
-    pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> Node {
+    pub fn ancestor(taxonomy: &Taxonomy, extent: Extent) -> TreeNode {
         let (first, last) = (extent.first as u32, extent.last as u32);
         let holds = |level: &usize| {
             taxonomy.level(*level).node_of(first) == taxonomy.level(*level).node_of(last)
         };
         let level = (0..taxonomy.height()).find(holds).unwrap_or(taxonomy.height());
-        Node { level, index: taxonomy.level(level).node_of(first) }
+        TreeNode { level, index: taxonomy.level(level).node_of(first) }
     }
 
     /// The label of an extent: its range, or the smallest node that contains it.
@@ -261,7 +263,7 @@ mod tests {
     fn ordered(numbers: &[f64], missing: bool) -> Axis {
         Axis::Ordered(Ordered {
             kind: Type::Integer,
-            numbers: Numbers::Ranked(numbers.into()),
+            numbers: AxisNumbers::Ranked(numbers.into()),
             missing: missing.then_some(numbers.len() as u64),
             least: numbers[0],
             greatest: numbers[numbers.len() - 1],

@@ -1,6 +1,6 @@
 //! Binds a hierarchy to the values of a column: the tree, and the leaf of each value.
 
-use super::{Axis, DateLevel, Hierarchy, Numbers, Ordered, Taxonomy, bits_of, dates};
+use super::{Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, Taxonomy, bits_of, dates};
 use crate::error::{Error, Place, Result};
 use crate::table::{Day, Dictionary, Type};
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +32,7 @@ impl Binding {
         match (numbers.first(), numbers.last()) {
             (Some(least), Some(greatest)) if ordered => Axis::Ordered(Ordered {
                 kind,
-                numbers: Numbers::Ranked(numbers.into()),
+                numbers: AxisNumbers::Ranked(numbers.into()),
                 missing: taxonomy.missing().map(u64::from),
                 least: *least,
                 greatest: *greatest,

@@ -7,7 +7,7 @@ use super::Taxonomy;
 
 /// A node of a taxonomy: its level and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Node {
+pub struct TreeNode {
     /// The level; level 0 has the leaves.
     pub level: usize,
     /// The number within the level.
@@ -17,14 +17,14 @@ pub struct Node {
 /// Nodes that cover every leaf exactly once, in the order of the leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     node_of: Vec<u32>,
 }
 
 impl Cut {
     /// The cut with these nodes, or `None` if they overlap, leave a gap or do not exist.
-    pub fn new(taxonomy: &Taxonomy, mut nodes: Vec<Node>) -> Option<Cut> {
-        let range = |node: &Node| {
+    pub fn new(taxonomy: &Taxonomy, mut nodes: Vec<TreeNode>) -> Option<Cut> {
+        let range = |node: &TreeNode| {
             let level = taxonomy.levels().get(node.level)?;
             ((node.index as usize) < level.len()).then(|| level.range(node.index))
         };
@@ -45,13 +45,14 @@ impl Cut {
 
     /// The cut through one level.
     pub fn at_level(taxonomy: &Taxonomy, level: usize) -> Cut {
-        let nodes =
-            (0..taxonomy.level(level).len() as u32).map(|index| Node { level, index }).collect();
+        let nodes = (0..taxonomy.level(level).len() as u32)
+            .map(|index| TreeNode { level, index })
+            .collect();
         Cut { nodes, node_of: taxonomy.level(level).nodes().to_vec() }
     }
 
     /// The nodes in the order of their leaves.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[TreeNode] {
         &self.nodes
     }
 
@@ -61,7 +62,7 @@ impl Cut {
     }
 
     /// The node that covers a leaf.
-    pub fn node(&self, code: u32) -> Node {
+    pub fn node(&self, code: u32) -> TreeNode {
         self.nodes[self.node_of[code as usize] as usize]
     }
 
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn a_cut_covers_every_leaf_once() {
         let tree = tree();
-        let node = |level, index| Node { level, index };
+        let node = |level, index| TreeNode { level, index };
         let cut = Cut::new(&tree, vec![node(1, 1), node(0, 0), node(0, 1)]).unwrap();
         assert_eq!((cut.node(0), cut.node(3)), (node(0, 0), node(1, 1)));
         assert_eq!(Cut::new(&tree, vec![node(1, 1)]), None, "a gap");

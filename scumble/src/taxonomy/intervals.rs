@@ -261,9 +261,12 @@ impl Intervals {
 
     /// A short description for error messages.
     pub(super) fn describe(&self) -> String {
-        let shown = |end: i128| match self.dates {
-            true => day(self.number(end)).to_string(),
-            false => self.number(end).to_string(),
+        let shown = |end: i128| {
+            if self.dates {
+                day(self.number(end)).to_string()
+            } else {
+                self.number(end).to_string()
+            }
         };
         let end = |end: Option<i128>| end.map_or("…".to_string(), shown);
         format!("the intervals from {} to {}", end(self.from), end(self.to))

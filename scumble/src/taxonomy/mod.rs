@@ -17,11 +17,11 @@ mod intervals;
 mod mask;
 
 pub use axis::{
-    ANY_NUMBER, Axis, Extent, Numbers, Ordered, bits_of, cover_label, is_range_label, number_label,
-    range_label, said_range,
+    ANY_NUMBER, Axis, AxisNumbers, Extent, Ordered, bits_of, cover_label, is_range_label,
+    number_label, range_label, said_range,
 };
 pub use bind::{Binding, bind};
-pub use cut::{Cut, Node};
+pub use cut::{Cut, TreeNode};
 pub use dates::DateLevel;
 pub use file::HierarchyFile;
 pub use intervals::Intervals;

@@ -21,7 +21,7 @@ use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::{TableFile, encode};
-use scumble::summary::{Estimator, Kind, Structure};
+use scumble::summary::{Estimator, Structure, SummaryKind};
 use scumble::table::{Role, Table, Tallies};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
@@ -205,11 +205,11 @@ fn belief_ends_with_nothing_or_all() {
     let folder = Folder::new("abort-instant");
     tables(&folder);
     let kinds = [
-        (Kind::Histogram, Structure::ChowLiu),
-        (Kind::Bayes, Structure::ChowLiu),
-        (Kind::Bayes, Structure::Greedy),
-        (Kind::Bayes, Structure::Annealed { seed: 1 }),
-        (Kind::Sample, Structure::ChowLiu),
+        (SummaryKind::Histogram, Structure::ChowLiu),
+        (SummaryKind::Bayes, Structure::ChowLiu),
+        (SummaryKind::Bayes, Structure::Greedy),
+        (SummaryKind::Bayes, Structure::Annealed { seed: 1 }),
+        (SummaryKind::Sample, Structure::ChowLiu),
     ];
     let asked = "privacy.k = 5\nprivacy.l-diversity = { kind = \"frequency\", l = 2 }\nsearch.algorithm = \"s-instant\"";
     let (policy, table, prepared) = bound(&folder, asked);

@@ -505,10 +505,7 @@ fn nothing_that_is_asked_is_left_out() {
         for change in changes {
             let mut changed = document.clone();
             apply(&mut changed, &mut at.clone(), &change);
-            match is_judged_by_all(&changed) {
-                true => judged += 1,
-                false => refused += 1,
-            }
+            if is_judged_by_all(&changed) { judged += 1 } else { refused += 1 }
         }
     }
     // Neither answer is the only one.

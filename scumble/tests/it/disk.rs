@@ -4,7 +4,7 @@
 use crate::fixture::open;
 use crate::oracle::Demand;
 use crate::partition::{Parts, Space, Split};
-use crate::tables::{Asked, Drawn, Kind};
+use crate::tables::{Asked, AskedKind, Drawn};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
 };
@@ -79,11 +79,11 @@ impl Case {
     pub fn new(name: &str, seed: u64) -> Option<Case> {
         let drawn = Drawn::for_disk(name, seed);
         let random = &mut Random::stream(19, seed);
-        let mut kinds = vec![Kind::ALL[seed as usize % Kind::ALL.len()]];
+        let mut kinds = vec![AskedKind::ALL[seed as usize % AskedKind::ALL.len()]];
         while random.below(3) == 0 && kinds.len() < 3 {
-            kinds.push(Kind::ALL[random.below(Kind::ALL.len() as u64) as usize]);
+            kinds.push(AskedKind::ALL[random.below(AskedKind::ALL.len() as u64) as usize]);
         }
-        let sizes = kinds.iter().filter(|kind| **kind == Kind::Size).count();
+        let sizes = kinds.iter().filter(|kind| **kind == AskedKind::Size).count();
         let asked: Vec<Asked> =
             kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
         let demands: Vec<Demand> = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
@@ -334,9 +334,10 @@ fn nested(nodes: &mut &[Value]) -> Value {
         let (attribute, up_to) = (&split["attribute"], split.get("up-to"));
         let (below, above) = (nested(nodes), nested(nodes));
         let is_number_split = below[0] == *attribute && below[1].is_number();
-        return match up_to.is_none() && above == "region" && is_number_split {
-            true => below,
-            false => json!([attribute, up_to, below, above]),
+        return if up_to.is_none() && above == "region" && is_number_split {
+            below
+        } else {
+            json!([attribute, up_to, below, above])
         };
     }
     match node.get("children") {

@@ -379,9 +379,8 @@ fn a_column_of_confidences_is_a_scan_of_its_own() {
         )
     };
     for (confidences, scans) in [("", 1), (", confidence-column = \"sure\"", 2)] {
-        let lines = asked.lines().map(|line| match line.starts_with("presence =") {
-            true => presence(confidences),
-            false => line.to_string(),
+        let lines = asked.lines().map(|line| {
+            if line.starts_with("presence =") { presence(confidences) } else { line.to_string() }
         });
         let text = lines.collect::<Vec<_>>().join("\n");
         let text =

@@ -12,7 +12,7 @@ use scumble::release::{ReleaseKind, Report};
 use scumble::search::instant::By;
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
-use scumble::summary::{Believe, Estimator, Groups, Kind, Structure, Summary};
+use scumble::summary::{Believe, Estimator, Grouping, Structure, Summary, SummaryKind};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -58,7 +58,7 @@ fn job(policy: &Policy, instant: InstantParameters) -> Job {
 }
 
 /// A summary of a table.
-fn summary(file: &Path, policy: &Policy, kind: Kind, structure: Structure) -> Summary {
+fn summary(file: &Path, policy: &Policy, kind: SummaryKind, structure: Structure) -> Summary {
     let instant = InstantParameters { kind, structure, ..InstantParameters::default() };
     job(policy, instant).memory(1 << 30).summarize(open(file), &Watch::silent()).unwrap()
 }
@@ -72,7 +72,7 @@ fn share(summary: &Summary, tuple: &[&[&str]]) -> f64 {
         attribute.values.iter().map(group).collect()
     };
     let groups: Vec<Vec<u32>> = summary.attributes.iter().zip(tuple).map(inside).collect();
-    let groups: Vec<Groups<'_>> = groups.iter().map(|of| Groups { of, len: 1 }).collect();
+    let groups: Vec<Grouping<'_>> = groups.iter().map(|of| Grouping { of, len: 1 }).collect();
     summary
         .joint(&groups, &Watch::default())
         .unwrap()
@@ -91,7 +91,7 @@ fn the_papers_summary_functions() {
     let folder = Folder::new("instant-paper");
     let policy = paper(&folder, "privacy.k = 2");
     let histogram =
-        summary(&folder.path("table.csv"), &policy, Kind::Histogram, Structure::ChowLiu);
+        summary(&folder.path("table.csv"), &policy, SummaryKind::Histogram, Structure::ChowLiu);
     let near = |found: f64, expected: f64| {
         assert!((found - expected).abs() < 1e-12, "{found} is not {expected}")
     };
@@ -161,12 +161,12 @@ attributes.s = { role = "sensitive" }
     policy(&folder.path(""), &format!("{attributes}{asked}"))
 }
 
-const KINDS: [(Kind, Structure); 5] = [
-    (Kind::Histogram, Structure::ChowLiu),
-    (Kind::Bayes, Structure::ChowLiu),
-    (Kind::Bayes, Structure::Greedy),
-    (Kind::Bayes, Structure::Annealed { seed: 7 }),
-    (Kind::Sample, Structure::ChowLiu),
+const KINDS: [(SummaryKind, Structure); 5] = [
+    (SummaryKind::Histogram, Structure::ChowLiu),
+    (SummaryKind::Bayes, Structure::ChowLiu),
+    (SummaryKind::Bayes, Structure::Greedy),
+    (SummaryKind::Bayes, Structure::Annealed { seed: 7 }),
+    (SummaryKind::Sample, Structure::ChowLiu),
 ];
 
 /// The share of a tuple of single values, straight from the definition of each kind.
@@ -223,7 +223,7 @@ fn generalized_tuples_are_sums_of_single_ones() {
             };
             let of: Vec<Vec<u32>> =
                 summary.attributes.iter().map(|one| group(&mut random, one.values.len())).collect();
-            let groups: Vec<Groups<'_>> = of.iter().map(|of| Groups { of, len: 3 }).collect();
+            let groups: Vec<Grouping<'_>> = of.iter().map(|of| Grouping { of, len: 3 }).collect();
             let mut truth: BTreeMap<u64, f64> = BTreeMap::new();
             let sizes: Vec<usize> = summary.attributes.iter().map(|one| one.values.len()).collect();
             for number in 0..sizes.iter().product::<usize>() {
@@ -425,7 +425,7 @@ fn partitions_by_belief_hold_and_are_minimal() {
         let folder = Folder::new(&format!("instant-regions-{seed}"));
         let input = random_table(&folder, seed, 400);
         for asked in ["privacy.k = 6", r#"privacy.l-diversity = { kind = "frequency", l = 2 }"#] {
-            let run = |algorithm: &str, kind: Kind| {
+            let run = |algorithm: &str, kind: SummaryKind| {
                 let policy = random_policy(
                     &folder,
                     &format!("{asked}\n[search]\nalgorithm = \"{algorithm}\"\n"),
@@ -439,7 +439,7 @@ fn partitions_by_belief_hold_and_are_minimal() {
                 let report = run(&job, &input, &folder.path("release.csv"));
                 report.map_err(|error| error.to_string())
             };
-            let mondrian = run("mondrian", Kind::Histogram);
+            let mondrian = run("mondrian", SummaryKind::Histogram);
             for (kind, _) in KINDS {
                 match (run("m-instant", kind), &mondrian) {
                     (Ok(found), Ok(mondrian)) => {
@@ -463,7 +463,7 @@ proptest! {
     fn damaged_summaries_are_refused_or_read(at in 0usize..4000, byte in 0u8..128, cut in any::<bool>()) {
         let folder = Folder::new(&format!("instant-damaged-{at}-{byte}-{cut}"));
         let policy = paper(&folder, "privacy.k = 2");
-        let text = summary(&folder.path("table.csv"), &policy, Kind::Bayes, Structure::ChowLiu).to_json();
+        let text = summary(&folder.path("table.csv"), &policy, SummaryKind::Bayes, Structure::ChowLiu).to_json();
         let mut bytes = text.into_bytes();
         let at = at % bytes.len();
         if cut { bytes.truncate(at) } else { bytes[at] = byte }

@@ -7,7 +7,7 @@ use crate::fixture::{Bound, read};
 use crate::oracle::{Column, Demand};
 use crate::partition::{Parts, Space, Split};
 use crate::said::covers;
-use crate::tables::{Asked, Drawn, Kind};
+use crate::tables::{Asked, AskedKind, Drawn};
 use scumble::error::Error;
 use scumble::policy::Policy;
 use scumble::random::Random;
@@ -33,7 +33,7 @@ struct Case {
 }
 
 impl Case {
-    fn new(name: &str, seed: u64, kinds: &[Kind]) -> Option<Case> {
+    fn new(name: &str, seed: u64, kinds: &[AskedKind]) -> Option<Case> {
         let drawn = Drawn::for_regions(name, seed);
         let random = &mut Random::stream(11, seed);
         let asked: Vec<Asked> =
@@ -129,7 +129,7 @@ struct Seen {
 }
 
 /// Compares library and textbook over some seeds, and looks at the labels.
-fn compare(name: &str, seeds: u64, kinds: impl Fn(&mut Random) -> Vec<Kind>) -> Seen {
+fn compare(name: &str, seeds: u64, kinds: impl Fn(&mut Random) -> Vec<AskedKind>) -> Seen {
     let mut seen = Seen::default();
     for seed in 0..seeds {
         let Some(case) = Case::new(name, seed, &kinds(&mut Random::stream(13, seed))) else {
@@ -337,61 +337,61 @@ fn check_saved(made: &Made<'_>, what: &str) {
     );
 }
 
-fn compare_kind(name: &str, kind: Kind) {
+fn compare_kind(name: &str, kind: AskedKind) {
     let seen = compare(name, 120, |_| vec![kind]);
     assert!(
         seen.runs > 150 && seen.split * 4 > seen.runs && seen.aimed * 20 > seen.runs,
         "{seen:?}"
     );
-    let is_close = matches!(kind, Kind::Close(_));
+    let is_close = matches!(kind, AskedKind::Close(_));
     assert!(is_close == (seen.refused == 0) && seen.refused * 2 < seen.runs, "{seen:?}");
 }
 
 #[test]
 fn k_anonymity() {
-    compare_kind("regions-k", Kind::Size);
+    compare_kind("regions-k", AskedKind::Size);
 }
 
 #[test]
 fn frequency_diversity() {
-    compare_kind("regions-frequency", Kind::Frequency);
+    compare_kind("regions-frequency", AskedKind::Frequency);
 }
 
 #[test]
 fn distinct_diversity() {
-    compare_kind("regions-distinct", Kind::Distinct);
+    compare_kind("regions-distinct", AskedKind::Distinct);
 }
 
 #[test]
 fn entropy_diversity() {
-    compare_kind("regions-entropy", Kind::Entropy);
+    compare_kind("regions-entropy", AskedKind::Entropy);
 }
 
 #[test]
 fn recursive_diversity() {
-    compare_kind("regions-recursive", Kind::Recursive);
+    compare_kind("regions-recursive", AskedKind::Recursive);
 }
 
 #[test]
 fn variance() {
     // Most of what is drawn asks for more than the whole table has.
-    let seen = compare("regions-variance", 180, |_| vec![Kind::Spread]);
+    let seen = compare("regions-variance", 180, |_| vec![AskedKind::Spread]);
     assert!(seen.split > 60 && seen.aimed > 20 && seen.refused > 0, "{seen:?}");
 }
 
 #[test]
 fn closeness_with_equal_distance() {
-    compare_kind("regions-equal", Kind::Close(Ground::Equal));
+    compare_kind("regions-equal", AskedKind::Close(Ground::Equal));
 }
 
 #[test]
 fn closeness_with_ordered_distance() {
-    compare_kind("regions-ordered", Kind::Close(Ground::Ordered));
+    compare_kind("regions-ordered", AskedKind::Close(Ground::Ordered));
 }
 
 #[test]
 fn closeness_with_hierarchical_distance() {
-    compare_kind("regions-hierarchical", Kind::Close(Ground::Hierarchical));
+    compare_kind("regions-hierarchical", AskedKind::Close(Ground::Hierarchical));
 }
 
 /// Two or three requirements at once; the policy has one `k` only.
@@ -399,9 +399,9 @@ fn closeness_with_hierarchical_distance() {
 fn mixtures() {
     let seen = compare("regions-mixture", 300, |random| {
         let number = 1 + random.below(2);
-        let mut kinds: Vec<Kind> =
-            (0..number).map(|_| Kind::ALL[1 + random.below(8) as usize]).collect();
-        kinds.push(Kind::Size);
+        let mut kinds: Vec<AskedKind> =
+            (0..number).map(|_| AskedKind::ALL[1 + random.below(8) as usize]).collect();
+        kinds.push(AskedKind::Size);
         kinds
     });
     assert!(seen.runs > 400 && seen.split * 5 > seen.runs && seen.refused > 0, "{seen:?}");
@@ -411,7 +411,7 @@ fn mixtures() {
 #[test]
 fn regression_does_not_care_where_zero_is() {
     for seed in 0..40 {
-        let Some(case) = Case::new("regions-far", seed, &[Kind::Size]) else { continue };
+        let Some(case) = Case::new("regions-far", seed, &[AskedKind::Size]) else { continue };
         let policy = case.policy("regression", 0.01, "tight");
         let table = read(&case.drawn.file, b',', &policy);
         let Some(near) = Made::new(&table, &policy) else { continue };

@@ -5,7 +5,7 @@
 use crate::exact::Ground;
 use crate::fixture::{Bound, Example, STRATEGIES, read};
 use crate::oracle::{Demand, Outcome, least_cost};
-use crate::tables::{Asked, Drawn, Kind};
+use crate::tables::{Asked, AskedKind, Drawn};
 use scumble::error::Error;
 use scumble::random::Random;
 use scumble::search::Warrant;
@@ -136,7 +136,7 @@ fn a_stopped_search_has_a_release_and_a_bound() {
     let (mut stopped, mut finished) = (0, 0);
     for seed in 0..60 {
         let drawn = Drawn::new("stopped", seed);
-        let Some(asked) = drawn.ask(&mut Random::stream(8, seed), Kind::Recursive) else {
+        let Some(asked) = drawn.ask(&mut Random::stream(8, seed), AskedKind::Recursive) else {
             continue;
         };
         let asked = [asked];
@@ -177,67 +177,67 @@ fn a_stopped_search_has_a_release_and_a_bound() {
     assert!(stopped > 50 && finished > 50, "{stopped} stopped, {finished} finished");
 }
 
-fn compare_kind(name: &str, seeds: u64, kind: Kind) {
+fn compare_kind(name: &str, seeds: u64, kind: AskedKind) {
     let seen = compare(name, seeds, |random, drawn| Some(vec![drawn.ask(random, kind)?]));
     match kind {
         // One class of all rows is as close to the whole as can be.
-        Kind::Close(_) => assert!(seen.infeasible == 0 && seen.apart > 50, "{seen:?}"),
+        AskedKind::Close(_) => assert!(seen.infeasible == 0 && seen.apart > 50, "{seen:?}"),
         _ => assert!(seen.infeasible * 20 > seen.searches && seen.apart == 0, "{seen:?}"),
     }
 }
 
 #[test]
 fn k_anonymity() {
-    compare_kind("k", 200, Kind::Size);
+    compare_kind("k", 200, AskedKind::Size);
 }
 
 #[test]
 fn frequency_diversity() {
-    compare_kind("frequency", 200, Kind::Frequency);
+    compare_kind("frequency", 200, AskedKind::Frequency);
 }
 
 #[test]
 fn distinct_diversity() {
-    compare_kind("distinct", 200, Kind::Distinct);
+    compare_kind("distinct", 200, AskedKind::Distinct);
 }
 
 #[test]
 fn entropy_diversity() {
-    compare_kind("entropy", 200, Kind::Entropy);
+    compare_kind("entropy", 200, AskedKind::Entropy);
 }
 
 #[test]
 fn recursive_diversity() {
-    compare_kind("recursive", 200, Kind::Recursive);
+    compare_kind("recursive", 200, AskedKind::Recursive);
 }
 
 #[test]
 fn closeness_with_equal_distance() {
-    compare_kind("equal", 200, Kind::Close(Ground::Equal));
+    compare_kind("equal", 200, AskedKind::Close(Ground::Equal));
 }
 
 #[test]
 fn closeness_with_ordered_distance() {
-    compare_kind("ordered", 400, Kind::Close(Ground::Ordered));
+    compare_kind("ordered", 400, AskedKind::Close(Ground::Ordered));
 }
 
 #[test]
 fn closeness_with_hierarchical_distance() {
-    compare_kind("hierarchical", 200, Kind::Close(Ground::Hierarchical));
+    compare_kind("hierarchical", 200, AskedKind::Close(Ground::Hierarchical));
 }
 
 #[test]
 fn variance_diversity() {
-    compare_kind("variance", 400, Kind::Spread);
+    compare_kind("variance", 400, AskedKind::Spread);
 }
 
 /// Two requirements at once, of any two kinds; the policy has one `k` only.
 #[test]
 fn mixtures_of_two() {
     let seen = compare("mixture", 600, |random, drawn| {
-        let mut kind = || Kind::ALL[random.below(Kind::ALL.len() as u64) as usize];
+        let mut kind = || AskedKind::ALL[random.below(AskedKind::ALL.len() as u64) as usize];
         let (first, second) = (kind(), kind());
-        if first == Kind::Size && second == Kind::Size {
+        if first == AskedKind::Size && second == AskedKind::Size {
             return None;
         }
         Some(vec![drawn.ask(random, first)?, drawn.ask(random, second)?])

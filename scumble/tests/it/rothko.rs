@@ -4,7 +4,7 @@
 
 use crate::disk::{Case, OnDisk, Ran, Row, read, travelling};
 use crate::fixture::{Folder, open, policy, run};
-use scumble::error::{Error, Kind};
+use scumble::error::{Error, ErrorKind};
 use scumble::job::DiskParameters;
 use scumble::policy::{Algorithm, Policy};
 use scumble::random::Random;
@@ -179,7 +179,7 @@ impl Small {
         mondrian
     }
 
-    fn assert_same_error(&self, part: &str, status: Kind) {
+    fn assert_same_error(&self, part: &str, status: ErrorKind) {
         let mondrian = self.run(Algorithm::Mondrian, &OnDisk::default()).unwrap_err();
         assert!(mondrian.to_string().contains(part) && mondrian.kind() == status, "{mondrian}");
         for algorithm in BOTH {
@@ -263,14 +263,15 @@ fn what_is_wrong_with_an_input_is_told_as_in_memory() {
     for (kind, expected) in [("integer", "an integer"), ("date", "a date")] {
         let wrong = if kind == "integer" { "3.5" } else { "0" };
         let table = Small::new("wrong-type", &format!("type = \"{kind}\""), values("3.5"), asked);
-        table.assert_same_error(&format!("`{wrong}`"), Kind::Input);
-        table.assert_same_error(expected, Kind::Input);
+        table.assert_same_error(&format!("`{wrong}`"), ErrorKind::Input);
+        table.assert_same_error(expected, ErrorKind::Input);
     }
     let table = Small::new("no-leaf", "hierarchy = \"q.csv\"", values("new"), asked);
-    table.assert_same_error("table.csv:32: column `q`: `new` is not a leaf", Kind::Input);
-    Small::new("no-rows", "", values("1").take(0), asked).assert_same_error("no rows", Kind::Input);
+    table.assert_same_error("table.csv:32: column `q`: `new` is not a leaf", ErrorKind::Input);
+    Small::new("no-rows", "", values("1").take(0), asked)
+        .assert_same_error("no rows", ErrorKind::Input);
     Small::new("too-few", "", values("1"), "[privacy]\nk = 51")
-        .assert_same_error("k-anonymity", Kind::Refused);
+        .assert_same_error("k-anonymity", ErrorKind::Refused);
 }
 
 /// A file that is read twice may change in between.
@@ -309,7 +310,8 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
     ] {
         let error = scan(changed).unwrap_err();
         assert!(
-            matches!(error, Error::ChangedMeanwhile { .. }) && error.kind() == Kind::Environment,
+            matches!(error, Error::ChangedMeanwhile { .. })
+                && error.kind() == ErrorKind::Environment,
             "{changed}: {error}"
         );
     }

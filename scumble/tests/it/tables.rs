@@ -36,7 +36,7 @@ pub struct Asked {
 
 /// The kinds of requirement that a table is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AskedKind {
     Size,
     Frequency,
     Distinct,
@@ -46,18 +46,18 @@ pub enum Kind {
     Spread,
 }
 
-impl Kind {
+impl AskedKind {
     /// All of them, those that can always be asked for first.
-    pub const ALL: [Kind; 9] = [
-        Kind::Size,
-        Kind::Frequency,
-        Kind::Distinct,
-        Kind::Entropy,
-        Kind::Recursive,
-        Kind::Close(Ground::Equal),
-        Kind::Close(Ground::Ordered),
-        Kind::Close(Ground::Hierarchical),
-        Kind::Spread,
+    pub const ALL: [AskedKind; 9] = [
+        AskedKind::Size,
+        AskedKind::Frequency,
+        AskedKind::Distinct,
+        AskedKind::Entropy,
+        AskedKind::Recursive,
+        AskedKind::Close(Ground::Equal),
+        AskedKind::Close(Ground::Ordered),
+        AskedKind::Close(Ground::Hierarchical),
+        AskedKind::Spread,
     ];
 }
 
@@ -370,17 +370,17 @@ impl Drawn {
 
     /// A requirement of a kind, about one sensitive attribute or all of them; `None` where no
     /// attribute suits.
-    pub fn ask(&self, random: &mut Random, kind: Kind) -> Option<Asked> {
+    pub fn ask(&self, random: &mut Random, kind: AskedKind) -> Option<Asked> {
         let fraction = |random: &mut Random, typed: &[(&str, u128, u128)]| {
             let (text, above, below) = *pick(random, typed);
             (text.to_string(), Fraction::new(above, below))
         };
         let all = self.plain.sensitive.len();
         let of: Vec<usize> = match (kind, random.below(3)) {
-            (Kind::Size, _) => vec![0],
-            (Kind::Close(Ground::Ordered) | Kind::Spread, _) => (1..all).collect(),
-            (Kind::Close(Ground::Hierarchical), 0) => (0..all).collect(),
-            (Kind::Close(Ground::Hierarchical), _) => vec![0],
+            (AskedKind::Size, _) => vec![0],
+            (AskedKind::Close(Ground::Ordered) | AskedKind::Spread, _) => (1..all).collect(),
+            (AskedKind::Close(Ground::Hierarchical), 0) => (0..all).collect(),
+            (AskedKind::Close(Ground::Hierarchical), _) => vec![0],
             (_, 0) => (0..all).collect(),
             _ => vec![random.below(all as u64) as usize],
         };
@@ -423,11 +423,11 @@ impl Drawn {
             ("2", 2, 1),
         ];
         Some(match kind {
-            Kind::Size => {
+            AskedKind::Size => {
                 let k = *pick(random, &[1, 2, 2, 3, 3, 4, 5, 6, 10, 30]);
                 Asked { key: "k", value: k.to_string(), demands: vec![Demand::Size { k }] }
             }
-            Kind::Frequency => {
+            AskedKind::Frequency => {
                 let (text, l) = fraction(random, &ls);
                 diversity(
                     "frequency",
@@ -435,11 +435,11 @@ impl Drawn {
                     demands(&|of| Demand::Frequency { of, l }),
                 )
             }
-            Kind::Distinct => {
+            AskedKind::Distinct => {
                 let l = 1 + random.below(4) as usize;
                 diversity("distinct", format!("l = {l}"), demands(&|of| Demand::Distinct { of, l }))
             }
-            Kind::Entropy => {
+            AskedKind::Entropy => {
                 let (text, l) = fraction(random, &ls);
                 diversity(
                     "entropy",
@@ -447,12 +447,12 @@ impl Drawn {
                     demands(&|of| Demand::Entropy { of, l }),
                 )
             }
-            Kind::Recursive => {
+            AskedKind::Recursive => {
                 let ((text, c), l) = (fraction(random, &cs), *pick(random, &[1, 2, 2, 2, 3, 3, 4]));
                 let parameters = format!("c = {text}, l = {l}");
                 diversity("recursive", parameters, demands(&|of| Demand::Recursive { of, c, l }))
             }
-            Kind::Close(ground) => {
+            AskedKind::Close(ground) => {
                 let (text, t) = fraction(random, &ts);
                 let name = format!("{ground:?}").to_lowercase();
                 Asked {
@@ -461,7 +461,7 @@ impl Drawn {
                     demands: demands(&|of| Demand::Close { of, t, ground }),
                 }
             }
-            Kind::Spread => {
+            AskedKind::Spread => {
                 let (text, v) = fraction(random, &vs);
                 // Alone it is about all attributes with numbers, and there is one.
                 let value = if chance(random, 2) {

@@ -40,7 +40,7 @@ use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
 use crate::table::{Role, Table};
 use crate::watch::Watch;
-use plan::{GROUP, Plan, Rows, part_names};
+use plan::{GROUP, KeptRows, Plan, part_names};
 use std::io::Write;
 
 /// Reads a table so that every released column is coded, with the roles of the policy; the
@@ -155,7 +155,7 @@ impl Generalized {
     }
 
     /// The columns as they are released, and the rows whose class is kept.
-    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, Rows) {
+    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, KeptRows) {
         let leaf_cell = &self.prepared.leaf_cell;
         let class = |row: u32| {
             let cell = leaf_cell[table.row_cells[row as usize] as usize];
@@ -163,7 +163,7 @@ impl Generalized {
         };
         let is_kept = |row: &u32| self.recoded.kept[class(*row) as usize];
         let kept = (0..table.rows() as u32).filter(is_kept).collect();
-        (Released::of(table, Some((&self.recoded, leaf_cell))), Rows::Some(kept))
+        (Released::of(table, Some((&self.recoded, leaf_cell))), KeptRows::Some(kept))
     }
 
     fn recoding(&self) -> Option<Recoding> {
@@ -191,14 +191,15 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let generalized = if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
     let (columns, rows) = match &generalized {
         Some(generalized) => generalized.released(&table),
-        None => (Released::of(&table, None), Rows::All(table.rows() as usize)),
+        None => (Released::of(&table, None), KeptRows::All(table.rows() as usize)),
     };
     let plan = Plan::new(policy, asked, &table, &columns, rows, is_generalized)?;
     walk.clock.phase("bind");
     let parted = asked.is_parted(policy.search().algorithm);
-    let found = match parted {
-        true => qi_sa::search(&plan.problem(asked), &plan.tuples(), walk.watch),
-        false => sa_only::search(&plan.problem(asked), walk.watch),
+    let found = if parted {
+        qi_sa::search(&plan.problem(asked), &plan.tuples(), walk.watch)
+    } else {
+        sa_only::search(&plan.problem(asked), walk.watch)
     }?;
     walk.clock.phase("search");
     let names = part_names(&plan.names, &found.part_of, parted);

@@ -42,7 +42,7 @@ pub(in crate::job) fn verify(
 
 /// A column of the original as it would be released: what its values are called, and the value of
 /// each row.
-struct Column<'a> {
+struct ReleasedColumn<'a> {
     labels: Vec<Cow<'a, str>>,
     codes: &'a [u32],
 }
@@ -56,9 +56,10 @@ fn compare(
     watch: &Watch,
 ) -> Result<Originals> {
     let table = read(original, policy, asked, watch)?;
-    let generalized = match policy.privacy().asks_for_classes() {
-        true => Some(recode(release, policy, &table)?),
-        false => None,
+    let generalized = if policy.privacy().asks_for_classes() {
+        Some(recode(release, policy, &table)?)
+    } else {
+        None
     };
     let columns = match &generalized {
         Some(generalized) => generalized.released(&table).0,
@@ -160,8 +161,8 @@ fn owners<'a>(
     columns: &'a [Released<'a>],
     keys: &[&'a Released<'a>],
     table: &Table,
-) -> Result<Vec<Column<'a>>> {
-    let plain = |column: &'a Released<'a>| Column {
+) -> Result<Vec<ReleasedColumn<'a>>> {
+    let plain = |column: &'a Released<'a>| ReleasedColumn {
         labels: column.labels().map(Cow::Borrowed).collect(),
         codes: &column.codes,
     };
@@ -180,7 +181,7 @@ fn owners<'a>(
                 let values = source.and_then(|column| column.dictionary()).ok_or(Error::Defect)?;
                 let labels = policy.labels_of(name, values, *level, &table.file)?;
                 let labels = labels.into_iter().map(Cow::Owned).collect();
-                Column { labels, codes: &column.codes }
+                ReleasedColumn { labels, codes: &column.codes }
             }
         });
     }

@@ -20,18 +20,18 @@ const MISSING: &str = "(missing)";
 const MOST_WORK: u128 = 10_000_000_000_000;
 
 /// The rows that are released, in the order of the input.
-pub(super) enum Rows {
+pub(super) enum KeptRows {
     /// So many, from the first.
     All(usize),
     /// These.
     Some(Vec<u32>),
 }
 
-impl Rows {
+impl KeptRows {
     pub(super) fn len(&self) -> usize {
         match self {
-            Rows::All(rows) => *rows,
-            Rows::Some(rows) => rows.len(),
+            KeptRows::All(rows) => *rows,
+            KeptRows::Some(rows) => rows.len(),
         }
     }
 
@@ -39,16 +39,18 @@ impl Rows {
     #[inline]
     pub(super) fn get(&self, at: usize) -> usize {
         match self {
-            Rows::All(_) => at,
-            Rows::Some(rows) => rows[at] as usize,
+            KeptRows::All(_) => at,
+            KeptRows::Some(rows) => rows[at] as usize,
         }
     }
 
     /// What each released row has by one of the table's columns.
     fn map<T: Send>(&self, codes: &[u32], value: impl Fn(u32) -> T + Sync) -> Vec<T> {
         match self {
-            Rows::All(rows) => codes[..*rows].par_iter().map(|code| value(*code)).collect(),
-            Rows::Some(rows) => rows.par_iter().map(|row| value(codes[*row as usize])).collect(),
+            KeptRows::All(rows) => codes[..*rows].par_iter().map(|code| value(*code)).collect(),
+            KeptRows::Some(rows) => {
+                rows.par_iter().map(|row| value(codes[*row as usize])).collect()
+            }
         }
     }
 
@@ -75,7 +77,7 @@ pub(super) struct Plan<'a> {
     /// The columns of the records.
     pub(super) columns: Vec<&'a Released<'a>>,
     pub(super) domain: Domain,
-    pub(super) rows: Rows,
+    pub(super) rows: KeptRows,
     /// The owner's group of each released row.
     pub(super) groups: Vec<u32>,
     /// The owner's groups by name, sorted.
@@ -96,7 +98,7 @@ impl<'a> Plan<'a> {
         asked: &DistributionAsked,
         table: &Table,
         columns: &'a [Released<'a>],
-        rows: Rows,
+        rows: KeptRows,
         generalized: bool,
     ) -> Result<Plan<'a>> {
         let column = sensitive(asked, table)?;
@@ -199,14 +201,15 @@ impl<'a> Plan<'a> {
             (0..self.names.len()).map(|group| size(self.tallies.group(group))).max().unwrap_or(0);
         let limit = u64::from(asked.fakes.limit(largest));
         let work = (u128::from(largest) + u128::from(limit)) * u128::from(limit).pow(2);
-        match work <= MOST_WORK {
-            true => Ok(()),
-            false => Err(Error::BadParameter {
+        if work <= MOST_WORK {
+            Ok(())
+        } else {
+            Err(Error::BadParameter {
                 place: None,
                 key: "privacy.distribution.fakes".into(),
                 value: limit.to_string(),
                 expected: format!("fewer for a group of {largest} rows; make the groups smaller"),
-            }),
+            })
         }
     }
 
@@ -269,13 +272,14 @@ fn check_sums(
     let largest = numbers.units.iter().map(|number| number.unsigned_abs()).max().unwrap_or(0);
     // No group takes more fakes than the whole table could.
     let most = rows as u128 * (1 + u128::from(asked.fakes.limit(rows as u64)));
-    match u128::from(largest) * 2 * most.max(1) < 1 << 62 {
-        true => Ok(()),
-        false => Err(Error::Unfit {
+    if u128::from(largest) * 2 * most.max(1) < 1 << 62 {
+        Ok(())
+    } else {
+        Err(Error::Unfit {
             place: Place::file(file).column(&column.name),
             value: domain.labels.last().cloned().unwrap_or_default(),
             problem: "and the others are too large to be summed exactly; use another unit or fewer digits".into(),
-        }),
+        })
     }
 }
 
@@ -286,7 +290,7 @@ fn grouping(
     table: &Table,
     columns: &[Released<'_>],
     generalized: bool,
-    rows: &Rows,
+    rows: &KeptRows,
 ) -> Result<(Vec<u32>, Vec<String>)> {
     let keys = columns.iter().filter(|column| column.is_key);
     let all: Vec<(String, usize)> = keys.map(|column| (column.name.to_string(), 0)).collect();
@@ -295,10 +299,10 @@ fn grouping(
     if wanted.is_empty() {
         return Ok((vec![0; rows.len()], vec!["all".into()]));
     }
-    let part = |(name, level): &(String, usize)| {
-        part(policy, asked, table, columns, generalized, name, *level)
+    let column = |(name, level): &(String, usize)| {
+        grouping_column(policy, asked, table, columns, generalized, name, *level)
     };
-    let parts: Vec<Part<'_>> = wanted.iter().map(part).collect::<Result<_>>()?;
+    let parts: Vec<GroupingColumn<'_>> = wanted.iter().map(column).collect::<Result<_>>()?;
     let name = |ids: &[u32]| {
         let labels = ids.iter().zip(&parts).map(|(id, part)| part.label(*id, wanted.len() > 1));
         labels.collect::<Vec<String>>().join("|")
@@ -339,13 +343,13 @@ fn in_order(mut named: Vec<(String, u32)>, most: usize) -> (Vec<u32>, Vec<String
 }
 
 /// One column that groups are made of: the values it has, equal labels being one.
-struct Part<'a> {
+struct GroupingColumn<'a> {
     codes: &'a [u32],
     ids: Vec<u32>,
     labels: Vec<String>,
 }
 
-fn part<'a>(
+fn grouping_column<'a>(
     policy: &Policy,
     asked: &DistributionAsked,
     table: &Table,
@@ -353,7 +357,7 @@ fn part<'a>(
     generalized: bool,
     name: &str,
     level: usize,
-) -> Result<Part<'a>> {
+) -> Result<GroupingColumn<'a>> {
     let wrong = |expected: &str| Error::BadParameter {
         place: None,
         key: "privacy.distribution.groups".into(),
@@ -383,10 +387,10 @@ fn part<'a>(
             next
         }));
     }
-    Ok(Part { codes: &released.codes, ids, labels })
+    Ok(GroupingColumn { codes: &released.codes, ids, labels })
 }
 
-impl Part<'_> {
+impl GroupingColumn<'_> {
     /// The label in the name of a group; a bar inside it is told from the bars between columns.
     fn label(&self, id: u32, several: bool) -> String {
         match self.labels[id as usize].as_str() {

@@ -76,7 +76,7 @@ impl Sorted {
                 packed.into()
             }
         };
-        let column = |part: &Part| -> Vec<i32> {
+        let column = |part: &BitField| -> Vec<i32> {
             packed.chunks_exact(words).map(|record| part.of(record) as i32).collect()
         };
         // The group comes first in a record, and last in the table.
@@ -90,18 +90,18 @@ impl Sorted {
 struct Packing {
     ranks: Vec<Vec<u32>>,
     /// Where the group stands, then the rank of each column's value.
-    parts: Vec<Part>,
+    parts: Vec<BitField>,
     words: usize,
 }
 
 /// Where a number stands in the words of a record.
-struct Part {
+struct BitField {
     word: usize,
     shift: u32,
     mask: u64,
 }
 
-impl Part {
+impl BitField {
     #[inline]
     fn of(&self, record: &[u64]) -> u32 {
         (record[self.word] >> self.shift & self.mask) as u32
@@ -118,7 +118,7 @@ impl Packing {
                 (word, room) = (word + 1, u64::BITS);
             }
             room -= bits;
-            parts.push(Part { word, shift: room, mask: (1u64 << bits) - 1 });
+            parts.push(BitField { word, shift: room, mask: (1u64 << bits) - 1 });
         }
         let ranks = orders.par_iter().map(|order| inverse(order)).collect();
         Packing { ranks, parts, words: word + 1 }
@@ -161,9 +161,8 @@ impl Packing {
                 self.pack(plan, groups, at, &mut record);
                 records[place(at)] = record[0];
             }
-            each_place(&mut records, &ends, watch, |part| match part.len() < LARGE {
-                true => part.sort_unstable(),
-                false => part.par_sort_unstable(),
+            each_place(&mut records, &ends, watch, |part| {
+                if part.len() < LARGE { part.sort_unstable() } else { part.par_sort_unstable() }
             });
             watch.check()?;
             return Ok(records);
@@ -177,9 +176,12 @@ impl Packing {
         let mut order = vec![0u32; groups.len()];
         (0..groups.len()).for_each(|at| order[place(at)] = at as u32);
         let record = |at: &u32| &records[*at as usize * words..][..words];
-        each_place(&mut order, &ends, watch, |part| match part.len() < LARGE {
-            true => part.sort_unstable_by_key(record),
-            false => part.par_sort_unstable_by_key(record),
+        each_place(&mut order, &ends, watch, |part| {
+            if part.len() < LARGE {
+                part.sort_unstable_by_key(record)
+            } else {
+                part.par_sort_unstable_by_key(record)
+            }
         });
         watch.check()?;
         Ok(order.iter().flat_map(record).copied().collect())

@@ -464,13 +464,12 @@ fn check_target(
             weights.iter().all(|weight| *weight > 0)
                 && nodes.clone().all(|node| {
                     let ((weight, unit), parent) = (share(node), mass(tree.parents[node] as usize));
-                    match tolerance == 0.0 {
+                    if tolerance == 0.0 {
                         // Both sides fit: masses are sums of 64-bit numbers below 2^63.
-                        true => u128::from(weight) * parent == mass(node) * unit,
-                        false => {
-                            (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs()
-                                <= tolerance
-                        }
+                        u128::from(weight) * parent == mass(node) * unit
+                    } else {
+                        (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs()
+                            <= tolerance
                     }
                 })
         }

@@ -2,7 +2,7 @@
 
 use super::{TableSink, spelled};
 use crate::error::{Error, Result};
-use crate::release::lines::Lines;
+use crate::release::lines::LineWriter;
 use crate::source::{Compression, FileFormat, Format, Metered, Series};
 use arrow_array::RecordBatch;
 use arrow_ipc::writer::FileWriter;
@@ -24,7 +24,7 @@ pub struct TableWriter {
 }
 
 enum Writer {
-    Csv(Box<Lines<Packed>>),
+    Csv(Box<LineWriter<Packed>>),
     Parquet(Box<ArrowWriter<BufWriter<Metered>>>),
     Arrow(Box<FileWriter<BufWriter<Metered>>>),
 }
@@ -50,7 +50,7 @@ impl TableWriter {
                 let file =
                     Packed::new(file, format.compression).map_err(Error::io(target, "write"))?;
                 let delimiter = format.delimiter.unwrap_or(b',');
-                Writer::Csv(Box::new(Lines::new(file, target, delimiter, schema)))
+                Writer::Csv(Box::new(LineWriter::new(file, target, delimiter, schema)))
             }
             Format::Parquet => {
                 // No statistics: of recoded labels they help no reader, and they compare every

@@ -6,7 +6,7 @@
 mod presence;
 
 use super::judge::verify as judge;
-use super::recount::{Part, Recount, Unknown};
+use super::recount::{Recount, ShareOfClasses, Unknown};
 use super::report::ClassCounts;
 use super::{Judgement, Tables, Verified};
 use crate::bind::Surveyed;
@@ -171,7 +171,7 @@ pub(crate) fn check_table(
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let roles = policy.roles(&names, &file, true)?;
     let columns: Vec<(&str, Role)> = names.into_iter().zip(roles).collect();
-    let mut waiting = vec![Part::WHOLE];
+    let mut waiting = vec![ShareOfClasses::WHOLE];
     let mut whole: Option<Scanned> = None;
     let mut bytes = 0;
     while let Some(part) = waiting.pop() {
@@ -206,7 +206,7 @@ pub(crate) fn check_table(
 enum Outcome {
     Counted(Scanned),
     /// The classes of the part did not fit in memory; these have half of them each.
-    TooMuch([Part; 2]),
+    TooMuch([ShareOfClasses; 2]),
 }
 
 /// What a scan found of a part of the classes.
@@ -247,7 +247,7 @@ struct Check<'a> {
 
 impl Check<'_> {
     /// Counts and judges a part of the classes.
-    fn scan(&self, part: Part) -> Result<Outcome> {
+    fn scan(&self, part: ShareOfClasses) -> Result<Outcome> {
         let Check { table, columns, policy, memory, watch } = *self;
         let file = table.file();
         let is_key = |role: Role| role == Role::QuasiIdentifier;

@@ -7,7 +7,7 @@ use crate::bind::{BoundKey, World, listed_by_column, others};
 use crate::error::{Error, Result};
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
-use crate::release::{Judgement, Known, Matched, matched, verify_sizes};
+use crate::release::{Judgement, KnownKey, Matched, matched, verify_sizes};
 use crate::table::{Cells, Dictionary, Tallies};
 use crate::taxonomy::Taxonomy;
 use crate::watch::Watch;
@@ -43,7 +43,7 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Re
     for (key, name) in written.keys.iter().enumerate() {
         let bound = world.bind(policy, key, name, &Dictionary::default(), asked.file())?;
         let BoundKey { taxonomy, axis, kind, numbers, world, .. } = bound;
-        known.push(Known { taxonomy, axis, kind, numbers });
+        known.push(KnownKey { taxonomy, axis, kind, numbers });
         leaves.push(world);
     }
     match &world {
@@ -105,7 +105,7 @@ impl Presented {
         &mut self,
         confident: ConfidentPresence,
         all: u64,
-        known: &[Known],
+        known: &[KnownKey],
         written: &Written<'_>,
     ) {
         let said: Vec<Vec<Range<u32>>> =
@@ -121,10 +121,8 @@ impl Presented {
         let released: u64 = classes.clone().map(rows).sum();
         let mut overlaps = Overlaps::new(columns);
         classes.clone().for_each(|class| overlaps.add(&sides(class), rows(class)));
-        let confident = match with_table {
-            true => confident.among(all.saturating_sub(released)),
-            false => confident,
-        };
+        let confident =
+            if with_table { confident.among(all.saturating_sub(released)) } else { confident };
         let others = |column: usize, side: Range<u32>| {
             let counted = confident.marked(column, side.clone());
             if with_table { overlaps.others(column, &side, counted) } else { (counted, counted) }

@@ -34,7 +34,7 @@
 //! level below.
 
 use super::hierarchy::ROOT;
-use super::{Annotated, Group, size};
+use super::{Annotated, GroupValues, size};
 use crate::error::Result;
 use crate::watch::Watch;
 
@@ -42,14 +42,14 @@ use crate::watch::Watch;
 /// fakes; fewer than `first` are not enough; more than the last cost what the last costs. Never
 /// rising.
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct CostRow {
     first: usize,
     costs: Vec<u64>,
     /// How many units went to the children; empty for a leaf.
     units: Vec<u32>,
 }
 
-impl Row {
+impl CostRow {
     /// The entry that holds for some fakes.
     fn at(&self, fakes: usize) -> Option<usize> {
         Some(fakes.checked_sub(self.first)?.min(self.costs.len() - 1))
@@ -66,7 +66,7 @@ impl Row {
 
 /// The least sums of two rows' entries, for at most `limit` fakes together; `None` where more are
 /// needed.
-fn combine(one: &Row, other: &Row, limit: usize, watch: &Watch) -> Result<Option<Row>> {
+fn combine(one: &CostRow, other: &CostRow, limit: usize, watch: &Watch) -> Result<Option<CostRow>> {
     let first = one.first + other.first;
     let room = (limit + 1).checked_sub(first).filter(|room| *room > 0);
     let Some(room) = room else { return Ok(None) };
@@ -90,24 +90,29 @@ fn combine(one: &Row, other: &Row, limit: usize, watch: &Watch) -> Result<Option
         least = least.min(*cost);
         *cost = least;
     }
-    let mut row = Row { first, costs, units: Vec::new() };
+    let mut row = CostRow { first, costs, units: Vec::new() };
     row.trim();
     Ok(Some(row))
 }
 
 /// The tables of all nodes for one group.
-struct Tables<'a> {
+struct CostTables<'a> {
     hierarchy: &'a Annotated,
     /// Real values inside each node.
     inside: Vec<u64>,
     limit: usize,
     /// For each node but the root, a row for every number of units of the node above.
-    rows: Vec<Vec<Row>>,
+    rows: Vec<Vec<CostRow>>,
     watch: &'a Watch,
 }
 
-impl<'a> Tables<'a> {
-    fn new(hierarchy: &'a Annotated, group: &Group, limit: u32, watch: &'a Watch) -> Tables<'a> {
+impl<'a> CostTables<'a> {
+    fn new(
+        hierarchy: &'a Annotated,
+        group: &GroupValues,
+        limit: u32,
+        watch: &'a Watch,
+    ) -> CostTables<'a> {
         let mut upto = vec![0u64; hierarchy.leaves() as usize + 1];
         for (leaf, count) in group {
             upto[*leaf as usize + 1] += u64::from(*count);
@@ -121,7 +126,7 @@ impl<'a> Tables<'a> {
             .map(|node| upto[node.leaves.end as usize] - upto[node.leaves.start as usize]);
         let inside = inside.collect();
         let rows = vec![Vec::new(); nodes.len()];
-        Tables { hierarchy, inside, limit: limit as usize, rows, watch }
+        CostTables { hierarchy, inside, limit: limit as usize, rows, watch }
     }
 
     /// The most units that each node's children can ever be given: whole units of what can be kept
@@ -158,9 +163,9 @@ impl<'a> Tables<'a> {
     }
 
     /// The children's rows for some units put together, one by one.
-    fn combined(&self, number: u32, units: usize, limit: usize) -> Result<Option<Vec<Row>>> {
+    fn combined(&self, number: u32, units: usize, limit: usize) -> Result<Option<Vec<CostRow>>> {
         let children = self.hierarchy.node(number).children.clone();
-        let mut together: Vec<Row> = Vec::with_capacity(children.len());
+        let mut together: Vec<CostRow> = Vec::with_capacity(children.len());
         for child in children {
             let row = &self.rows[child as usize][units];
             let next = match together.last() {
@@ -180,7 +185,7 @@ impl<'a> Tables<'a> {
         number: u32,
         most_units: u64,
         wanted: impl Iterator<Item = u64>,
-    ) -> Result<Vec<Row>> {
+    ) -> Result<Vec<CostRow>> {
         let node = self.hierarchy.node(number);
         let inside = self.inside[number as usize];
         // For each number of fakes the least of (children's costs) - units * unit * range over the
@@ -209,7 +214,7 @@ impl<'a> Tables<'a> {
                 break;
             }
             let whole = i128::from(kept) * i128::from(node.range);
-            let mut row = Row { first, ..Row::default() };
+            let mut row = CostRow { first, ..CostRow::default() };
             for (cost, units) in &best[first..] {
                 row.costs.push((whole + cost) as u64);
                 row.units.push(*units);
@@ -242,7 +247,7 @@ impl<'a> Tables<'a> {
                 Some(before) => {
                     let before = &together[before];
                     let cost =
-                        |row: &Row, fakes: usize| row.at(fakes).map(|entry| row.costs[entry]);
+                        |row: &CostRow, fakes: usize| row.at(fakes).map(|entry| row.costs[entry]);
                     let most = (row.first + row.costs.len() - 1).min(left);
                     let sum =
                         |given: &usize| Some(cost(row, *given)? + cost(before, left - given)?);
@@ -263,11 +268,11 @@ impl<'a> Tables<'a> {
 /// root's units.
 fn solve<'a>(
     hierarchy: &'a Annotated,
-    group: &Group,
+    group: &GroupValues,
     limit: u32,
     watch: &'a Watch,
-) -> Result<(Tables<'a>, Vec<(u64, u32)>)> {
-    let mut tables = Tables::new(hierarchy, group, limit, watch);
+) -> Result<(CostTables<'a>, Vec<(u64, u32)>)> {
+    let mut tables = CostTables::new(hierarchy, group, limit, watch);
     let most_units = tables.most_units()?;
     for number in (1..hierarchy.nodes().len() as u32).rev() {
         let node = hierarchy.node(number);
@@ -276,7 +281,7 @@ fn solve<'a>(
     }
     let wanted = (0..=u64::from(limit)).map(|fakes| size(group) + fakes);
     let rows = tables.fill(ROOT, most_units[ROOT as usize], wanted)?;
-    let exactly = |(fakes, row): (usize, &Row)| {
+    let exactly = |(fakes, row): (usize, &CostRow)| {
         row.at(fakes).map(|entry| (row.costs[entry], row.units[entry]))
     };
     let sums = rows.iter().enumerate().filter_map(exactly).collect();
@@ -284,7 +289,12 @@ fn solve<'a>(
 }
 
 /// The least sum of ranges with exactly 0, 1, … `limit` fakes.
-pub fn sums(hierarchy: &Annotated, group: &Group, limit: u32, watch: &Watch) -> Result<Vec<u64>> {
+pub fn sums(
+    hierarchy: &Annotated,
+    group: &GroupValues,
+    limit: u32,
+    watch: &Watch,
+) -> Result<Vec<u64>> {
     Ok(solve(hierarchy, group, limit, watch)?.1.into_iter().map(|(sum, _)| sum).collect())
 }
 
@@ -293,7 +303,7 @@ pub fn sums(hierarchy: &Annotated, group: &Group, limit: u32, watch: &Watch) -> 
 /// none.
 pub fn choose(
     hierarchy: &Annotated,
-    group: &Group,
+    group: &GroupValues,
     limit: u32,
     watch: &Watch,
 ) -> Result<Vec<(u32, u32)>> {
@@ -327,7 +337,7 @@ mod tests {
     }
 
     /// The best sum of ranges with exactly `fakes` fakes, by trying all of them.
-    fn exhaustive(tree: &Annotated, group: &Group, fakes: u32, from: u32) -> u64 {
+    fn exhaustive(tree: &Annotated, group: &GroupValues, fakes: u32, from: u32) -> u64 {
         if fakes == 0 {
             return Bucket::fill(tree, group, 0).sum_of_ranges;
         }
@@ -382,7 +392,7 @@ mod tests {
     fn example_5_exactly_two_fakes() {
         let (tree, g) = (uniform(8), group(&[1, 2, 3, 5, 6, 7, 7]));
         let watch = Watch::silent();
-        let tables = Tables::new(&tree, &g, 2, &watch);
+        let tables = CostTables::new(&tree, &g, 2, &watch);
         // With both fakes on the right 3 and 6 values stand on the two sides, so three go to the
         // root.
         assert_eq!((tables.inside[1], tables.inside[2] + 2), (3, 6));

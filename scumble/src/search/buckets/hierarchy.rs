@@ -70,7 +70,7 @@ fn cut(level: &[u32], leaves: &Range<u32>) -> Option<(usize, usize)> {
 
 /// A subdomain: a node of the hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Node {
+pub struct Subdomain {
     /// Its values.
     pub leaves: Range<u32>,
     /// Its children, empty for a leaf.
@@ -88,7 +88,7 @@ pub struct Node {
 /// A privacy-annotated hierarchy: the tree of a domain with the weights of a target distribution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Annotated {
-    nodes: Vec<Node>,
+    nodes: Vec<Subdomain>,
 }
 
 /// Node 0.
@@ -106,7 +106,7 @@ impl Annotated {
         };
         let node = |leaves: Range<u32>, parent: u32| {
             let range = range(&leaves);
-            Node { leaves, children: 0..0, parent, weight: 1, unit: 0, range }
+            Subdomain { leaves, children: 0..0, parent, weight: 1, unit: 0, range }
         };
         let mut nodes = vec![node(0..leaves, ROOT)];
         let mut next = 0;
@@ -133,8 +133,9 @@ impl Annotated {
             sums[leaf + 1] = sums[leaf] + weight;
         }
         hierarchy.weigh(|nodes| {
-            let mass =
-                |node: &Node| sums[node.leaves.end as usize] - sums[node.leaves.start as usize];
+            let mass = |node: &Subdomain| {
+                sums[node.leaves.end as usize] - sums[node.leaves.start as usize]
+            };
             nodes.iter().map(mass).collect()
         });
         hierarchy
@@ -146,14 +147,14 @@ impl Annotated {
         leaves: u32,
         shape: &Shape,
         measure: Measure<'_>,
-        weights: impl FnMut(&[Node]) -> Vec<u64>,
+        weights: impl FnMut(&[Subdomain]) -> Vec<u64>,
     ) -> Annotated {
         let mut hierarchy = Annotated::tree(leaves, shape, measure);
         hierarchy.weigh(weights);
         hierarchy
     }
 
-    fn weigh(&mut self, mut weights: impl FnMut(&[Node]) -> Vec<u64>) {
+    fn weigh(&mut self, mut weights: impl FnMut(&[Subdomain]) -> Vec<u64>) {
         for node in 0..self.nodes.len() {
             let children =
                 self.nodes[node].children.start as usize..self.nodes[node].children.end as usize;
@@ -171,17 +172,17 @@ impl Annotated {
     }
 
     /// All nodes; parents stand before their children, node 0 is the root.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[Subdomain] {
         &self.nodes
     }
 
     /// A node.
-    pub fn node(&self, node: u32) -> &Node {
+    pub fn node(&self, node: u32) -> &Subdomain {
         &self.nodes[node as usize]
     }
 
     /// The children of a node.
-    pub fn children(&self, node: u32) -> &[Node] {
+    pub fn children(&self, node: u32) -> &[Subdomain] {
         let Range { start, end } = self.nodes[node as usize].children;
         &self.nodes[start as usize..end as usize]
     }

@@ -15,7 +15,7 @@
 //! binary search per child.
 
 use super::hierarchy::ROOT;
-use super::{Annotated, Group};
+use super::{Annotated, GroupValues};
 use crate::error::Result;
 use crate::watch::Watch;
 
@@ -27,7 +27,11 @@ pub fn units(kept: u64, unit: u64, inside: impl Iterator<Item = (u64, u64)>) -> 
 }
 
 /// The best generalization: nodes with copies, in ascending order.
-pub fn generalize(hierarchy: &Annotated, group: &Group, watch: &Watch) -> Result<Vec<(u32, u32)>> {
+pub fn generalize(
+    hierarchy: &Annotated,
+    group: &GroupValues,
+    watch: &Watch,
+) -> Result<Vec<(u32, u32)>> {
     // `upto[i]` is the number of values before entry `i`.
     let mut upto = Vec::with_capacity(group.len() + 1);
     upto.push(0u64);

@@ -8,7 +8,7 @@
 //!
 //! | paper | here |
 //! |---|---|
-//! | g, a multiset of values | a [`Group`]: leaves with counts, ascending |
+//! | g, a multiset of values | a [`GroupValues`]: leaves with counts, ascending |
 //! | H, a privacy-annotated hierarchy for P | [`Annotated`] |
 //! | G, a P-private generalization | [`Bucket::subdomains`]: nodes with copies |
 //! | f, fake values | [`Bucket::fakes`] |
@@ -26,7 +26,7 @@ pub mod qi_sa;
 pub mod sa_only;
 mod target;
 
-pub use hierarchy::{Annotated, Measure, Node, Shape};
+pub use hierarchy::{Annotated, Measure, Shape, Subdomain};
 pub use target::{Rounding, Target, normal, zipf};
 
 use crate::error::Result;
@@ -37,7 +37,7 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// The sensitive values of a group: leaves of the hierarchy with their counts, in ascending order.
-pub type Group = [(u32, u32)];
+pub type GroupValues = [(u32, u32)];
 
 /// What is released of a group's sensitive values, and what it took.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// The best bucket of a group with at most `limit` fakes.
-    pub fn fill(hierarchy: &Annotated, group: &Group, limit: u32) -> Bucket {
+    pub fn fill(hierarchy: &Annotated, group: &GroupValues, limit: u32) -> Bucket {
         // An inert watch aborts nothing.
         Bucket::try_fill(hierarchy, group, limit, &Watch::default()).unwrap_or_default()
     }
@@ -60,7 +60,7 @@ impl Bucket {
     /// The same, unless the job is aborted.
     pub fn try_fill(
         hierarchy: &Annotated,
-        group: &Group,
+        group: &GroupValues,
         limit: u32,
         watch: &Watch,
     ) -> Result<Bucket> {
@@ -68,9 +68,10 @@ impl Bucket {
             0 => Vec::new(),
             _ => fakes::choose(hierarchy, group, limit, watch)?,
         };
-        let subdomains = match fakes.is_empty() {
-            true => min_sum_of_ranges::generalize(hierarchy, group, watch)?,
-            false => min_sum_of_ranges::generalize(hierarchy, &merge(group, &fakes), watch)?,
+        let subdomains = if fakes.is_empty() {
+            min_sum_of_ranges::generalize(hierarchy, group, watch)?
+        } else {
+            min_sum_of_ranges::generalize(hierarchy, &merge(group, &fakes), watch)?
         };
         let sum_of_ranges = hierarchy.sum_of_ranges(&subdomains);
         Ok(Bucket { subdomains, fakes, sum_of_ranges })
@@ -160,12 +161,12 @@ impl Problem<'_> {
 }
 
 /// How many values a group has.
-pub fn size(group: &Group) -> u64 {
+pub fn size(group: &GroupValues) -> u64 {
     group.iter().map(|(_, count)| u64::from(*count)).sum()
 }
 
 /// Two groups in one, both ascending.
-pub fn merge(one: &Group, other: &Group) -> Vec<(u32, u32)> {
+pub fn merge(one: &GroupValues, other: &GroupValues) -> Vec<(u32, u32)> {
     let mut merged: Vec<(u32, u32)> = one.iter().chain(other).copied().collect();
     merged.sort_unstable_by_key(|(leaf, _)| *leaf);
     merged.dedup_by(|next, kept| {

@@ -55,7 +55,8 @@ impl Annotated {
             sums[leaf + 1] = sums[leaf] + weight;
         }
         let hierarchy = Annotated::weighed(weights.len() as u32, shape, measure, |children| {
-            let leaves = |node: &super::Node| node.leaves.start as usize..node.leaves.end as usize;
+            let leaves =
+                |node: &super::Subdomain| node.leaves.start as usize..node.leaves.end as usize;
             // Where few values are left, differences of sums would lose the small ones.
             let mass: Vec<f64> =
                 children.iter().map(|node| weights[leaves(node)].iter().sum()).collect();
@@ -151,7 +152,7 @@ mod tests {
                 let (tree, rounding) =
                     Annotated::rounded(&weights, 0.01, &shape, Measure::Numbers(&values));
                 for (number, node) in tree.nodes().iter().enumerate() {
-                    let mass = |node: &super::super::Node| -> f64 {
+                    let mass = |node: &super::super::Subdomain| -> f64 {
                         weights[node.leaves.start as usize..node.leaves.end as usize].iter().sum()
                     };
                     for child in tree.children(number as u32) {

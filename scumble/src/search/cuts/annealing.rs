@@ -6,7 +6,7 @@
 //! from a share of the first cost to almost nothing, by the same factor at every step. Nothing is
 //! proven about the answer but the bound of the whole tree.
 
-use super::enumeration::{Scratch, Subtree};
+use super::enumeration::{AssessmentScratch, Subtree};
 use super::l_plus_optimize::{Outcome, Progress};
 use super::{Cuts, Machine};
 use crate::error::Result;
@@ -26,7 +26,7 @@ pub fn search(
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Outcome> {
     let mut random = Random::new(seed);
-    let mut scratch = Scratch::default();
+    let mut scratch = AssessmentScratch::default();
     let last = machine.widest();
     let mut root = Subtree::root(machine, last)?;
     let bound = root.assess(machine, last, false, None, &mut scratch)?.bound;

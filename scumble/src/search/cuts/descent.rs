@@ -1,7 +1,7 @@
 //! A good first solution: columns take turns, each with the best cut there is for the cuts of the
 //! others.
 
-use super::enumeration::{Scratch, Subtree};
+use super::enumeration::{AssessmentScratch, Subtree};
 use super::{Cuts, Machine, Tree};
 use crate::error::Result;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 pub(super) fn descend(
     machine: &Machine,
     mut cuts: Cuts,
-    scratch: &mut Scratch,
+    scratch: &mut AssessmentScratch,
     seen: &mut dyn FnMut(f64, &Cuts) -> bool,
 ) -> Result<()> {
     let columns = machine.trees.len();

@@ -10,7 +10,7 @@
 //! | [`Subtree::specialize`] | specialization step | |
 //! | [`Subtree::lock`] | backtracking step | the value stays in every further cut |
 
-use super::groups::Groups;
+use super::groups::FinestGroups;
 use super::{Cuts, Machine, Member, POLLED};
 use crate::error::Result;
 use crate::loss::Loss;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// A value of one of the branched columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Value {
+pub(super) struct CutValue {
     /// The column's place among those that are branched on.
     pub(super) place: usize,
     /// The node of its tree.
@@ -28,13 +28,13 @@ pub(super) struct Value {
 /// A node of the cut enumeration tree, at some moment of its visit.
 #[derive(Clone, Debug)]
 pub(super) struct Subtree {
-    groups: Arc<Groups>,
+    groups: Arc<FinestGroups>,
     /// The partition of each tuple at the most general cut.
     class: Arc<Vec<u32>>,
     /// What LM counts for a row of each partition at the most general cut.
     losses: Arc<Vec<f64>>,
-    pub(super) open: Vec<Value>,
-    pub(super) locked: Vec<Value>,
+    pub(super) open: Vec<CutValue>,
+    pub(super) locked: Vec<CutValue>,
     /// The share of all cuts that it holds.
     pub(super) share: f64,
     /// None of its cuts costs less.
@@ -43,7 +43,7 @@ pub(super) struct Subtree {
     sums: Arc<Vec<Option<Costs>>>,
     /// A value that is locked while groups are still those of before; they are joined when the
     /// subtree is visited.
-    unjoined: Option<Value>,
+    unjoined: Option<CutValue>,
 }
 
 /// What some partitions cost: at least, at any cut of the subtree, and at the most general one.
@@ -66,7 +66,7 @@ pub(super) struct Assessment {
 
 /// Buffers of an assessment, kept from one to the next.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct AssessmentScratch {
     now: u32,
     /// By partition.
     sums: Vec<Sum>,
@@ -96,10 +96,10 @@ impl Subtree {
     pub(super) fn root(machine: &Machine, last: usize) -> Result<Subtree> {
         let above: Vec<Vec<u32>> =
             machine.trees.iter().map(|tree| (0..tree.branches().len() as u32).collect()).collect();
-        let groups = Groups::new(machine, last, &above)?;
+        let groups = FinestGroups::new(machine, last, &above)?;
         let columns = machine.trees.iter().enumerate().filter(|(column, _)| *column != last);
         let roots =
-            columns.enumerate().map(|(place, (_, tree))| Value { place, node: tree.root() });
+            columns.enumerate().map(|(place, (_, tree))| CutValue { place, node: tree.root() });
         let (mut open, mut locked, mut loss) = (Vec::new(), Vec::new(), 0.0);
         for value in roots {
             let column = machine.column(last, value.place);
@@ -124,7 +124,7 @@ impl Subtree {
     pub(super) fn only(machine: &Machine, last: usize, cuts: &Cuts) -> Result<Subtree> {
         let above: Vec<Vec<u32>> =
             machine.trees.iter().zip(cuts).map(|(tree, cut)| tree.above(cut)).collect();
-        let groups = Groups::new(machine, last, &above)?;
+        let groups = FinestGroups::new(machine, last, &above)?;
         Ok(Subtree {
             class: Arc::new((0..groups.loss.len() as u32).collect()),
             losses: Arc::new(groups.loss.clone()),
@@ -139,7 +139,7 @@ impl Subtree {
     }
 
     /// The cuts in which an open value is said by itself. Groups below it join.
-    pub(super) fn lock(&self, machine: &Machine, last: usize, value: Value) -> Result<Subtree> {
+    pub(super) fn lock(&self, machine: &Machine, last: usize, value: CutValue) -> Result<Subtree> {
         let column = machine.column(last, value.place);
         let (groups, class) = self.joined(machine, last, value)?;
         let mut locked = self.locked.clone();
@@ -158,7 +158,12 @@ impl Subtree {
     }
 
     /// The groups after a value was locked, and the partition of each of their tuples.
-    fn joined(&self, machine: &Machine, last: usize, value: Value) -> Result<(Groups, Vec<u32>)> {
+    fn joined(
+        &self,
+        machine: &Machine,
+        last: usize,
+        value: CutValue,
+    ) -> Result<(FinestGroups, Vec<u32>)> {
         let column = machine.column(last, value.place);
         let (groups, went) = self.groups.lock(machine, column, value.place, value.node)?;
         let mut class = vec![0; groups.loss.len()];
@@ -170,7 +175,7 @@ impl Subtree {
 
     /// Gives up the groups of a subtree that waits for its visit, until then: those it was joined
     /// from are shared with others, its own would be one more copy of a large table.
-    pub(super) fn unjoin(&mut self, from: &Subtree, value: Value) {
+    pub(super) fn unjoin(&mut self, from: &Subtree, value: CutValue) {
         (self.groups, self.class) = (from.groups.clone(), from.class.clone());
         self.unjoined = Some(value);
     }
@@ -189,7 +194,7 @@ impl Subtree {
         &self,
         machine: &Machine,
         last: usize,
-        value: Value,
+        value: CutValue,
     ) -> Result<Subtree> {
         let column = machine.column(last, value.place);
         let tree = &machine.trees[column];
@@ -223,12 +228,12 @@ impl Subtree {
             }
             class.push(*number);
         }
-        let mut open: Vec<Value> =
+        let mut open: Vec<CutValue> =
             self.open.iter().copied().filter(|other| *other != value).collect();
         let mut locked = self.locked.clone();
         for child in &branch.children {
             let list = if tree.branch(*child).is_leaf() { &mut locked } else { &mut open };
-            list.push(Value { node: *child, ..value });
+            list.push(CutValue { node: *child, ..value });
         }
         Ok(Subtree {
             groups: self.groups.clone(),
@@ -248,7 +253,7 @@ impl Subtree {
         &self,
         machine: &Machine,
         last: usize,
-        value: Value,
+        value: CutValue,
     ) -> Result<f64> {
         let column = machine.column(last, value.place);
         let codes = &machine.trees[column].branch(value.node).codes;
@@ -275,8 +280,8 @@ impl Subtree {
         machine: &Machine,
         last: usize,
         all: bool,
-        change: Option<(&Subtree, Value)>,
-        scratch: &mut Scratch,
+        change: Option<(&Subtree, CutValue)>,
+        scratch: &mut AssessmentScratch,
     ) -> Result<Assessment> {
         let tree = &machine.trees[last];
         let nodes = tree.branches().len();
@@ -295,9 +300,12 @@ impl Subtree {
         });
         for (number, branch) in tree.branches().iter().enumerate() {
             machine.watch.check()?;
-            let below = |of: &[f64]| match branch.is_leaf() {
-                true => f64::INFINITY,
-                false => branch.children.iter().map(|child| of[*child as usize]).sum(),
+            let below = |of: &[f64]| {
+                if branch.is_leaf() {
+                    f64::INFINITY
+                } else {
+                    branch.children.iter().map(|child| of[*child as usize]).sum()
+                }
             };
             (bounds[number], least[number]) = (below(&bounds), below(&least));
             let node = number as u32;
@@ -327,7 +335,7 @@ impl Subtree {
     }
 
     /// Which tuples have a value, or something below it.
-    fn having(&self, machine: &Machine, last: usize, value: Value) -> Vec<bool> {
+    fn having(&self, machine: &Machine, last: usize, value: CutValue) -> Vec<bool> {
         let tree = &machine.trees[machine.column(last, value.place)];
         let codes = &tree.branch(value.node).codes;
         self.groups
@@ -365,7 +373,7 @@ impl Subtree {
         last: usize,
         node: u32,
         of: Option<&Vec<bool>>,
-        scratch: &mut Scratch,
+        scratch: &mut AssessmentScratch,
     ) -> Result<Costs> {
         let Machine { rules, width, .. } = machine;
         let list = &self.groups.lists[node as usize];
@@ -424,11 +432,11 @@ impl Subtree {
     }
 }
 
-impl Scratch {
+impl AssessmentScratch {
     fn begin(&mut self, classes: usize, groups: usize, width: usize) {
         self.now = self.now.wrapping_add(1);
         if self.sums.len() < classes || self.now == 0 || self.counts.len() < classes * width {
-            *self = Scratch { now: 1, ..Scratch::default() };
+            *self = AssessmentScratch { now: 1, ..AssessmentScratch::default() };
             self.sums = vec![Sum { touched: 0, head: NONE, rows: 0, general: 0.0 }; classes];
             self.counts = vec![0; classes * width];
         }

@@ -70,7 +70,7 @@ impl List {
 
 /// The finest groups of a subtree.
 #[derive(Clone, Debug)]
-pub(super) struct Groups {
+pub(super) struct FinestGroups {
     /// The nodes of each tuple in the other columns, one tuple after the other.
     nodes: Vec<u32>,
     /// What LM counts for a row of each tuple in the other columns.
@@ -81,15 +81,19 @@ pub(super) struct Groups {
     pub(super) lists: Arc<Vec<List>>,
 }
 
-impl Groups {
+impl FinestGroups {
     /// The groups of all rows at a cut: `above[column][leaf]` is the node that says a leaf. The
     /// last column's is not read.
-    pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Result<Groups> {
+    pub(super) fn new(machine: &Machine, last: usize, above: &[Vec<u32>]) -> Result<FinestGroups> {
         let columns: Vec<usize> =
             (0..machine.trees.len()).filter(|column| *column != last).collect();
         let mut tuple_of: HashTable<u32> = HashTable::new();
-        let mut groups =
-            Groups { nodes: Vec::new(), loss: Vec::new(), rows: Vec::new(), lists: Arc::default() };
+        let mut groups = FinestGroups {
+            nodes: Vec::new(),
+            loss: Vec::new(),
+            rows: Vec::new(),
+            lists: Arc::default(),
+        };
         let tree = &machine.trees[last];
         let mut tuples = Vec::with_capacity(machine.cells.len());
         let mut key = Vec::with_capacity(columns.len());
@@ -154,7 +158,7 @@ impl Groups {
         column: usize,
         place: usize,
         value: u32,
-    ) -> Result<(Groups, Vec<u32>)> {
+    ) -> Result<(FinestGroups, Vec<u32>)> {
         let columns = self.nodes.len() / self.loss.len().max(1);
         let mut tuple_of: FxHashMap<&[u32], u32> = FxHashMap::default();
         let codes = &machine.trees[column].branch(value).codes;
@@ -175,7 +179,7 @@ impl Groups {
                 *node = value;
             }
         }
-        let mut joined = Groups {
+        let mut joined = FinestGroups {
             nodes: Vec::new(),
             loss: Vec::new(),
             rows: Vec::new(),

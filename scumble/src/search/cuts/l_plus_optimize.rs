@@ -33,7 +33,7 @@
 //! height times the cells.
 
 use super::descent::{at_depth, descend};
-use super::enumeration::{Assessment, Scratch, Subtree, Value};
+use super::enumeration::{Assessment, AssessmentScratch, CutValue, Subtree};
 use super::{Cuts, Machine};
 use crate::error::Result;
 use crate::loss::Loss;
@@ -93,21 +93,20 @@ pub fn search(
 ) -> Result<Outcome> {
     let last = machine.widest();
     let by_rows;
-    let machine = match techniques.members {
-        true => machine,
-        false => {
-            by_rows = machine.bounded_by_rows();
-            &by_rows
-        }
+    let machine = if techniques.members {
+        machine
+    } else {
+        by_rows = machine.bounded_by_rows();
+        &by_rows
     };
-    let mut search = Search {
+    let mut search = BranchAndBound {
         machine,
         last,
         techniques,
         top: top.max(1),
         best: Vec::new(),
         visited: 0,
-        scratch: [Scratch::default(), Scratch::default()],
+        scratch: [AssessmentScratch::default(), AssessmentScratch::default()],
     };
     if techniques.first_solution {
         search.first_solution(go_on)?;
@@ -121,7 +120,7 @@ pub fn search(
 /// How far down the trees a descent starts.
 const STARTS: [f64; 4] = [0.0, 0.34, 0.67, 1.0];
 
-struct Search<'a> {
+struct BranchAndBound<'a> {
     machine: &'a Machine,
     last: usize,
     techniques: Techniques,
@@ -129,10 +128,10 @@ struct Search<'a> {
     /// The best cuts so far, cheapest first, no more than `top`.
     best: Vec<(f64, Cuts)>,
     visited: u64,
-    scratch: [Scratch; 2],
+    scratch: [AssessmentScratch; 2],
 }
 
-impl Search<'_> {
+impl BranchAndBound<'_> {
     /// What a cut must cost less than to be of interest.
     fn limit(&self) -> f64 {
         if self.best.len() < self.top { f64::INFINITY } else { self.best[self.top - 1].0 }
@@ -147,7 +146,7 @@ impl Search<'_> {
     }
 
     fn first_solution(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<()> {
-        let mut scratch = Scratch::default();
+        let mut scratch = AssessmentScratch::default();
         let mut more = true;
         for share in STARTS {
             descend(
@@ -232,9 +231,9 @@ impl Search<'_> {
     }
 
     /// The value to branch on.
-    fn choose(&self, node: &Subtree) -> Result<Value> {
+    fn choose(&self, node: &Subtree) -> Result<CutValue> {
         let machine = self.machine;
-        let weight = |value: &Value| match machine.rules.loss {
+        let weight = |value: &CutValue| match machine.rules.loss {
             Loss::Lm => node.loss_of_locking(machine, self.last, *value),
             _ => {
                 let tree = &machine.trees[machine.column(self.last, value.place)];

@@ -24,7 +24,7 @@ use crate::privacy::Caps;
 use crate::table::{Cells, Tallies, try_gather};
 use crate::taxonomy::{Cut, Taxonomy};
 use crate::watch::{PIECE, Watch};
-use enumeration::Value;
+use enumeration::CutValue;
 use std::sync::Arc;
 
 /// What is searched: data that is bound and counted, and what is asked of a release.
@@ -183,10 +183,10 @@ impl Machine {
     }
 
     /// The nodes of a cut in the columns that are branched on.
-    fn values(&self, last: usize, cuts: &Cuts) -> Vec<Value> {
+    fn values(&self, last: usize, cuts: &Cuts) -> Vec<CutValue> {
         let columns = cuts.iter().enumerate().filter(|(column, _)| *column != last);
         let values = |(place, (_, cut)): (usize, (usize, &Vec<u32>))| {
-            cut.iter().map(|node| Value { place, node: *node }).collect::<Vec<_>>()
+            cut.iter().map(|node| CutValue { place, node: *node }).collect::<Vec<_>>()
         };
         columns.enumerate().flat_map(values).collect()
     }

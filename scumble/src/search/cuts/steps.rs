@@ -1,6 +1,6 @@
 //! Single cuts: what one costs, and the cuts one step away.
 
-use super::enumeration::{Scratch, Subtree};
+use super::enumeration::{AssessmentScratch, Subtree};
 use super::{Cuts, Machine};
 use crate::error::Result;
 use crate::random::Random;
@@ -8,10 +8,10 @@ use crate::random::Random;
 impl Machine {
     /// What a cut costs, in the paper's unit; infinite where it cannot be released.
     pub fn cost(&self, cuts: &Cuts) -> Result<f64> {
-        Ok(self.reported(self.cost_with(cuts, &mut Scratch::default())?))
+        Ok(self.reported(self.cost_with(cuts, &mut AssessmentScratch::default())?))
     }
 
-    pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut Scratch) -> Result<f64> {
+    pub(super) fn cost_with(&self, cuts: &Cuts, scratch: &mut AssessmentScratch) -> Result<f64> {
         let last = self.widest();
         let costs = Subtree::only(self, last, cuts)?.assess(self, last, true, None, scratch)?.costs;
         Ok(cuts[last].iter().map(|node| costs[*node as usize]).sum())

@@ -6,7 +6,7 @@
 //! lowest of them. Nodes without rows are no nodes here; [`Tree::cut`] puts them back.
 
 use crate::error::Result;
-use crate::taxonomy::{Cut, Node, Taxonomy};
+use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use crate::watch::Watch;
 use rustc_hash::FxHashSet;
 
@@ -26,7 +26,7 @@ pub struct Branch {
     /// How many cuts of this tree go through it or below it.
     pub cuts: f64,
     /// The node of the taxonomy that says it.
-    node: Node,
+    node: TreeNode,
 }
 
 impl Branch {
@@ -52,13 +52,13 @@ impl Tree {
             below.push(below[below.len() - 1] + count);
         }
         let mut tree = Tree { branches: Vec::new(), leaf_of: vec![u32::MAX; rows.len()] };
-        tree.grow(taxonomy, &below, Node { level: taxonomy.height(), index: 0 });
+        tree.grow(taxonomy, &below, TreeNode { level: taxonomy.height(), index: 0 });
         tree
     }
 
     /// Adds what lies below a node that has rows; returns its number. `below[code]` counts the rows
     /// before a code.
-    fn grow(&mut self, taxonomy: &Taxonomy, below: &[u64], node: Node) -> u32 {
+    fn grow(&mut self, taxonomy: &Taxonomy, below: &[u64], node: TreeNode) -> u32 {
         let level = taxonomy.level(node.level);
         let codes = level.range(node.index);
         let count =
@@ -68,7 +68,8 @@ impl Tree {
             let finer = taxonomy.level(lower);
             let all = finer.node_of(codes.start)..=finer.node_of(codes.end - 1);
             let with_rows = |index: &u32| count(&finer.range(*index)) > 0;
-            children = all.filter(with_rows).map(|index| Node { level: lower, index }).collect();
+            children =
+                all.filter(with_rows).map(|index| TreeNode { level: lower, index }).collect();
             if let [only] = children[..] {
                 return self.grow(taxonomy, below, only);
             }
@@ -203,9 +204,10 @@ impl Tree {
     /// A cut of this tree as a cut of its taxonomy. What no row has is said as generally as it can
     /// be.
     pub fn cut(&self, taxonomy: &Taxonomy, cut: &[u32]) -> Option<Cut> {
-        let chosen: FxHashSet<Node> = cut.iter().map(|number| self.branch(*number).node).collect();
+        let chosen: FxHashSet<TreeNode> =
+            cut.iter().map(|number| self.branch(*number).node).collect();
         let mut nodes = Vec::new();
-        let mut open = vec![Node { level: taxonomy.height(), index: 0 }];
+        let mut open = vec![TreeNode { level: taxonomy.height(), index: 0 }];
         while let Some(node) = open.pop() {
             let codes = taxonomy.level(node.level).range(node.index);
             let has_rows = codes.clone().any(|code| self.leaf_of[code as usize] != u32::MAX);
@@ -215,7 +217,7 @@ impl Tree {
             }
             let finer = taxonomy.level(node.level - 1);
             let children = finer.node_of(codes.start)..=finer.node_of(codes.end - 1);
-            open.extend(children.map(|index| Node { level: node.level - 1, index }));
+            open.extend(children.map(|index| TreeNode { level: node.level - 1, index }));
         }
         Cut::new(taxonomy, nodes)
     }

@@ -13,7 +13,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The nodes of a group, one for each column, in bit fields.
-pub(super) trait Key: Copy + Eq + Default + Debug + Send + Sync + 'static {
+pub(super) trait GroupKey: Copy + Eq + Default + Debug + Send + Sync + 'static {
     /// The node in a field.
     fn node(&self, field: Field) -> u32;
 
@@ -27,7 +27,7 @@ pub(super) trait Key: Copy + Eq + Default + Debug + Send + Sync + 'static {
 /// The golden ratio in 64 bits: multiplicative hashing.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
-impl Key for u32 {
+impl GroupKey for u32 {
     #[inline]
     fn node(&self, field: Field) -> u32 {
         self >> field.shift & field.mask
@@ -44,7 +44,7 @@ impl Key for u32 {
     }
 }
 
-impl<const W: usize> Key for [u64; W]
+impl<const W: usize> GroupKey for [u64; W]
 where
     [u64; W]: Default,
 {
@@ -129,7 +129,7 @@ impl Layout {
     }
 
     /// The node of a column in a key.
-    pub(super) fn node<K: Key>(&self, key: &K, column: usize) -> u32 {
+    pub(super) fn node<K: GroupKey>(&self, key: &K, column: usize) -> u32 {
         key.node(self.fields[column])
     }
 }
@@ -145,24 +145,24 @@ const EMPTY: u32 = u32::MAX;
 
 /// Memory for putting groups together, used again and again.
 #[derive(Debug)]
-pub(super) struct Scratch<K> {
+pub(super) struct GroupScratch<K> {
     slots: Vec<u32>,
     found: Vec<(K, u32)>,
 }
 
-impl<K> Default for Scratch<K> {
+impl<K> Default for GroupScratch<K> {
     fn default() -> Self {
-        Scratch { slots: Vec::new(), found: Vec::new() }
+        GroupScratch { slots: Vec::new(), found: Vec::new() }
     }
 }
 
 /// Finer groups that some were rolled up from, and where each of them went.
-type From<K> = (Arc<Groups<K>>, Vec<u32>);
+type From<K> = (Arc<NodeGroups<K>>, Vec<u32>);
 
 /// The groups at one node of the lattice. What the counted columns hold is put together only when
 /// it is asked for: many nodes are decided by their counts alone.
 #[derive(Debug)]
-pub(super) struct Groups<K> {
+pub(super) struct NodeGroups<K> {
     pub(super) node: Node,
     /// The key of each group and its rows.
     pub(super) groups: Vec<(K, u32)>,
@@ -171,14 +171,14 @@ pub(super) struct Groups<K> {
     from: Mutex<Option<From<K>>>,
 }
 
-impl<K: Key> Groups<K> {
+impl<K: GroupKey> NodeGroups<K> {
     /// The cells themselves: the groups where nothing is generalized.
     pub(super) fn bottom(
         task: &Task,
         layout: &Layout,
         bottom: Node,
         watch: &Watch,
-    ) -> Result<Groups<K>> {
+    ) -> Result<NodeGroups<K>> {
         let pack = |tuple: &[u32]| {
             tuple
                 .iter()
@@ -194,7 +194,7 @@ impl<K: Key> Groups<K> {
         let tallies: Vec<Tallies> =
             task.tallies.iter().map(|tallies| tallies.try_clone(watch)).collect::<Result<_>>()?;
         let tallies = OnceLock::from(tallies);
-        Ok(Groups { node: bottom, groups, tallies, from: Mutex::new(None) })
+        Ok(NodeGroups { node: bottom, groups, tallies, from: Mutex::new(None) })
     }
 
     /// How many groups there are.
@@ -238,13 +238,13 @@ impl<K: Key> Groups<K> {
     #[inline(never)]
     pub(super) fn raise(
         self: &Arc<Self>,
-        scratch: &mut Scratch<K>,
+        scratch: &mut GroupScratch<K>,
         layout: &Layout,
         (node, columns): (Node, &[Step]),
         with_tallies: bool,
         unless: Option<TooSmall>,
         watch: &Watch,
-    ) -> Result<Option<Groups<K>>> {
+    ) -> Result<Option<NodeGroups<K>>> {
         let lifts: Vec<(Field, &[u32])> = columns
             .iter()
             .map(|step| {
@@ -286,7 +286,7 @@ impl<K: Key> Groups<K> {
             raised.to_vec()
         };
         let from = Mutex::new(with_tallies.then(|| (self.clone(), went)));
-        Ok(Some(Groups { node, groups, tallies: OnceLock::new(), from }))
+        Ok(Some(NodeGroups { node, groups, tallies: OnceLock::new(), from }))
     }
 }
 
@@ -298,10 +298,10 @@ impl<K: Key> Groups<K> {
 /// a key is new is as good as random, so nothing branches on it: the place behind the last group
 /// always holds the key at hand, and what is found in an empty slot is that place.
 #[inline]
-pub(super) fn regroup<'a, K: Key, const WENT: bool>(
+pub(super) fn regroup<'a, K: GroupKey, const WENT: bool>(
     groups: &[(K, u32)],
     skipped: u32,
-    Scratch { slots, found }: &'a mut Scratch<K>,
+    GroupScratch { slots, found }: &'a mut GroupScratch<K>,
     went: &mut Vec<u32>,
     watch: &Watch,
     lift: impl Fn(K) -> K,
@@ -332,7 +332,7 @@ pub(super) fn regroup<'a, K: Key, const WENT: bool>(
 /// Adds some groups to those that are known, of which there are `len`; returns how many there are
 /// then. All find room. A function of its own: nothing else is kept in registers.
 #[inline(never)]
-fn regroup_piece<K: Key, const WENT: bool>(
+fn regroup_piece<K: GroupKey, const WENT: bool>(
     groups: &[(K, u32)],
     (skipped, bits): (u32, u32),
     table: &mut [u32],
@@ -364,7 +364,7 @@ fn regroup_piece<K: Key, const WENT: bool>(
 
 /// A key with the node of a column replaced by the one above it.
 #[inline]
-fn lifted<K: Key>(key: K, field: Field, lift: &[u32]) -> K {
+fn lifted<K: GroupKey>(key: K, field: Field, lift: &[u32]) -> K {
     key.flip(field, lift[key.node(field) as usize])
 }
 
@@ -390,7 +390,7 @@ impl TooSmall {
 }
 
 /// A hash table of 2^`bits` slots that holds these groups.
-fn renewed<'a, K: Key>(
+fn renewed<'a, K: GroupKey>(
     slots: &'a mut Vec<u32>,
     bits: u32,
     skipped: u32,

@@ -19,7 +19,7 @@
 //! Departure from the original: it lists all minimal feasible nodes and checks subsets of
 //! attributes first; here the cost steers, and roll-up makes full nodes cheap.
 
-use super::{Assessment, Engine, Key, Lattice, Layout, Length, Node};
+use super::{Assessment, Engine, GroupKey, Lattice, Layout, Length, Node};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
 use crate::recoding::Mapping;
@@ -60,10 +60,10 @@ pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
     // Within the threads' pool from the beginning: going there for every few nodes would cost more
     // than these.
     rayon::scope(|_| match layout.length() {
-        Length::Half => Search::<u32>::run(task, lattice, layout, strategy, watch),
-        Length::Words(1) => Search::<[u64; 1]>::run(task, lattice, layout, strategy, watch),
-        Length::Words(2) => Search::<[u64; 2]>::run(task, lattice, layout, strategy, watch),
-        Length::Words(3..=8) => Search::<[u64; 8]>::run(task, lattice, layout, strategy, watch),
+        Length::Half => BestFirst::<u32>::run(task, lattice, layout, strategy, watch),
+        Length::Words(1) => BestFirst::<[u64; 1]>::run(task, lattice, layout, strategy, watch),
+        Length::Words(2) => BestFirst::<[u64; 2]>::run(task, lattice, layout, strategy, watch),
+        Length::Words(3..=8) => BestFirst::<[u64; 8]>::run(task, lattice, layout, strategy, watch),
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused,
         // unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
@@ -74,7 +74,7 @@ pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
 /// does not depend on the number of threads.
 const AT_A_TIME: usize = 6;
 
-struct Search<'a, K> {
+struct BestFirst<'a, K> {
     engine: Engine<'a, K>,
     best: Option<(f64, Node)>,
     seen: FxHashMap<Node, Assessment>,
@@ -90,7 +90,7 @@ struct Search<'a, K> {
     watch: &'a Watch,
 }
 
-impl<'a, K: Key> Search<'a, K> {
+impl<'a, K: GroupKey> BestFirst<'a, K> {
     fn run(
         task: &'a Task,
         lattice: Lattice,
@@ -98,7 +98,7 @@ impl<'a, K: Key> Search<'a, K> {
         strategy: Strategy,
         watch: &'a Watch,
     ) -> Result<Found> {
-        let mut search = Search {
+        let mut search = BestFirst {
             engine: Engine::<K>::new(task, lattice, layout, watch)?,
             best: None,
             seen: FxHashMap::default(),
@@ -202,12 +202,13 @@ impl<'a, K: Key> Search<'a, K> {
     /// was stopped.
     fn best_first(&mut self) -> Result<Option<f64>> {
         self.visit(&[self.engine.lattice.top()])?;
-        let mut open = BinaryHeap::from([Open { bound: 0.0, node: self.engine.lattice.bottom() }]);
-        let mut front: Vec<Open> = Vec::with_capacity(AT_A_TIME);
+        let mut open =
+            BinaryHeap::from([OpenNode { bound: 0.0, node: self.engine.lattice.bottom() }]);
+        let mut front: Vec<OpenNode> = Vec::with_capacity(AT_A_TIME);
         loop {
             // Fill the front with undecided nodes in ascending order of their bounds.
             while front.len() < AT_A_TIME {
-                let Some(Open { bound, node }) = open.pop() else { break };
+                let Some(OpenNode { bound, node }) = open.pop() else { break };
                 // Many nodes may be decided before one is not.
                 self.watch.check()?;
                 if self.is_dear(bound) {
@@ -223,11 +224,11 @@ impl<'a, K: Key> Search<'a, K> {
                 for coarser in self.engine.lattice.successors(node) {
                     let bound = bound.max(self.engine.bound(coarser));
                     if !self.is_dear(bound) {
-                        open.push(Open { bound, node: coarser });
+                        open.push(OpenNode { bound, node: coarser });
                     }
                 }
                 if !self.is_decided(node, bound) {
-                    front.push(Open { bound, node });
+                    front.push(OpenNode { bound, node });
                 }
             }
             if front.is_empty() {
@@ -238,7 +239,7 @@ impl<'a, K: Key> Search<'a, K> {
                 return Ok(bounds.min_by(f64::total_cmp));
             }
             let mut probes: Vec<Node> = Vec::with_capacity(front.len());
-            for Open { node, .. } in &front {
+            for OpenNode { node, .. } in &front {
                 let probe = self.probe(*node);
                 if !probes.contains(&probe) {
                     probes.push(probe);
@@ -349,20 +350,20 @@ impl<'a, K: Key> Search<'a, K> {
 
 /// A node that may be worth a visit; the least bound comes first, then the first node.
 #[derive(Clone, Copy, PartialEq)]
-struct Open {
+struct OpenNode {
     bound: f64,
     node: Node,
 }
 
-impl Eq for Open {}
+impl Eq for OpenNode {}
 
-impl Ord for Open {
+impl Ord for OpenNode {
     fn cmp(&self, other: &Self) -> Ordering {
         other.bound.total_cmp(&self.bound).then_with(|| other.node.cmp(&self.node))
     }
 }
 
-impl PartialOrd for Open {
+impl PartialOrd for OpenNode {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }

@@ -5,7 +5,7 @@
 //! different threads. Most nodes of a large and sparse table are only visited to prove that too
 //! many rows are in groups that are too small, and that is often certain after a few parts.
 
-use super::groups::{Key, Scratch, TooSmall, regroup as regroup_part};
+use super::groups::{GroupKey, GroupScratch, TooSmall, regroup as regroup_part};
 use crate::error::Result;
 use crate::watch::Watch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
@@ -30,7 +30,7 @@ struct Chunk<K> {
     starts: Vec<u32>,
 }
 
-impl<K: Key> Chunk<K> {
+impl<K: GroupKey> Chunk<K> {
     /// Cuts groups, the first of which is number `first`, after each key has become another.
     fn cut(groups: &[(K, u32)], first: u32, with_origins: bool, lift: impl Fn(K) -> K) -> Chunk<K> {
         let part = |key: &K| (key.hash() >> (u64::BITS - BITS)) as usize;
@@ -62,31 +62,32 @@ impl<K: Key> Chunk<K> {
 }
 
 /// The groups of a part, and where those that it was made of went.
-type Part<K> = (Vec<(K, u32)>, Vec<u32>);
+type PartOfGroups<K> = (Vec<(K, u32)>, Vec<u32>);
 
-fn put_together<K: Key>(
+fn put_together<K: GroupKey>(
     chunks: &[Chunk<K>],
     part: usize,
     with_went: bool,
-    scratch: &mut Scratch<K>,
+    scratch: &mut GroupScratch<K>,
     watch: &Watch,
-) -> Result<Part<K>> {
+) -> Result<PartOfGroups<K>> {
     let mut groups = Vec::with_capacity(chunks.iter().map(|chunk| chunk.range(part).len()).sum());
     for chunk in chunks {
         watch.check()?;
         groups.extend_from_slice(&chunk.groups[chunk.range(part)]);
     }
     let mut went = Vec::with_capacity(if with_went { groups.len() } else { 0 });
-    let found = match with_went {
-        true => regroup_part::<K, true>(&groups, BITS, scratch, &mut went, watch, |key| key)?,
-        false => regroup_part::<K, false>(&groups, BITS, scratch, &mut went, watch, |key| key)?,
+    let found = if with_went {
+        regroup_part::<K, true>(&groups, BITS, scratch, &mut went, watch, |key| key)?
+    } else {
+        regroup_part::<K, false>(&groups, BITS, scratch, &mut went, watch, |key| key)?
     };
     Ok((found.to_vec(), went))
 }
 
 /// The groups after each key has become another, and where each went if that is asked for; `None`
 /// as soon as it is certain that too many rows are in groups that are too small.
-pub(super) fn regroup<K: Key>(
+pub(super) fn regroup<K: GroupKey>(
     groups: &[(K, u32)],
     went: &mut Vec<u32>,
     with_went: bool,
@@ -102,11 +103,11 @@ pub(super) fn regroup<K: Key>(
             Ok(Chunk::cut(chunk, (number * CHUNK) as u32, with_went, &lift))
         })
         .collect::<Result<_>>()?;
-    let (mut parts, mut small) = (Vec::<Part<K>>::with_capacity(PARTS), 0);
+    let (mut parts, mut small) = (Vec::<PartOfGroups<K>>::with_capacity(PARTS), 0);
     while parts.len() < PARTS {
-        let next: Vec<Part<K>> = (parts.len()..parts.len() + AT_A_TIME)
+        let next: Vec<PartOfGroups<K>> = (parts.len()..parts.len() + AT_A_TIME)
             .into_par_iter()
-            .map_init(Scratch::default, |scratch, part| {
+            .map_init(GroupScratch::default, |scratch, part| {
                 put_together(&chunks, part, with_went, scratch, watch)
             })
             .collect::<Result<_>>()?;

@@ -22,7 +22,7 @@ use crate::privacy::{
 use crate::search::Task;
 use crate::taxonomy::{Level, Taxonomy};
 use crate::watch::{PIECE, Watch};
-use groups::{Groups, Key, Layout, Length, MANY_GROUPS, Scratch, Step, TooSmall};
+use groups::{GroupKey, GroupScratch, Layout, Length, MANY_GROUPS, NodeGroups, Step, TooSmall};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
@@ -73,7 +73,7 @@ struct Engine<'a, K> {
     order: Vec<usize>,
     kept: RwLock<Kept<K>>,
     /// Memory for roll-up that no thread uses now.
-    idle: Mutex<Vec<Scratch<K>>>,
+    idle: Mutex<Vec<GroupScratch<K>>>,
     rows: u64,
     watch: &'a Watch,
 }
@@ -110,13 +110,13 @@ fn rows_of(task: &Task, column: usize, watch: &Watch) -> Result<Vec<u64>> {
 /// Groups of nodes seen before.
 struct Kept<K> {
     /// Each with the number of its groups; the cells first.
-    nodes: Vec<(usize, Node, Arc<Groups<K>>)>,
+    nodes: Vec<(usize, Node, Arc<NodeGroups<K>>)>,
     weight: usize,
 }
 
-impl<'a, K: Key> Engine<'a, K> {
+impl<'a, K: GroupKey> Engine<'a, K> {
     fn new(task: &'a Task, lattice: Lattice, layout: Layout, watch: &'a Watch) -> Result<Self> {
-        let bottom = Groups::bottom(task, &layout, lattice.bottom(), watch)?;
+        let bottom = NodeGroups::bottom(task, &layout, lattice.bottom(), watch)?;
         let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
             .map(|column| rows_of(task, column, watch))
             .collect::<Result<_>>()?;
@@ -273,7 +273,7 @@ impl<'a, K: Key> Engine<'a, K> {
     /// groups go up one column at a time, so that more steps can be shared; many go up all columns
     /// at once, since large steps between would not stay in cache. `None` where the node is
     /// hopeless because too many groups are too small, and nothing else is to be known of it.
-    fn groups(&self, node: Node) -> Result<Option<Arc<Groups<K>>>> {
+    fn groups(&self, node: Node) -> Result<Option<Arc<NodeGroups<K>>>> {
         let mut groups = self.smallest_start(node);
         let mut scratch =
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
@@ -309,7 +309,7 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always
     /// there.
-    fn smallest_start(&self, node: Node) -> Arc<Groups<K>> {
+    fn smallest_start(&self, node: Node) -> Arc<NodeGroups<K>> {
         let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut best = &kept.nodes[0];
         for other in &kept.nodes[1..] {
@@ -322,7 +322,7 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Keeps groups for later; where there is no room, the largest go first, since the smallest
     /// help most.
-    fn keep(&self, groups: &Arc<Groups<K>>) {
+    fn keep(&self, groups: &Arc<NodeGroups<K>>) {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.weight += groups.weight();
         kept.nodes.push((groups.len(), groups.node, groups.clone()));
@@ -360,7 +360,7 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Goes through the groups until it is certain that too many rows fail here and at every finer
     /// node.
-    fn judge(&self, groups: &Groups<K>) -> Result<Judged> {
+    fn judge(&self, groups: &NodeGroups<K>) -> Result<Judged> {
         let task = self.task;
         let mut judged = Judged { failing: Vec::new(), suppressed: 0, never: 0 };
         // Counts alone first: they are at hand, and often they decide.
@@ -404,7 +404,7 @@ impl<'a, K: Key> Engine<'a, K> {
     }
 
     /// Whether the classes of a node are confidently present, and cover all that they should.
-    fn is_confident(&self, groups: &Groups<K>, confident: &ConfidentPresence) -> Result<bool> {
+    fn is_confident(&self, groups: &NodeGroups<K>, confident: &ConfidentPresence) -> Result<bool> {
         let levels = self.lattice.levels(groups.node);
         let node = |class: usize, column: usize| self.layout.node(&groups.groups[class].0, column);
         let codes = |class: usize, column: usize| {
@@ -437,7 +437,7 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// Requirements that compare a group with the whole must hold against the released rows as
     /// well.
-    fn holds_against_release(&self, groups: &Groups<K>, failing: &[usize]) -> Result<bool> {
+    fn holds_against_release(&self, groups: &NodeGroups<K>, failing: &[usize]) -> Result<bool> {
         let tallies = groups.tallies(&self.task.values, self.watch)?;
         let mut released: Vec<Vec<u64>> = tallies
             .iter()
@@ -473,7 +473,7 @@ impl<'a, K: Key> Engine<'a, K> {
     }
 
     /// The cost of a release at a node.
-    fn cost(&self, groups: &Groups<K>, judged: &Judged) -> Result<f64> {
+    fn cost(&self, groups: &NodeGroups<K>, judged: &Judged) -> Result<f64> {
         let Judged { failing, suppressed, .. } = judged;
         Ok(match self.task.loss {
             Loss::Lm => {
@@ -504,7 +504,7 @@ impl<'a, K: Key> Engine<'a, K> {
 
     /// What no coarser node's release can cost less than: the loss without suppression, which only
     /// grows by merging.
-    fn floor(&self, groups: &Groups<K>) -> Result<f64> {
+    fn floor(&self, groups: &NodeGroups<K>) -> Result<f64> {
         Ok(match self.task.loss {
             Loss::Lm => self.bound(groups.node),
             Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
@@ -513,7 +513,7 @@ impl<'a, K: Key> Engine<'a, K> {
     }
 
     /// Rows of some groups outside the majority label of each.
-    fn minorities(&self, groups: &Groups<K>, some: impl Iterator<Item = usize>) -> Result<u64> {
+    fn minorities(&self, groups: &NodeGroups<K>, some: impl Iterator<Item = usize>) -> Result<u64> {
         let Some(target) = self.task.target else { return Ok(0) };
         let labels = &groups.tallies(&self.task.values, self.watch)?[target];
         let mut rows = 0;

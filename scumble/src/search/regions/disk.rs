@@ -14,7 +14,7 @@ use crate::privacy::Group;
 use crate::recoding::{Place, RegionNode, Regions, Style};
 use crate::source::spill::{Records, SpillFile, SpillFolder, SpillWriter};
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent, Node};
+use crate::taxonomy::{Axis, Extent, TreeNode};
 use rustc_hash::FxHashMap;
 
 /// Rows that can be gone through more than once, some at a time.
@@ -450,7 +450,7 @@ pub fn parts_of(choice: &Choice, places: &[Place], axes: &[Axis]) -> Vec<Vec<Pla
             parted.into_iter().map(|place| with(*column, place)).collect()
         }
         Choice::Children { column, level, children } => {
-            let place = |index: &u32| Place::Below(Node { level: *level, index: *index });
+            let place = |index: &u32| Place::Below(TreeNode { level: *level, index: *index });
             children.iter().map(|child| with(*column, place(child))).collect()
         }
     }

@@ -55,7 +55,7 @@ pub struct Foreseen {
 }
 
 /// A region that may still be split.
-struct Open {
+struct OpenRegion {
     ranges: Vec<Range<u32>>,
     believed: (Size, Bucket),
     /// Its node in the tree.
@@ -76,7 +76,7 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
     let mut queue = VecDeque::new();
     if let Some(whole) = estimator.of_box(&ranges)? {
         total.add(whole.0, &whole.1, 1.0);
-        queue.push_back(Open { ranges, believed: whole, at: 0 });
+        queue.push_back(OpenRegion { ranges, believed: whole, at: 0 });
     }
     let mut visited = 1;
     while let Some(open) = queue.pop_front() {
@@ -104,7 +104,7 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
             regions.nodes[open.at as usize] = choice.node(&beliefs.axes, &numbers);
             for ((ranges, believed), at) in parts.into_iter().zip(numbers) {
                 regions.nodes.push(RegionNode::Region);
-                queue.push_back(Open { ranges, believed, at });
+                queue.push_back(OpenRegion { ranges, believed, at });
             }
         }
         watch.progress("estimate", visited, None);
@@ -125,17 +125,17 @@ fn extent(range: &Range<u32>) -> Extent {
 }
 
 /// A part of a split: its box, and what is believed of it.
-type Part = (Vec<Range<u32>>, (Size, Bucket));
+type Half = (Vec<Range<u32>>, (Size, Bucket));
 
 /// The split of a region in one column at its believed median, and its parts.
 fn split(
     estimator: &Estimator<'_>,
     enough: &[Box<dyn Requirement>],
-    open: &Open,
+    open: &OpenRegion,
     extents: &[Extent],
     column: usize,
     watch: &Watch,
-) -> Result<Option<(Choice, Vec<Part>)>> {
+) -> Result<Option<(Choice, Vec<Half>)>> {
     let axes = &estimator.beliefs().axes;
     let rows = (estimator.beliefs().rows() * PARTS_OF_A_ROW) as f64;
     let shares = estimator.within(&open.ranges, column)?;
@@ -162,7 +162,7 @@ fn split(
         let believed = estimator.of_box(&ranges)?;
         Ok(believed.map(|believed| (ranges, believed)))
     };
-    let parts: Option<Vec<Part>> = (0..parts).map(part).collect::<Result<_>>()?;
+    let parts: Option<Vec<Half>> = (0..parts).map(part).collect::<Result<_>>()?;
     Ok(parts.map(|parts| (choice, parts)))
 }
 
@@ -200,9 +200,8 @@ impl Settling<'_> {
             None | Some(RegionNode::Region) => return self.growth.grow(points, false),
             Some(RegionNode::Threshold { column, before, below, above, .. }) => {
                 let (mut last, mut beyond) = (None, false);
-                points.each_code(*column, watch, |code, _| match code < *before {
-                    true => last = last.max(Some(code)),
-                    false => beyond = true,
+                points.each_code(*column, watch, |code, _| {
+                    if code < *before { last = last.max(Some(code)) } else { beyond = true }
                 })?;
                 match last {
                     // All rows are on one side: there is nothing to split.

@@ -32,7 +32,7 @@ use crate::search::lattice::incognito::Strategy;
 use crate::search::lattice::sfalm;
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent, Node};
+use crate::taxonomy::{Axis, Extent, TreeNode};
 use crate::watch::{PIECE, Watch};
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
     let confident = task.confident.as_ref().ok_or(Error::Defect)?;
     super::mondrian::check_whole(task, watch)?;
     let growth = |levels: Vec<usize>| {
-        let mut growth = Growth {
+        let mut growth = WorldGrowth {
             task,
             confident,
             judge: Judge::exact(&task.requirements),
@@ -114,7 +114,7 @@ struct Region {
     sides: Vec<Range<u32>>,
 }
 
-struct Growth<'a> {
+struct WorldGrowth<'a> {
     task: &'a Task,
     confident: &'a ConfidentPresence,
     judge: Judge<'a>,
@@ -124,7 +124,7 @@ struct Growth<'a> {
     watch: &'a Watch,
 }
 
-impl Growth<'_> {
+impl WorldGrowth<'_> {
     fn region(&self, node: u32, cells: Vec<u32>, places: Vec<Place>) -> Result<Region> {
         let extents = extents(self.task, &cells, self.watch)?;
         let sides = places.iter().zip(&self.task.axes).zip(&self.task.taxonomies);
@@ -334,7 +334,7 @@ impl Growth<'_> {
                     places[column].parted(choice.up_to(&self.task.axes))[at]
                 }
                 Choice::Children { level, children, .. } => {
-                    Place::Below(Node { level: *level, index: children[at] })
+                    Place::Below(TreeNode { level: *level, index: children[at] })
                 }
             };
             places

@@ -153,9 +153,10 @@ pub(super) fn points(task: &Task, aim: &Aim, watch: &Watch) -> Result<(Layout, V
         let layout = Layout::new(&vec![false; keys], 0, 0);
         let weighted = layout.weighted();
         let by_cells = task.cells.len() * weighted.width() <= task.rows() as usize * layout.width();
-        return match by_cells {
-            true => Ok((weighted, cells(task, watch)?)),
-            false => Ok((layout, rows(task, 0, watch)?)),
+        return if by_cells {
+            Ok((weighted, cells(task, watch)?))
+        } else {
+            Ok((layout, rows(task, 0, watch)?))
         };
     }
     let counted = task.tallies.len();
@@ -280,9 +281,8 @@ impl Growth<'_> {
         enough: u64,
     ) -> Result<Option<Choice>> {
         let (mut apart, mut last) = (0, None);
-        points.each_code(column, self.watch, |code, rows| match code == missing {
-            true => apart += rows,
-            false => last = last.max(Some(code)),
+        points.each_code(column, self.watch, |code, rows| {
+            if code == missing { apart += rows } else { last = last.max(Some(code)) }
         })?;
         let allowed = apart >= enough && points.rows() - apart >= enough;
         let choice = |last| Choice::Threshold { column, before: missing, last };
@@ -439,9 +439,10 @@ fn middle<T: Copy + Ord + Send + Sync>(
     if !at_least_one(below) || (below as u64) < enough || ((rows - below) as u64) < enough {
         return Ok(None);
     }
-    Ok(match before {
-        true => codes[..rows / 2].iter().copied().filter(|code| *code < median).max(),
-        false => Some(median),
+    Ok(if before {
+        codes[..rows / 2].iter().copied().filter(|code| *code < median).max()
+    } else {
+        Some(median)
     })
 }
 
@@ -463,7 +464,7 @@ mod tests {
     use crate::privacy::KAnonymity;
     use crate::random::Random;
     use crate::table::{Dictionary, Type};
-    use crate::taxonomy::{Hierarchy, Intervals, Numbers, Ordered, bind};
+    use crate::taxonomy::{AxisNumbers, Hierarchy, Intervals, Ordered, bind};
     use std::collections::BTreeMap;
     use std::path::Path;
     use std::sync::Arc;
@@ -487,7 +488,7 @@ mod tests {
             bind(&threes, Some(Type::Integer), &[], &dictionary, "tree", Path::new("table.csv"))
                 .unwrap();
         let numbers = (0..VALUES).map(|number| number as f64).collect();
-        let ordered = |numbers: Numbers, missing: Option<u64>, greatest: u64| {
+        let ordered = |numbers: AxisNumbers, missing: Option<u64>, greatest: u64| {
             Axis::Ordered(Ordered {
                 kind: Type::Integer,
                 numbers,
@@ -498,8 +499,8 @@ mod tests {
         };
         vec![
             Axis::Tree(Arc::new(bound.taxonomy)),
-            ordered(Numbers::Ranked(numbers), None, VALUES - 1),
-            ordered(Numbers::Offset, Some((VALUES - 1) * FAR), (VALUES - 2) * FAR),
+            ordered(AxisNumbers::Ranked(numbers), None, VALUES - 1),
+            ordered(AxisNumbers::Offset, Some((VALUES - 1) * FAR), (VALUES - 2) * FAR),
         ]
     }
 

@@ -29,7 +29,7 @@ const ALONE: usize = 4096;
 pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<Found> {
     check_whole(task, watch)?;
     let aim = aim(task, partitioning.criterion)?;
-    let growth = Growth {
+    let growth = PopulationGrowth {
         task,
         judge: Judge::exact(&task.requirements),
         aim: &aim,
@@ -40,7 +40,7 @@ pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<
     found(&grown, task, partitioning.style, watch)
 }
 
-struct Growth<'a> {
+struct PopulationGrowth<'a> {
     task: &'a Task,
     judge: Judge<'a>,
     aim: &'a Aim,
@@ -48,7 +48,7 @@ struct Growth<'a> {
     watch: &'a Watch,
 }
 
-impl Growth<'_> {
+impl PopulationGrowth<'_> {
     /// Grows the tree of some cells. `plain`: the median has taken over.
     fn grow(&self, cells: Vec<u32>, plain: bool) -> Result<Grown> {
         let extents = extents(self.task, &cells, self.watch)?;
@@ -61,9 +61,10 @@ impl Growth<'_> {
         let many = cells.len() >= ALONE;
         let parts = part(self.task, cells, &choice, self.watch)?;
         let grow = |part| self.grow(part, plain);
-        let parts = match many {
-            false => parts.into_iter().map(grow).collect::<Result<_>>()?,
-            true => parts.into_par_iter().map(grow).collect::<Result<_>>()?,
+        let parts = if many {
+            parts.into_par_iter().map(grow).collect::<Result<_>>()?
+        } else {
+            parts.into_iter().map(grow).collect::<Result<_>>()?
         };
         Ok(Grown::Split(choice, parts))
     }

@@ -74,18 +74,22 @@ impl Layout {
     /// What reads the code of a quasi-identifier, of many points.
     pub fn reader(&self, column: usize) -> impl Fn(&[u32]) -> u64 + Copy + use<> {
         let (at, wide) = self.keys[column];
-        move |point: &[u32]| match wide {
-            false => u64::from(point[at]),
-            true => u64::from(point[at]) << 32 | u64::from(point[at + 1]),
+        move |point: &[u32]| {
+            if wide {
+                u64::from(point[at]) << 32 | u64::from(point[at + 1])
+            } else {
+                u64::from(point[at])
+            }
         }
     }
 
     /// Writes the code of a quasi-identifier.
     pub fn set_code(&self, point: &mut [u32], column: usize, code: u64) {
         let (at, wide) = self.keys[column];
-        match wide {
-            false => point[at] = code as u32,
-            true => (point[at], point[at + 1]) = ((code >> 32) as u32, code as u32),
+        if wide {
+            (point[at], point[at + 1]) = ((code >> 32) as u32, code as u32)
+        } else {
+            point[at] = code as u32
         }
     }
 
@@ -333,9 +337,10 @@ impl<'a> Points<'a> {
             at += size;
         }
         let part_at = |point: &[u32]| part_of(code(point));
-        match words.len() <= PIECE * width {
-            true => put_in_order::<false>(words, width, &sizes, next, part_at, watch)?,
-            false => put_in_order::<true>(words, width, &sizes, next, part_at, watch)?,
+        if words.len() <= PIECE * width {
+            put_in_order::<false>(words, width, &sizes, next, part_at, watch)?
+        } else {
+            put_in_order::<true>(words, width, &sizes, next, part_at, watch)?
         }
         let mut rest = words;
         let mut parted = Vec::with_capacity(parts);

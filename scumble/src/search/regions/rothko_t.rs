@@ -23,43 +23,43 @@ use rustc_hash::FxHashMap;
 const DENSE: u64 = 1 << 22;
 
 /// How often each code of one attribute occurs.
-enum Counts {
+enum CodeCounts {
     Dense { first: u64, counts: Vec<u32> },
     Sparse(FxHashMap<u64, u32>),
 }
 
-impl Counts {
-    fn new(extent: Extent, dense: u64) -> Counts {
+impl CodeCounts {
+    fn new(extent: Extent, dense: u64) -> CodeCounts {
         match extent.last - extent.first {
             width if width < dense => {
-                Counts::Dense { first: extent.first, counts: vec![0; width as usize + 1] }
+                CodeCounts::Dense { first: extent.first, counts: vec![0; width as usize + 1] }
             }
-            _ => Counts::Sparse(FxHashMap::default()),
+            _ => CodeCounts::Sparse(FxHashMap::default()),
         }
     }
 
     fn add(&mut self, code: u64) {
         match self {
-            Counts::Dense { first, counts } => counts[(code - *first) as usize] += 1,
-            Counts::Sparse(counts) => *counts.entry(code).or_insert(0) += 1,
+            CodeCounts::Dense { first, counts } => counts[(code - *first) as usize] += 1,
+            CodeCounts::Sparse(counts) => *counts.entry(code).or_insert(0) += 1,
         }
     }
 
     fn bytes(&self) -> u64 {
         match self {
-            Counts::Dense { counts, .. } => counts.len() as u64 * 4,
-            Counts::Sparse(counts) => counts.capacity() as u64 * 18,
+            CodeCounts::Dense { counts, .. } => counts.len() as u64 * 4,
+            CodeCounts::Sparse(counts) => counts.capacity() as u64 * 18,
         }
     }
 
     /// Codes that occur, ascending, with their counts.
     fn sorted(&self) -> (Vec<u64>, Vec<u64>) {
         match self {
-            Counts::Dense { first, counts } => {
+            CodeCounts::Dense { first, counts } => {
                 let occurring = counts.iter().enumerate().filter(|(_, count)| **count > 0);
                 occurring.map(|(at, count)| (first + at as u64, u64::from(*count))).unzip()
             }
-            Counts::Sparse(counts) => {
+            CodeCounts::Sparse(counts) => {
                 let mut entries: Vec<(u64, u64)> =
                     counts.iter().map(|(code, count)| (*code, u64::from(*count))).collect();
                 entries.sort_unstable();
@@ -142,17 +142,17 @@ impl Beside {
 
 /// The frequency group of one node: for each attribute its values, and beside them the values of
 /// counted columns.
-struct Group {
+struct FrequencyGroup {
     rows: u64,
-    attributes: Vec<Counts>,
+    attributes: Vec<CodeCounts>,
     /// By attribute and counted column.
     beside: Vec<Vec<Beside>>,
 }
 
-impl Group {
+impl FrequencyGroup {
     /// No rows yet, of these extents; `values` are the numbers of values of counted columns,
     /// `most_bytes` may be taken.
-    fn new(extents: &[Extent], values: &[u32], most_bytes: u64) -> Group {
+    fn new(extents: &[Extent], values: &[u32], most_bytes: u64) -> FrequencyGroup {
         // Plain lists take their memory at once, however few rows come: as many as fit, the shorter
         // ones first.
         let mut left = most_bytes / 4;
@@ -164,10 +164,10 @@ impl Group {
         let codes = |extent: &Extent| (extent.last - extent.first).saturating_add(1);
         let mut order: Vec<usize> = (0..extents.len()).collect();
         order.sort_by_key(|column| codes(&extents[*column]));
-        let mut attributes: Vec<Option<Counts>> = extents.iter().map(|_| None).collect();
+        let mut attributes: Vec<Option<CodeCounts>> = extents.iter().map(|_| None).collect();
         for column in &order {
             attributes[*column] =
-                Some(Counts::new(extents[*column], dense(codes(&extents[*column]))));
+                Some(CodeCounts::new(extents[*column], dense(codes(&extents[*column]))));
         }
         let mut beside: Vec<Vec<Beside>> = extents.iter().map(|_| Vec::new()).collect();
         for column in order {
@@ -176,7 +176,7 @@ impl Group {
                 beside[column].push(Beside::new(extents[column], *values, dense(pairs)));
             }
         }
-        Group { rows: 0, attributes: attributes.into_iter().flatten().collect(), beside }
+        FrequencyGroup { rows: 0, attributes: attributes.into_iter().flatten().collect(), beside }
     }
 
     fn add(&mut self, layout: &Layout, words: &[u32]) {
@@ -192,7 +192,7 @@ impl Group {
 
     fn bytes(&self) -> u64 {
         let beside = self.beside.iter().flatten().map(Beside::bytes);
-        self.attributes.iter().map(Counts::bytes).chain(beside).sum()
+        self.attributes.iter().map(CodeCounts::bytes).chain(beside).sum()
     }
 
     fn set(&self, column: usize) -> FrequencySet {
@@ -202,7 +202,7 @@ impl Group {
     }
 
     fn extents(&self, within: &[Extent]) -> Vec<Extent> {
-        let ends = |(counts, within): (&Counts, &Extent)| {
+        let ends = |(counts, within): (&CodeCounts, &Extent)| {
             let (codes, _) = counts.sorted();
             match (codes.first(), codes.last()) {
                 (Some(first), Some(last)) => Extent { first: *first, last: *last },
@@ -214,7 +214,7 @@ impl Group {
 }
 
 /// A leaf that may still be split: its node and the extents of its rows.
-struct Open {
+struct OpenLeaf {
     node: usize,
     plain: bool,
     extents: Vec<Extent>,
@@ -234,7 +234,7 @@ pub fn partition<R: Receiver>(
     }
     let mut tree = vec![Branch::Leaf { plain }];
     let extents = disk.growth.axes.iter().map(Axis::whole).collect();
-    let mut open = vec![Open { node: 0, plain, extents }];
+    let mut open = vec![OpenLeaf { node: 0, plain, extents }];
     let mut group_bytes = 0;
     while !open.is_empty() {
         let most = match disk.limits.groups {
@@ -254,7 +254,7 @@ pub fn partition<R: Receiver>(
             }
             break;
         };
-        group_bytes = groups.iter().map(Group::bytes).max().unwrap_or(1).max(1);
+        group_bytes = groups.iter().map(FrequencyGroup::bytes).max().unwrap_or(1).max(1);
         let fitting = disk.limits.fitting(&stock, disk.layout.width());
         open = split(disk, &mut tree, open, &groups, fitting)?;
     }
@@ -287,16 +287,16 @@ fn count<R>(
     disk: &Disk<'_, R>,
     stock: &Stock,
     tree: &[Branch],
-    open: &[Open],
-) -> Result<Option<Vec<Group>>> {
+    open: &[OpenLeaf],
+) -> Result<Option<Vec<FrequencyGroup>>> {
     let regions = as_regions(tree, disk.growth.axes);
     let mut group_of: Vec<Option<usize>> = vec![None; tree.len()];
     for (group, leaf) in open.iter().enumerate() {
         group_of[leaf.node] = Some(group);
     }
     let most_bytes = disk.limits.group_bytes / open.len().max(1) as u64;
-    let group = |open: &Open| Group::new(&open.extents, &disk.values, most_bytes);
-    let mut groups: Vec<Group> = open.iter().map(group).collect();
+    let group = |open: &OpenLeaf| FrequencyGroup::new(&open.extents, &disk.values, most_bytes);
+    let mut groups: Vec<FrequencyGroup> = open.iter().map(group).collect();
     let mut fits = true;
     stock.scan(&mut |records| {
         disk.growth.watch.check()?;
@@ -312,7 +312,8 @@ fn count<R>(
         }
         fits = fits
             && (disk.limits.groups.is_some()
-                || groups.iter().map(Group::bytes).sum::<u64>() <= disk.limits.group_bytes);
+                || groups.iter().map(FrequencyGroup::bytes).sum::<u64>()
+                    <= disk.limits.group_bytes);
         Ok(())
     })?;
     Ok(fits.then_some(groups))
@@ -323,10 +324,10 @@ fn count<R>(
 fn split<R>(
     disk: &Disk<'_, R>,
     tree: &mut Vec<Branch>,
-    open: Vec<Open>,
-    groups: &[Group],
+    open: Vec<OpenLeaf>,
+    groups: &[FrequencyGroup],
     fitting: u64,
-) -> Result<Vec<Open>> {
+) -> Result<Vec<OpenLeaf>> {
     let growth = &disk.growth;
     let mut next = Vec::new();
     for (leaf, group) in open.into_iter().zip(groups) {
@@ -350,7 +351,7 @@ fn split<R>(
             parts.push(node);
             tree.push(Branch::Leaf { plain });
             if rows > fitting {
-                next.push(Open {
+                next.push(OpenLeaf {
                     node,
                     plain,
                     extents: choice.narrowed(growth.axes, &extents, part),

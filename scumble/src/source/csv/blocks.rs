@@ -133,15 +133,11 @@ impl Blocks {
                 },
             }
         }
-        match self.filled > LONGEST {
-            false => Ok(()),
-            true => {
-                let place = Place::file(&self.path).line(self.line);
-                Err(Error::UnsupportedColumn {
-                    place,
-                    data_type: "a record longer than 2 GiB".into(),
-                })
-            }
+        if self.filled > LONGEST {
+            let place = Place::file(&self.path).line(self.line);
+            Err(Error::UnsupportedColumn { place, data_type: "a record longer than 2 GiB".into() })
+        } else {
+            Ok(())
         }
     }
 
@@ -171,13 +167,13 @@ impl Blocks {
             if self.filled == 0 {
                 return Ok(None);
             }
-            let end = match self.ended {
-                true => self.filled,
-                false => self
-                    .rest()
+            let end = if self.ended {
+                self.filled
+            } else {
+                self.rest()
                     .iter()
                     .rposition(|byte| matches!(byte, b'\n' | b'\r'))
-                    .map_or(0, |at| at + 1),
+                    .map_or(0, |at| at + 1)
             };
             let (end, line, cuts) = match look(&self.room[..end]) {
                 (lines, false) => (end, self.line + lines, None),
@@ -204,11 +200,10 @@ impl Blocks {
             Piece { bytes, delimiter, line, is_all, most, has_quotes: true },
             Cuts::default(),
         );
-        match cuts.is_open && is_all {
-            false => Ok(cuts),
-            true => {
-                Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) })
-            }
+        if cuts.is_open && is_all {
+            Err(Error::UnclosedQuote { place: Place::file(&self.path).line(cuts.end_line) })
+        } else {
+            Ok(cuts)
         }
     }
 

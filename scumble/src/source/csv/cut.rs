@@ -108,9 +108,10 @@ impl Cuts {
         if piece.most == usize::MAX {
             // Fields of six bytes and records of sixty, more or less.
             let room = piece.bytes.len() / 6 + ROOM;
-            match places.capacity() < room {
-                true => places = vec![0; room],
-                false => places.resize(places.len().max(room), 0),
+            if places.capacity() < room {
+                places = vec![0; room]
+            } else {
+                places.resize(places.len().max(room), 0)
             }
             firsts.reserve(piece.bytes.len() / 64);
         }
@@ -119,11 +120,10 @@ impl Cuts {
         let mut cuts = Cuts { places, firsts, first_line, end_line, ..Cuts::default() };
         cuts.firsts.push(0);
         cuts.quoted = piece.has_quotes;
-        match cuts.quoted {
-            false => cuts.cut::<3, false>(piece, [piece.delimiter, b'\n', b'\r'].map(u8x16::splat)),
-            true => {
-                cuts.cut::<4, true>(piece, [piece.delimiter, b'\n', b'\r', b'"'].map(u8x16::splat))
-            }
+        if cuts.quoted {
+            cuts.cut::<4, true>(piece, [piece.delimiter, b'\n', b'\r', b'"'].map(u8x16::splat));
+        } else {
+            cuts.cut::<3, false>(piece, [piece.delimiter, b'\n', b'\r'].map(u8x16::splat));
         }
         cuts
     }

@@ -66,7 +66,7 @@ fn texts(block: &Block, path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
 }
 
 /// The rows of a file below its header, not yet read.
-pub(super) struct Rows {
+pub(super) struct CsvRows {
     blocks: Blocks,
     names: Arc<[String]>,
 }
@@ -76,7 +76,7 @@ pub(super) fn open(
     file: Box<dyn Read + Send>,
     path: &Path,
     delimiter: Option<u8>,
-) -> Result<(Rows, u8, SchemaRef)> {
+) -> Result<(CsvRows, u8, SchemaRef)> {
     let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
     let mut blocks = Blocks::open(file, path, BLOCK, choose)?;
     let Some(header) = blocks.first()? else {
@@ -87,7 +87,7 @@ pub(super) fn open(
     let fields: Vec<Field> =
         names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
     let delimiter = blocks.delimiter();
-    Ok((Rows { blocks, names: names.into() }, delimiter, Arc::new(Schema::new(fields))))
+    Ok((CsvRows { blocks, names: names.into() }, delimiter, Arc::new(Schema::new(fields))))
 }
 
 /// All records of a file, with their lines.
@@ -109,7 +109,7 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
 
 /// The rows of a file in parts that do not depend on each other.
 pub(super) struct Parts {
-    rows: Rows,
+    rows: CsvRows,
     forms: Vec<Form>,
     /// Bytes of the whole text, more or less.
     size: u64,
@@ -118,7 +118,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) fn new(rows: Rows, forms: &[Form], size: u64) -> Parts {
+    pub(super) fn new(rows: CsvRows, forms: &[Form], size: u64) -> Parts {
         Parts { rows, forms: forms.to_vec(), size, counted: 0 }
     }
 
@@ -128,8 +128,8 @@ impl Parts {
     }
 
     /// The next one, to be parsed.
-    pub(super) fn next(&mut self) -> Result<Option<Part>> {
-        Ok(self.rows.blocks.next()?.map(Part))
+    pub(super) fn next(&mut self) -> Result<Option<RawRecords>> {
+        Ok(self.rows.blocks.next()?.map(RawRecords))
     }
 
     /// What parses them. Each parser must be given parts in their order, some or all.
@@ -151,7 +151,7 @@ impl Parts {
 }
 
 /// Some bytes of a file that begin and end with records.
-pub(super) struct Part(Raw);
+pub(super) struct RawRecords(Raw);
 
 /// A part after its parsing.
 pub(super) struct Parsed {
@@ -169,7 +169,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    pub(super) fn parse(&mut self, part: Part) -> Result<Parsed> {
+    pub(super) fn parse(&mut self, part: RawRecords) -> Result<Parsed> {
         let Block { bytes, mut cuts, end, .. } = part.0.cut(std::mem::take(&mut self.spare));
         let batch = self.parser.parse(&bytes, &mut cuts)?;
         self.spare = cuts;
@@ -342,9 +342,9 @@ mod tests {
     #[test]
     fn sorted_records_are_read_like_others() {
         let values = ["", "a", "ab", "b", "b\"b", "a;b", "a value of some length, and then some"];
-        let field = |value: &str| match value.contains([';', '"']) {
-            true => format!("\"{}\"", value.replace('"', "\"\"")),
-            false => value.to_string(),
+        let field = |value: &str| {
+            let quoted = value.contains([';', '"']);
+            if quoted { format!("\"{}\"", value.replace('"', "\"\"")) } else { value.to_string() }
         };
         let mut random = Random::new(12);
         for (values, ending) in [(&values[..], "\n"), (&values[..4], "\r\n"), (&values[..1], "\n")]

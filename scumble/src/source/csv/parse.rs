@@ -27,12 +27,12 @@ pub(super) struct Parser {
     path: PathBuf,
     /// The name of each column of the file.
     names: Arc<[String]>,
-    columns: Vec<Column>,
+    columns: Vec<ParsedColumn>,
     scratch: Vec<u8>,
 }
 
 /// What becomes of a column.
-enum Column {
+enum ParsedColumn {
     Skipped,
     Plain,
     Coded(Box<Gathered>),
@@ -53,9 +53,11 @@ impl Parser {
         let coded = forms.iter().filter(|form| **form == Form::Coded).count();
         let most_bytes = GATHERED / coded.max(1);
         let column = |form: &Form| match form {
-            Form::Skipped => Column::Skipped,
-            Form::Plain => Column::Plain,
-            Form::Coded => Column::Coded(Box::new(Gathered { most_bytes, ..Gathered::default() })),
+            Form::Skipped => ParsedColumn::Skipped,
+            Form::Plain => ParsedColumn::Plain,
+            Form::Coded => {
+                ParsedColumn::Coded(Box::new(Gathered { most_bytes, ..Gathered::default() }))
+            }
         };
         let columns = forms.iter().map(column).collect();
         Parser { path: blocks.path().to_path_buf(), names, columns, scratch: Vec::new() }
@@ -69,15 +71,15 @@ impl Parser {
             let place = Place::file(&*path).line(cuts.line(record));
             return Err(Error::RaggedRow { place, expected: width, found: cuts.fields(record) });
         }
-        let is_coded = columns.iter().any(|column| matches!(column, Column::Coded(_)));
+        let is_coded = columns.iter().any(|column| matches!(column, ParsedColumn::Coded(_)));
         let repeats = if is_coded { cuts.repeats(bytes, width) } else { None };
         let mut values: Vec<Series> = Vec::with_capacity(width);
         for (at, column) in columns.iter_mut().enumerate() {
             let fields = Fields { bytes, cuts, width, column: at, repeats: repeats.as_deref() };
             let read = match column {
-                Column::Skipped => continue,
-                Column::Plain => plain(&fields, scratch),
-                Column::Coded(gathered) => gathered.parse(&fields, scratch),
+                ParsedColumn::Skipped => continue,
+                ParsedColumn::Plain => plain(&fields, scratch),
+                ParsedColumn::Coded(gathered) => gathered.parse(&fields, scratch),
             };
             values.push(read.map_err(|wrong| match wrong {
                 Wrong::Text(record, value) => {
@@ -97,19 +99,18 @@ impl Parser {
     }
 }
 
-impl Column {
+impl ParsedColumn {
     /// Begins anew with texts that have become too many; where they hardly recur, without them.
     fn renew(&mut self) {
-        let Column::Coded(gathered) = self else { return };
+        let ParsedColumn::Coded(gathered) = self else { return };
         if gathered.dictionary.bytes() <= gathered.most_bytes {
             return;
         }
-        *self = match gathered.rows >= RECURRING * gathered.dictionary.len() as u64 {
-            true => {
-                let most_bytes = gathered.most_bytes;
-                Column::Coded(Box::new(Gathered { most_bytes, ..Gathered::default() }))
-            }
-            false => Column::Plain,
+        *self = if gathered.rows >= RECURRING * gathered.dictionary.len() as u64 {
+            let most_bytes = gathered.most_bytes;
+            ParsedColumn::Coded(Box::new(Gathered { most_bytes, ..Gathered::default() }))
+        } else {
+            ParsedColumn::Plain
         };
     }
 }
@@ -141,12 +142,13 @@ impl Fields<'_> {
         mut number: impl FnMut(&[u8], Range<usize>) -> i32,
     ) {
         let places = self.cuts.column(self.width, self.column);
-        match self.cuts.quoted {
-            false => numbers.extend(places.map(|place| number(self.bytes, place))),
-            true => numbers.extend(places.map(|place| {
+        if self.cuts.quoted {
+            numbers.extend(places.map(|place| {
                 let said = said(&self.bytes[place], scratch);
                 number(said, 0..said.len())
-            })),
+            }))
+        } else {
+            numbers.extend(places.map(|place| number(self.bytes, place)))
         }
     }
 

@@ -27,14 +27,14 @@ const LEAST_COMPRESSED: usize = 64;
 
 /// What encoding and decoding need besides the block, to be used again and again.
 #[derive(Default)]
-pub struct Scratch {
+pub struct BlockScratch {
     /// The block that was encoded last, or is to be decoded.
     pub block: Vec<u8>,
     column: Vec<u32>,
     table: CompressTable,
 }
 
-impl Scratch {
+impl BlockScratch {
     /// Gives back what a row of unusual size took.
     pub fn shrink(&mut self) {
         const KEPT: usize = 4 << 20;
@@ -45,16 +45,17 @@ impl Scratch {
 
 /// Writes the records as one block to `scratch.block`. False if they are too many for one.
 #[must_use]
-pub fn encode(records: &Records, place: u64, scratch: &mut Scratch) -> bool {
-    let Scratch { block, column, table } = scratch;
+pub fn encode(records: &Records, place: u64, scratch: &mut BlockScratch) -> bool {
+    let BlockScratch { block, column, table } = scratch;
     let width = records.width;
     block.clear();
     block.resize(HEADER + FRAME * (width + 1), 0);
     column.resize(records.len(), 0);
     for index in 0..=width {
-        let range = match index < width {
-            true => Some(gather(&records.words, width, index, column)),
-            false => lengths(&records.ends, column),
+        let range = if index < width {
+            Some(gather(&records.words, width, index, column))
+        } else {
+            lengths(&records.ends, column)
         };
         let Some((minimum, largest)) = range else { return false };
         let bits = bits_of(largest - minimum);
@@ -135,8 +136,8 @@ fn four(block: &[u8], at: usize) -> u32 {
 /// Appends the rows of `scratch.block` to the records. False, and nothing appended, if it is not as
 /// it was written.
 #[must_use]
-pub fn decode(scratch: &mut Scratch, place: u64, records: &mut Records) -> bool {
-    let Scratch { block, column, .. } = scratch;
+pub fn decode(scratch: &mut BlockScratch, place: u64, records: &mut Records) -> bool {
+    let BlockScratch { block, column, .. } = scratch;
     let Some((checksum, rest)) = block.split_first_chunk::<8>() else { return false };
     if block.len() < HEADER || XxHash64::oneshot(place, rest) != u64::from_le_bytes(*checksum) {
         return false;
@@ -180,12 +181,11 @@ pub fn decode(scratch: &mut Scratch, place: u64, records: &mut Records) -> bool 
     }));
     records.payload.resize(bytes + payload, 0);
     let target = &mut records.payload[bytes..];
-    let whole = match stored == payload {
-        true => {
-            target.copy_from_slice(&block[end..]);
-            true
-        }
-        false => decompress_into(&block[end..], target).is_ok_and(|length| length == payload),
+    let whole = if stored == payload {
+        target.copy_from_slice(&block[end..]);
+        true
+    } else {
+        decompress_into(&block[end..], target).is_ok_and(|length| length == payload)
     };
     if !whole || last != (bytes + payload) as u64 {
         records.words.truncate(words);

@@ -1,7 +1,7 @@
 //! A file of spilled rows: written once, block by block, then read front to back.
 
 use super::Records;
-use super::block::{self, HEADER, Scratch};
+use super::block::{self, BlockScratch, HEADER};
 use super::folder::Folder;
 use crate::error::{Error, Result};
 use crate::lock::create_private;
@@ -26,9 +26,10 @@ impl Stored {
         let needed = block.len() as u64;
         let failed = |error| self.folder.write_failed(&self.path, needed, error);
         self.folder.hold(needed).map_err(failed)?;
-        let opened = match self.is_made {
-            true => OpenOptions::new().append(true).open(&self.path),
-            false => create_private(&self.path),
+        let opened = if self.is_made {
+            OpenOptions::new().append(true).open(&self.path)
+        } else {
+            create_private(&self.path)
         };
         let written = opened.and_then(|mut file| {
             self.is_made = true;
@@ -212,13 +213,14 @@ impl SpillFile {
             bytes: *bytes,
             width: self.width,
             largest: self.largest,
-            scratch: Scratch::default(),
+            scratch: BlockScratch::default(),
         };
         if *bytes > 0 {
             let file = File::open(path).map_err(|error| blocks.failed(error))?;
-            match file.metadata().map_err(Error::io(path, "read"))?.len() == *bytes {
-                true => blocks.file = Some(file),
-                false => return Err(blocks.damaged("its length is not what was written")),
+            if file.metadata().map_err(Error::io(path, "read"))?.len() == *bytes {
+                blocks.file = Some(file)
+            } else {
+                return Err(blocks.damaged("its length is not what was written"));
             }
         }
         Ok(blocks)
@@ -247,7 +249,7 @@ pub struct Blocks {
     bytes: u64,
     width: usize,
     largest: usize,
-    scratch: Scratch,
+    scratch: BlockScratch,
 }
 
 impl Blocks {

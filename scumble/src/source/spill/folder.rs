@@ -1,6 +1,6 @@
 //! One private folder per run: made, locked, counted, removed.
 
-use super::block::Scratch;
+use super::block::BlockScratch;
 use super::file::SpillWriter;
 use crate::error::{Error, Result};
 use crate::lock::{create_private, is_held};
@@ -55,14 +55,17 @@ impl SpillFolder {
                 expected: "a folder that exists".to_string(),
             });
         }
-        let failed = |error: std::io::Error| match is_full(&error) {
-            true => Error::SpillFull {
-                folder: parent.to_path_buf(),
-                needed: 1,
-                free: free_bytes(parent),
-                held: 0,
-            },
-            false => Error::io(parent, "make a folder in")(error),
+        let failed = |error: std::io::Error| {
+            if is_full(&error) {
+                Error::SpillFull {
+                    folder: parent.to_path_buf(),
+                    needed: 1,
+                    free: free_bytes(parent),
+                    held: 0,
+                }
+            } else {
+                Error::io(parent, "make a folder in")(error)
+            }
         };
         for _ in 0..ATTEMPTS {
             // Names that nobody can guess: otherwise another user could take them all before.
@@ -136,7 +139,7 @@ pub(super) struct Folder {
     written: AtomicU64,
     held: AtomicU64,
     most: AtomicU64,
-    scratch: Mutex<Vec<Scratch>>,
+    scratch: Mutex<Vec<BlockScratch>>,
 }
 
 impl Folder {
@@ -199,7 +202,7 @@ impl Folder {
     }
 
     /// Does something with buffers that are kept for the next time.
-    pub fn with_scratch<T>(&self, work: impl FnOnce(&mut Scratch) -> T) -> T {
+    pub fn with_scratch<T>(&self, work: impl FnOnce(&mut BlockScratch) -> T) -> T {
         let pool = || self.scratch.lock().unwrap_or_else(PoisonError::into_inner);
         let mut scratch = pool().pop().unwrap_or_default();
         let result = work(&mut scratch);

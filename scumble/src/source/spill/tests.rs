@@ -5,7 +5,7 @@
 
 use super::folder::LOCK;
 use super::{Records, SpillFile, SpillFolder};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::random::Random;
 use proptest::prelude::*;
 use std::fs;
@@ -149,7 +149,7 @@ fn read(file: &SpillFile) -> Result<u64> {
 fn assert_damaged(file: &SpillFile, path: &Path, how: &str) {
     let error = read(file).expect_err(how);
     assert!(matches!(&error, Error::SpillDamaged { file, .. } if file == path), "{how}: {error}");
-    assert_eq!(error.kind(), Kind::Environment);
+    assert_eq!(error.kind(), ErrorKind::Environment);
     assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     assert!(
         file.blocks().is_err() || file.blocks().unwrap().filter(Result::is_err).count() == 1,
@@ -284,7 +284,7 @@ fn a_full_folder_says_how_much_was_missing_and_stays_consistent() {
     let Error::SpillFull { needed, free, held, .. } = &error else { panic!("{error}") };
     assert_eq!((*free, *held), (10, block));
     assert!(error.to_string().contains(&format!("need {} more bytes", needed - 10)), "{error}");
-    assert_eq!(error.kind(), Kind::Environment);
+    assert_eq!(error.kind(), ErrorKind::Environment);
     assert_eq!((folder.bytes_held(), folder.bytes_written()), (block, block));
     // Nothing of the block that failed is in the file, and nothing was lost.
     folder.limit(u64::MAX);
@@ -336,7 +336,7 @@ fn a_parent_that_is_no_folder_is_bad_usage() {
     fs::write(parent.0.join("file"), "").unwrap();
     for name in ["file", "absent"] {
         let Err(error) = SpillFolder::create(&parent.0.join(name)) else { panic!("{name}") };
-        assert_eq!(error.kind(), Kind::Input, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Input, "{error}");
     }
 }
 
@@ -537,7 +537,7 @@ fn a_full_disk_says_how_much_was_missing() {
     let Error::SpillFull { needed, free, held, .. } = error else { panic!("{error}") };
     assert!(free < needed && needed < 30_000 && held < 256 << 10, "{error}");
     assert!(error.to_string().contains(&format!("need {} more bytes", needed - free)), "{error}");
-    assert_eq!(error.kind(), Kind::Environment);
+    assert_eq!(error.kind(), ErrorKind::Environment);
     drop(folder);
     assert_eq!(names(&parent), Vec::<String>::new());
     println!("the disk was full");
