@@ -35,7 +35,7 @@ pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Resul
         return Err(wrong("--format", "", "csv, parquet or arrow, to read standard input"));
     };
     let format = FileFormat::new(format_of(format)).with_delimiter(common.delimiter);
-    TableFile::spool(std::io::stdin().lock(), Path::new("standard input"), format, folder, watch)
+    TableFile::spool(std::io::stdin(), Path::new("standard input"), format, folder, watch)
 }
 
 /// Where a release of one table goes: a file, or standard output.

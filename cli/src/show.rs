@@ -75,7 +75,7 @@ pub fn judged(text: &mut String, judged: &Judged) {
         .iter()
         .map(|(name, value)| format!(" with {name} = {}", figure(value.0)))
         .collect();
-    let limit = if judged.is_minimum.0 { "at least" } else { "at most" };
+    let limit = if judged.is_minimum() { "at least" } else { "at most" };
     let reached = judged.achieved.map_or("nothing to measure".into(), |reached| figure(reached.0));
     let verdict = if judged.satisfied { "holds" } else { "FAILS" };
     let _ = writeln!(
@@ -150,7 +150,7 @@ fn decided(text: &mut String, recoding: &RecodingReport) {
             let level = |((name, level), height): (&(String, usize), &usize)| {
                 format!("{name} {level}/{height}")
             };
-            let levels: Vec<String> = levels.iter().zip(&heights.0).map(level).collect();
+            let levels: Vec<String> = levels.iter().zip(heights).map(level).collect();
             let levels = levels.join(", ");
             let _ = writeln!(text, "  levels (0: unchanged, last: nothing left): {levels}");
         }

@@ -5,8 +5,9 @@
 //! has no bad seeds. A test freezes its output. A crate of random numbers may change its streams
 //! between versions, and with them every synthetic table and every sampled answer.
 //!
-//! It is meant for synthetic tables, samples and annealing. Do not use it for secrets: one output
-//! is enough to compute all that follow.
+//! It is meant for synthetic tables, samples and annealing, not for secrets: one output is enough to
+//! compute all that follow. What must not be guessed is drawn with [`Dice`], which ask the operating
+//! system unless the user has given a seed.
 
 use crate::error::{Error, Result};
 
@@ -46,21 +47,10 @@ impl Random {
     }
 
     /// A number from 0 to `n - 1`, all exactly equally likely. `n` must not be zero.
-    ///
-    /// Lemire's method: the high half of a product with `n` is the number; the few low halves that
-    /// would favour some numbers are rejected. The division is needed only if a rejection is
-    /// possible, which is rare for small `n`.
     #[inline]
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "there is no number below zero to draw");
-        let mut product = u128::from(self.next_u64()) * u128::from(n);
-        if (product as u64) < n {
-            let rejected = n.wrapping_neg() % n;
-            while (product as u64) < rejected {
-                product = u128::from(self.next_u64()) * u128::from(n);
-            }
-        }
-        (product >> 64) as u64
+        let Ok(number) = lemire(n, || Ok::<u64, std::convert::Infallible>(self.next_u64()));
+        number
     }
 
     /// A whole number from `low` to `high`, both included. `low` must not exceed `high`.
@@ -102,9 +92,87 @@ impl Random {
     }
 }
 
-/// 64 random bits from the operating system, for what must not be guessed.
-pub(crate) fn secret() -> Result<u64> {
-    getrandom::u64().map_err(|_| Error::NoRandomness)
+/// Where draws come from that must not be guessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Secrets {
+    /// The operating system.
+    System,
+    /// A seed, which makes them reproducible, and therefore guessable.
+    Seed(u64),
+}
+
+impl Secrets {
+    /// Dice for one of many pieces of work; see [`Random::stream`].
+    pub fn stream(self, index: u64) -> Dice {
+        match self {
+            Secrets::System => Dice::system(),
+            Secrets::Seed(seed) => Dice::Seeded(Random::stream(seed, index)),
+        }
+    }
+
+    /// Dice for work that is done in one piece.
+    pub fn dice(self) -> Dice {
+        match self {
+            Secrets::System => Dice::system(),
+            Secrets::Seed(seed) => Dice::Seeded(Random::new(seed)),
+        }
+    }
+}
+
+/// Numbers that are asked of the operating system at a time.
+const ASKED: usize = 32;
+
+/// Draws that must not be guessed.
+#[derive(Debug)]
+pub enum Dice {
+    /// From a seed.
+    Seeded(Random),
+    /// From the operating system, some numbers at a time.
+    System(Vec<u64>),
+}
+
+impl Dice {
+    fn system() -> Dice {
+        Dice::System(Vec::new())
+    }
+
+    /// 64 random bits.
+    fn next_u64(&mut self) -> Result<u64> {
+        let waiting = match self {
+            Dice::Seeded(random) => return Ok(random.next_u64()),
+            Dice::System(waiting) => waiting,
+        };
+        if let Some(bits) = waiting.pop() {
+            return Ok(bits);
+        }
+        let mut bytes = [0; ASKED * 8];
+        getrandom::fill(&mut bytes)
+            .map_err(|error| Error::NoRandomness { source: std::io::Error::from(error) })?;
+        let (numbers, _) = bytes.as_chunks::<8>();
+        waiting.extend(numbers.iter().map(|number| u64::from_ne_bytes(*number)));
+        waiting.pop().ok_or(Error::Defect)
+    }
+
+    /// A number from 0 to `n - 1`, all exactly equally likely. `n` must not be zero.
+    pub fn below(&mut self, n: u64) -> Result<u64> {
+        lemire(n, || self.next_u64())
+    }
+}
+
+/// A number from 0 to `n - 1`, all exactly equally likely, by Lemire's method: the high half of a
+/// product with `n` is the number; the few low halves that would favour some numbers are rejected.
+/// The division is needed only if a rejection is possible, which is rare for small `n`.
+#[inline]
+fn lemire<E>(n: u64, mut bits: impl FnMut() -> Result<u64, E>) -> Result<u64, E> {
+    assert!(n > 0, "there is no number below zero to draw");
+    let mut product = u128::from(bits()?) * u128::from(n);
+    if (product as u64) < n {
+        let rejected = n.wrapping_neg() % n;
+        while (product as u64) < rejected {
+            product = u128::from(bits()?) * u128::from(n);
+        }
+    }
+    Ok((product >> 64) as u64)
 }
 
 /// SplitMix64's two rounds, a bijection of 64-bit numbers.
@@ -247,6 +315,22 @@ mod tests {
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 3000);
+    }
+
+    #[test]
+    fn dice_are_fair_and_repeat_only_with_a_seed() {
+        let mut dice = Secrets::System.dice();
+        let counts = tally(10, 100_000, || dice.below(10).unwrap() as usize);
+        assert!(chi_square(&counts, &[1; 10]) < 60.0, "{counts:?}");
+        let draw = |secrets: Secrets, index: u64| {
+            let mut dice = secrets.stream(index);
+            [(); 4].map(|()| dice.below(u64::MAX).unwrap())
+        };
+        assert_eq!(draw(Secrets::Seed(3), 1), draw(Secrets::Seed(3), 1));
+        assert_ne!(draw(Secrets::Seed(3), 1), draw(Secrets::Seed(3), 2));
+        assert_ne!(draw(Secrets::System, 1), draw(Secrets::System, 1));
+        let (mut seeded, mut random) = (Secrets::Seed(9).dice(), Random::new(9));
+        assert!((1..100).all(|n| seeded.below(n).unwrap() == random.below(n)));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 mod refusal;
 
-pub use refusal::{Figure, Hidden, Judged, Refusal, Shortfall};
+pub use refusal::{Figure, Judged, Refusal, Shortfall};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -276,7 +276,7 @@ pub enum Error {
         /// Where.
         place: Place,
         /// What the parser said.
-        message: String,
+        source: Box<toml::de::Error>,
     },
     /// Something the policy must say and does not.
     Incomplete {
@@ -315,9 +315,14 @@ pub enum Error {
     TooManyThreads {
         /// How many were asked for.
         threads: usize,
+        /// What the system said.
+        source: rayon::ThreadPoolBuildError,
     },
     /// The operating system has no randomness.
-    NoRandomness,
+    NoRandomness {
+        /// What it said.
+        source: std::io::Error,
+    },
     /// A recoding that depends on the very rows it was made from.
     NotSaveable {
         /// Where it should have been saved.
@@ -374,6 +379,23 @@ pub enum Error {
         /// About how many more there would have been.
         missing: u64,
     },
+    /// There is no such folder for temporary files.
+    NoFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// A stream of record batches failed before, and its rows cannot be read again.
+    StreamFailed {
+        /// The stream.
+        name: String,
+    },
+    /// A sink handed back something else than what was written.
+    WrongSeal {
+        /// The sink.
+        name: String,
+        /// What differs.
+        problem: String,
+    },
     /// A file of spilled rows is not what was written.
     SpillDamaged {
         /// The file.
@@ -420,9 +442,11 @@ impl Error {
             | Error::ReleaseFull { .. }
             | Error::SpillDamaged { .. }
             | Error::Defect
-            | Error::NoRandomness
+            | Error::NoRandomness { .. }
             | Error::TooManyThreads { .. }
             | Error::ChangedMeanwhile { .. }
+            | Error::StreamFailed { .. }
+            | Error::WrongSeal { .. }
             | Error::TooLittleMemory { .. } => ErrorKind::Environment,
             _ => ErrorKind::Input,
         }
@@ -441,6 +465,9 @@ impl std::error::Error for Error {
             Error::Io { source, .. } => Some(source),
             Error::Columnar { source, .. } => Some(source),
             Error::BadJson { source, .. } => Some(source),
+            Error::NoRandomness { source } => Some(source),
+            Error::TooManyThreads { source, .. } => Some(source),
+            Error::PolicySyntax { source, .. } => Some(source.as_ref()),
             _ => None,
         }
     }
@@ -591,8 +618,8 @@ impl fmt::Display for Plain<'_> {
                 }
                 write!(f, "{key} = {}: expected {expected}", quoted(value))
             }
-            Error::PolicySyntax { place, message } => {
-                write!(f, "{place}: not TOML: {}", message.trim().replace('\n', " "))
+            Error::PolicySyntax { place, source } => {
+                write!(f, "{place}: not TOML: {}", source.message().trim().replace('\n', " "))
             }
             Error::Incomplete { file, missing } => write!(f, "{}: {missing}", file.display()),
             Error::SpaceTooLarge { nodes, most } => write!(
@@ -612,10 +639,10 @@ impl fmt::Display for Plain<'_> {
                 instead.map_or(Ok(()), |instead| write!(f, ", or {instead}"))
             }
             Error::Unsuitable { what, needs } => write!(f, "{what} needs {needs}"),
-            Error::TooManyThreads { threads } => {
+            Error::TooManyThreads { threads, .. } => {
                 write!(f, "cannot start {threads} threads; use fewer")
             }
-            Error::NoRandomness => {
+            Error::NoRandomness { .. } => {
                 write!(f, "the operating system gave no random numbers; nothing was released")
             }
             Error::NotSaveable { file } => write!(
@@ -667,6 +694,15 @@ impl fmt::Display for Plain<'_> {
                     "{}: spilled rows are damaged: {problem}; nothing was released. Is the disk sound?",
                     file.display()
                 )
+            }
+            Error::NoFolder { folder } => {
+                write!(f, "{}: temporary files need a folder that exists", folder.display())
+            }
+            Error::StreamFailed { name } => {
+                write!(f, "{name}: reading failed before; open the stream again")
+            }
+            Error::WrongSeal { name, problem } => {
+                write!(f, "{name}: what was written cannot be read back: {problem}")
             }
             Error::Interrupted => write!(f, "interrupted; nothing was released"),
             Error::Defect => {

@@ -12,7 +12,7 @@ use std::fmt;
 #[serde(rename_all = "kebab-case")]
 pub struct Judged {
     /// The requirement: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity",
-    /// "l+-diversity", "delta-presence" or "distribution".
+    /// "thresholds", "delta-presence" or "distribution".
     pub requirement: String,
     /// The kind, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -35,19 +35,17 @@ pub struct Judged {
     /// The number of classes that fail.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failing_classes: u64,
-    /// Whether a larger figure is safer: the required one is then a minimum.
-    #[serde(skip)]
-    pub is_minimum: Hidden<bool>,
 }
 
-/// Something that is shown to people and is no part of a report: it is not written, and two of them
-/// are always equal.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Hidden<T>(pub T);
-
-impl<T> PartialEq for Hidden<T> {
-    fn eq(&self, _: &Hidden<T>) -> bool {
-        true
+impl Judged {
+    /// Whether a larger figure is safer: the required one is then a minimum, otherwise a maximum.
+    pub fn is_minimum(&self) -> bool {
+        !matches!(
+            (self.requirement.as_str(), self.kind.as_deref()),
+            ("t-closeness" | "thresholds" | "distribution", _)
+                | ("l-diversity", Some("recursive"))
+                | ("delta-presence", Some("max"))
+        )
     }
 }
 

@@ -4,7 +4,6 @@ use super::Job;
 use crate::bind::Prepared;
 use crate::error::{Error, Result, Shortfall};
 use crate::policy::Algorithm;
-use crate::random::Random;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
 use crate::search::cuts::{Machine, annealing};
@@ -35,13 +34,13 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     watch.check()?;
     let Outcome { best, bound, optimal, visited } = outcome;
     // Whoever could guess the draw would know what it hides.
-    let mut random = Random::new(job.secret_seed()?);
-    let draw = random.below(best.len().max(1) as u64) as usize;
+    let mut dice = job.secrets().dice();
+    let draw = dice.below(best.len().max(1) as u64)? as usize;
     let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
         return Err(Shortfall::NoCut { proven: optimal }.into());
     };
     if chosen.extra_generalization
-        && let Some(next) = machine.generalized(&cuts, &mut random)
+        && let Some(next) = machine.generalized(&cuts, |n| dice.below(n))?
     {
         (cost, cuts) = (machine.cost(&next)?, next);
     }

@@ -337,11 +337,12 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         folder: &folder,
         limits,
         receiver,
-        happened: Happened { scanned: rows, ..Happened::default() },
+        happened: Happened::default(),
     };
     // Bytes of what travels are sorted as they are: a value takes some more than it has.
     let unpacked = source.unpacked_bytes().unwrap_or(rows * 8 * schema.fields().len() as u64);
-    let payload_bytes = unpacked * 9 / 8 + 10 * rows * known.coder.travelling.len() as u64;
+    let travelling = 10 * rows * known.coder.travelling.len() as u64;
+    let payload_bytes = (unpacked / 8).saturating_mul(9).saturating_add(travelling);
     let (coder, wanted) = (&known.coder, &wanted);
     let all = Input { source, watch, coder, wanted, rows, payload_bytes };
     let (happened, totals) = partition(machine, &all, drawn, walk, sink)?;
@@ -354,8 +355,8 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         repartitions: Some(happened.repartitions),
         pruned_nodes: Some(happened.pruned),
         unsplit_partitions: Some(happened.unsplit),
-        tables_read: share(happened.scanned),
-        tables_written: share(happened.written),
+        tables_read: share(source.meter().since(walk.before).rows + folder.rows_read()),
+        tables_written: share(folder.rows_written()),
         predicted: Some(predicted(policy, rows, limits, chosen.alpha)),
     };
     Ok(Produced {
@@ -363,6 +364,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         generalized_by: None,
         rows,
         written: rows,
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: None,
         // Nothing is suppressed, so the release has the frequencies of the input.
         caps: Vec::new(),

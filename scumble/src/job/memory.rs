@@ -5,8 +5,9 @@ use super::search::{levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
 use super::{Beside, Decision, Produced, Walk};
 use crate::bind::{Outside, Prepared};
-use crate::error::{Error, Hidden, Result};
+use crate::error::{Error, Result};
 use crate::policy::Policy;
+use crate::random::Secrets;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
     Background, Io, Losses, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows,
@@ -29,7 +30,7 @@ pub(super) struct Bound<'a> {
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     let (bound, bytes) = bind(walk)?;
     let (algorithm, mapping, search) = decide(walk, &bound)?;
-    let recoded = bound.recode(&mapping, walk.job.secret_seed()?);
+    let recoded = bound.recode(&mapping, walk.job.secrets());
     let recoded = recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping))?;
     let token = bound.token();
     let (losses, rows) = rayon::join(
@@ -74,6 +75,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         generalized_by: None,
         rows: table.rows(),
         written,
+        columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: token_of(asked, &prepared).and(hidden),
         caps: if asked.derives_caps() { prepared.caps } else { Vec::new() },
         policy,
@@ -177,7 +179,7 @@ impl Bound<'_> {
         match mapping {
             Mapping::Levels(levels) => RecodingReport::FullDomain {
                 levels: names.zip(levels.iter().copied()).collect(),
-                heights: Hidden(columns.taxonomies.iter().map(|tree| tree.height()).collect()),
+                heights: columns.taxonomies.iter().map(|tree| tree.height()).collect(),
             },
             Mapping::Cuts(cuts) => {
                 let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {
@@ -197,7 +199,7 @@ impl Bound<'_> {
     }
 
     /// The classes of a mapping and what is suppressed of them.
-    fn recode(&self, mapping: &Mapping, seed: u64) -> Result<Recoded> {
+    fn recode(&self, mapping: &Mapping, secrets: Secrets) -> Result<Recoded> {
         let task = &self.prepared.task;
         let cuts = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_)));
         let Some(cuts) = cuts else { return Recoded::new(task, mapping) };
@@ -205,7 +207,7 @@ impl Bound<'_> {
         let cells: Vec<u32> =
             self.table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
         let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
-        Recoded::by_scheme(task, mapping, &cuts.problem, records, seed)
+        Recoded::by_scheme(task, mapping, &cuts.problem, records, secrets)
     }
 }
 

@@ -30,13 +30,14 @@ pub use query::{QueryAnswer, query};
 
 use crate::error::{Error, Place, Result};
 use crate::policy::{Algorithm, Policy};
+use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::Recoding;
 use crate::release::{
-    Checked, Io, Judgement, Phase, ReleaseKind, Report, Sink, Verification, caps_json,
+    Checked, Io, Judgement, Phase, ReleaseKind, Report, Sink, Tables, Verification, caps_json,
     is_releasable,
 };
-use crate::source::{Source, check_names};
+use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
 use crate::table::Role;
 use crate::watch::Watch;
@@ -210,9 +211,13 @@ impl Job {
     }
 
     /// Anonymizes a table as the policy asks. The release is verified as it was written before it
-    /// is published; if anything fails, the sink is left without a release.
+    /// is published; if anything fails, the sink abandons what was written.
+    ///
+    /// Figures of the report are what the source counted during this job. They are mixed up if two
+    /// jobs run on one source at the same time.
     pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
-        self.on_threads(|| Walk::new(self, &source, watch).to(&mut sink))
+        let released = self.on_threads(|| Walk::new(self, &source, watch).to(&mut sink));
+        released.inspect_err(|_| sink.abandon())
     }
 
     /// Runs on a pool of its own, if the number of threads is limited.
@@ -221,14 +226,14 @@ impl Job {
             None => work(),
             Some(threads) => {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-                pool.map_err(|_| Error::TooManyThreads { threads })?.install(work)
+                pool.map_err(|source| Error::TooManyThreads { threads, source })?.install(work)
             }
         }
     }
 
-    /// A seed for what must not be guessed: the one that was given, or one from the system.
-    fn secret_seed(&self) -> Result<u64> {
-        self.seed.map_or_else(crate::random::secret, Ok)
+    /// Where draws come from that must not be guessed.
+    fn secrets(&self) -> Secrets {
+        self.seed.map_or(Secrets::System, Secrets::Seed)
     }
 }
 
@@ -259,6 +264,8 @@ struct Walk<'a> {
     source: &'a dyn Source,
     watch: &'a Watch,
     clock: Clock,
+    /// What the source had counted before.
+    before: Counted,
 }
 
 /// What the first half of a walk leaves: a release that is written and not yet verified.
@@ -269,6 +276,8 @@ struct Produced {
     rows: u64,
     /// Rows that were written.
     written: u64,
+    /// The columns of the table, if it is only one.
+    columns: Vec<String>,
     suppressed_values: Option<u64>,
     /// Caps that follow from frequencies of the input.
     caps: Vec<(String, String, Ratio)>,
@@ -284,6 +293,20 @@ struct Produced {
     leftovers: Box<dyn Any + Send>,
 }
 
+impl Produced {
+    /// Refuses a sink that hands back other columns than it was given: they would not be judged.
+    fn check_sealed(&self, sealed: &Tables) -> Result<()> {
+        let Some(table) = sealed.only().filter(|_| !self.columns.is_empty()) else { return Ok(()) };
+        let found = table.names();
+        if found == self.columns {
+            return Ok(());
+        }
+        let (found, written) = (found.join(", "), self.columns.join(", "));
+        let problem = format!("the columns are [{found}], and [{written}] were written");
+        Err(Error::WrongSeal { name: sealed.name().display().to_string(), problem })
+    }
+}
+
 /// What the owner of a table knows beside its release.
 enum Beside {
     /// Nothing.
@@ -296,12 +319,14 @@ enum Beside {
 
 impl<'a> Walk<'a> {
     fn new(job: &'a Job, source: &'a dyn Source, watch: &'a Watch) -> Walk<'a> {
-        Walk { job, source, watch, clock: Clock::start() }
+        Walk { job, source, watch, clock: Clock::start(), before: source.meter().start() }
     }
 
     /// The whole way.
     fn to(mut self, sink: &mut dyn Sink) -> Result<Report> {
         self.check_ends(sink)?;
+        let limits = &self.job.limits;
+        self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
         let produced = if self.job.policy.privacy().distribution.is_some() {
             distribution::produce(&mut self, sink)?
         } else if self.is_on_disk()? {
@@ -311,6 +336,7 @@ impl<'a> Walk<'a> {
         };
         self.watch.check()?;
         let sealed = sink.seal()?;
+        produced.check_sealed(&sealed)?;
         let verification = self.verify(&sealed, &produced)?;
         self.clock.phase("verify");
         drop(sealed);
@@ -325,6 +351,12 @@ impl<'a> Walk<'a> {
         let (policy, file) = (&self.job.policy, self.source.file());
         check_names(&self.source.schema(), &file)?;
         policy.check_release()?;
+        if self.job.summary.is_some() && !policy.search().algorithm.is_instant() {
+            return Err(Error::Unsuitable {
+                what: "a summary",
+                needs: "the algorithm s-instant or m-instant",
+            });
+        }
         if policy.privacy().distribution.is_some() && !sink.takes_several() {
             return Err(Error::Unsuitable {
                 what: "a distribution",
@@ -380,7 +412,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Verifies what was written, as it will be read.
-    fn verify(&self, sealed: &crate::release::Tables, produced: &Produced) -> Result<Verification> {
+    fn verify(&self, sealed: &Tables, produced: &Produced) -> Result<Verification> {
         let memory = Some(self.job.limits.memory());
         let verification = match (&produced.beside, sealed.only()) {
             (Beside::Values(originals), _) => {
@@ -395,7 +427,13 @@ impl<'a> Walk<'a> {
                     crate::release::check_table(table, &produced.policy, memory, self.watch)?;
                 checked.with_exact(exact)?.into_verification(sealed)
             }
-            (_, None) => return Err(Error::Defect),
+            (_, None) => {
+                let problem = "one table was written, and several came back".into();
+                return Err(Error::WrongSeal {
+                    name: sealed.name().display().to_string(),
+                    problem,
+                });
+            }
         };
         let (file, written) = (sealed.name().to_path_buf(), produced.written);
         if verification.released != written {
@@ -417,11 +455,11 @@ impl<'a> Walk<'a> {
     ) -> (Report, Box<dyn Any + Send>) {
         let Produced { algorithm, generalized_by, rows, written, mut release, mut io, .. } =
             produced;
-        let meter = self.source.meter();
-        io.bytes_read += meter.bytes_read() + verification.io.bytes_read;
-        io.bytes_written += sink.meter().bytes_written();
+        let counted = self.source.meter().since(self.before);
+        io.bytes_read += counted.read + verification.io.bytes_read;
+        io.bytes_written += counted.written + sink.meter().bytes_written();
         match &mut release {
-            ReleaseKind::Table { search: Some(search), .. } => search.data_scans = meter.scans(),
+            ReleaseKind::Table { search: Some(search), .. } => search.data_scans = counted.scans,
             ReleaseKind::Table { search: None, .. } => {}
             ReleaseKind::Distribution { distribution } => {
                 let checked = verification.distribution.unwrap_or_default();

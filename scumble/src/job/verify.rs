@@ -22,21 +22,37 @@ impl Job {
         report: Option<&Report>,
         watch: &Watch,
     ) -> Result<Verification> {
-        self.on_threads(|| match release.only() {
+        let before = release.read_before();
+        let of_original = original.map(|original| (original.meter(), original.meter().start()));
+        let mut verification = self.on_threads(|| match release.only() {
             None => super::distribution::verify(self, release, original, watch),
-            Some(table) => {
-                refuse_distribution(&self.policy)?;
-                let caps = match (self.policy.derives_caps(), original) {
-                    (false, _) => None,
-                    (true, Some(original)) => Some(self.caps_of(original, watch)?),
-                    (true, None) => report.and_then(Report::caps),
-                };
-                let policy = caps.map(|caps| self.policy.with_caps(&caps)).transpose()?;
-                let policy = policy.as_ref().unwrap_or(&self.policy);
-                let memory = Some(self.limits.memory());
-                Ok(check_table(table, policy, memory, watch)?.into_verification(release))
-            }
-        })
+            Some(table) => self.verify_table(table, release, original, report, watch),
+        })?;
+        let original = of_original.map_or(0, |(meter, start)| meter.since(start).read);
+        let read = &mut verification.io.bytes_read;
+        *read = read.saturating_sub(before) + original;
+        Ok(verification)
+    }
+
+    /// Re-checks a release of one table.
+    fn verify_table(
+        &self,
+        table: &dyn Source,
+        release: &Tables,
+        original: Option<&dyn Source>,
+        report: Option<&Report>,
+        watch: &Watch,
+    ) -> Result<Verification> {
+        refuse_distribution(&self.policy)?;
+        let caps = match (self.policy.derives_caps(), original) {
+            (false, _) => None,
+            (true, Some(original)) => Some(self.caps_of(original, watch)?),
+            (true, None) => report.and_then(Report::caps),
+        };
+        let policy = caps.map(|caps| self.policy.with_caps(&caps)).transpose()?;
+        let policy = policy.as_ref().unwrap_or(&self.policy);
+        let memory = Some(self.limits.memory());
+        Ok(check_table(table, policy, memory, watch)?.into_verification(release))
     }
 
     /// The caps that the policy derives from the frequencies of a table's sensitive values.

@@ -170,6 +170,7 @@ impl PolicyBuilder {
             // The caller's folder is not the policy's.
             let path = std::path::absolute(file.file()).unwrap_or(file.file().to_path_buf());
             let text = path.to_string_lossy().into_owned();
+            self.loaded.hierarchies.retain(|known| known.file() != path);
             self.loaded.hierarchies.push(file.moved(&path));
             return self.set(["attributes", name, "hierarchy"], text);
         }

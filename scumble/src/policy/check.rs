@@ -32,9 +32,15 @@ impl Policy {
                     .into(),
             ));
         }
-        if self.search.instant().summary_kind.is_some() && !decided_by_summary {
+        let instant = self.search.instant();
+        let by_summary = [
+            ("summary-kind", instant.summary_kind.is_some()),
+            ("by", self.search.by.is_some()),
+            ("threshold", self.search.threshold.is_some()),
+        ];
+        if let Some((key, _)) = by_summary.iter().find(|(_, given)| *given && !decided_by_summary) {
             return Err(
-                self.incomplete("`summary-kind` needs the algorithm s-instant or m-instant".into())
+                self.incomplete(format!("`{key}` needs the algorithm s-instant or m-instant"))
             );
         }
         Ok(())

@@ -111,8 +111,7 @@ impl Setting {
         let lines = LineStarts::new(text);
         let table = DeTable::parse(text).map_err(|error| {
             let line = lines.of(error.span().map_or(0, |span| span.start));
-            let message = error.message().to_string();
-            Error::PolicySyntax { place: Place::file(file).line(line), message }
+            Error::PolicySyntax { place: Place::file(file).line(line), source: Box::new(error) }
         })?;
         Ok(from_table(table.get_ref(), &lines).into())
     }

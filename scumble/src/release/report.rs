@@ -3,7 +3,7 @@
 
 use super::Judgement;
 use super::{OfTarget, Verified};
-use crate::error::{Figure, Hidden, Judged};
+use crate::error::{Figure, Judged};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
 use crate::search::Warrant;
@@ -129,9 +129,9 @@ pub enum RecodingReport {
         /// Levels by column.
         #[serde(with = "pairs")]
         levels: Vec<(String, usize)>,
-        /// The number of levels of each column, for people.
-        #[serde(skip)]
-        heights: Hidden<Vec<usize>>,
+        /// The highest level of each column, in the same order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        heights: Vec<usize>,
     },
     /// A cut through the tree of each quasi-identifier.
     Cuts {
@@ -379,7 +379,6 @@ impl Judgement {
             achieved: self.achieved.and_then(Figure::finite),
             satisfied: self.satisfied(),
             failing_classes: self.failing,
-            is_minimum: Hidden(statement.larger_is_safer),
         }
     }
 }

@@ -7,7 +7,7 @@ use super::apply::{Classes, Recoded};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
 use crate::privacy::Caps;
-use crate::random::Random;
+use crate::random::{Dice, Secrets};
 use crate::recoding::Mapping;
 use crate::search::Task;
 use crate::search::cuts::{Problem, Suppression};
@@ -51,7 +51,7 @@ impl Recoded {
         mapping: &Mapping,
         problem: &Problem,
         records: Records<'_>,
-        seed: u64,
+        secrets: Secrets,
     ) -> Result<Recoded> {
         let Classes { values, classes, class_of, .. } = Classes::new(task, mapping);
         let rows = records.cells.len();
@@ -66,9 +66,9 @@ impl Recoded {
             members[class_of[*cell as usize] as usize].push(row as u32);
         }
         for (class, members) in members.iter().enumerate() {
-            let mut random = Random::stream(seed, class as u64);
+            let mut dice = secrets.stream(class as u64);
             let class = Class { members, records, caps: &problem.caps, labels: problem.labels };
-            class.suppress(problem.scheme, problem.k, &mut random, &mut within)?;
+            class.suppress(problem.scheme, problem.k, &mut dice, &mut within)?;
         }
         for (row, cell) in records.cells.iter().enumerate().filter(|(row, _)| within.rows[*row]) {
             within.hidden[row] = false;
@@ -115,7 +115,7 @@ impl Class<'_> {
         &self,
         scheme: Suppression,
         k: u64,
-        random: &mut Random,
+        dice: &mut Dice,
         within: &mut Within,
     ) -> Result<()> {
         let rows = self.members.len() as u64;
@@ -145,7 +145,7 @@ impl Class<'_> {
                 }
             }
             Suppression::ViolatingRecords => {
-                let kept = self.kept(by_value, k, random);
+                let kept = self.kept(by_value, k, dice)?;
                 self.members.iter().for_each(|row| within.rows[*row as usize] = true);
                 kept.iter().for_each(|row| within.rows[*row as usize] = false);
             }
@@ -157,11 +157,11 @@ impl Class<'_> {
     /// random; where that is more than can stay, of the commonest values fewer. Where labels count,
     /// rows with the label that can have the largest majority are preferred: what goes then costs
     /// least.
-    fn kept(&self, by_value: Vec<(usize, Vec<u32>)>, k: u64, random: &mut Random) -> Vec<u32> {
+    fn kept(&self, by_value: Vec<(usize, Vec<u32>)>, k: u64, dice: &mut Dice) -> Result<Vec<u32>> {
         let counts = by_value.iter().map(|(value, rows)| (*value, rows.len() as u64));
         let most = self.caps.largest_part(counts);
         if most < k {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let room = |value: usize, rows: &[u32]| self.caps.most(value, rows.len() as u64, most);
         let with_label = |rows: &[u32], label: usize| {
@@ -178,7 +178,7 @@ impl Class<'_> {
         let mut stay: Vec<Vec<u32>> = Vec::new();
         for (value, mut rows) in by_value {
             let room = room(value, &rows) as usize;
-            shuffle(&mut rows, random);
+            shuffle(&mut rows, dice)?;
             rows.sort_by_key(|row| self.label(*row) != preferred);
             rows.truncate(room);
             stay.push(rows);
@@ -194,13 +194,14 @@ impl Class<'_> {
             largest.pop();
             surplus -= 1;
         }
-        stay.concat()
+        Ok(stay.concat())
     }
 }
 
 /// Fisher and Yates.
-fn shuffle(rows: &mut [u32], random: &mut Random) {
+fn shuffle(rows: &mut [u32], dice: &mut Dice) -> Result<()> {
     for last in (1..rows.len()).rev() {
-        rows.swap(last, random.below(last as u64 + 1) as usize);
+        rows.swap(last, dice.below(last as u64 + 1)? as usize);
     }
+    Ok(())
 }

@@ -4,7 +4,7 @@ use super::{Batches, Codes, Source, ahead};
 use crate::error::{Error, Result};
 use crate::table::{Cells, Dictionary};
 use crate::watch::Watch;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, SchemaRef};
 use std::path::PathBuf;
 
 /// The distinct tuples of some columns of a table, with the number of rows that have each.
@@ -16,13 +16,15 @@ pub struct Counts {
     names: Vec<String>,
     values: Vec<Dictionary>,
     cells: Cells,
+    rows: u64,
 }
 
 impl Counts {
     /// No tuples yet, of columns with these names.
     pub fn new(names: Vec<String>) -> Counts {
         let cells = Cells::new(names.len());
-        Counts { values: names.iter().map(|_| Dictionary::default()).collect(), names, cells }
+        let values = names.iter().map(|_| Dictionary::default()).collect();
+        Counts { values, names, cells, rows: 0 }
     }
 
     /// Adds rows that have the same tuple; `tuple` has a text for each column.
@@ -32,16 +34,13 @@ impl Counts {
             let problem = format!("a tuple of {} values for {}", tuple.len(), self.names.len());
             return Err(Error::Mismatch { file: table(), problem });
         }
-        let rows = u32::try_from(rows).ok().filter(|rows| self.fits(*rows));
-        let rows = rows.ok_or_else(|| too_many(table()))?;
+        let all = self.rows.checked_add(rows).filter(|all| *all <= u64::from(u32::MAX));
+        self.rows = all.ok_or_else(|| too_many(table()))?;
         let codes = self.values.iter_mut().zip(tuple).map(|(values, text)| values.encode(text, 0));
         let codes: Vec<u32> = codes.collect();
-        self.cells.add(&codes, rows);
+        // All rows together are no more than this type has numbers.
+        self.cells.add(&codes, rows as u32);
         Ok(())
-    }
-
-    fn fits(&self, rows: u32) -> bool {
-        self.rows() + u64::from(rows) <= u64::from(u32::MAX)
     }
 
     /// Adds the counts of another part of the same table. Columns are matched by name.
@@ -77,7 +76,7 @@ impl Counts {
 
     /// The number of rows.
     pub fn rows(&self) -> u64 {
-        self.cells.counts().iter().map(|rows| u64::from(*rows)).sum()
+        self.rows
     }
 
     /// The tuples, with the number of rows of each.
@@ -101,6 +100,19 @@ impl Counts {
 
 fn too_many(file: PathBuf) -> Error {
     Error::TooManyRows { file, most: u64::from(u32::MAX) }
+}
+
+/// Refuses keys that are no columns, or that are asked for twice.
+pub(super) fn check_keys(schema: &SchemaRef, keys: &[usize], name: &str) -> Result<()> {
+    let columns = schema.fields().len();
+    let is_wrong = |at: &usize| keys[*at] >= columns || keys[..*at].contains(&keys[*at]);
+    match (0..keys.len()).find(is_wrong) {
+        None => Ok(()),
+        Some(at) => Err(Error::Mismatch {
+            file: name.into(),
+            problem: format!("key {} is not one of {columns} columns, or a repeated one", keys[at]),
+        }),
+    }
 }
 
 /// Counts by a scan of the keys, which `batches` has in the order of the table.
@@ -142,6 +154,7 @@ pub(super) fn by_scan<S: Source + ?Sized>(
         }
         Ok(())
     })?;
+    counts.rows = rows;
     counts.values = codes.into_iter().map(Codes::into_dictionary).collect();
     Ok(counts)
 }

@@ -1,16 +1,17 @@
 //! Tables in files: CSV, Parquet, Arrow.
 
 use super::meter::Metered;
-use super::spill::SpillFolder;
+use super::spill::WaitingFile;
 use super::{Batches, Form, Meter, RecordBatches, Source, check_names, columnar, csv};
 use crate::error::{Error, Result};
-use crate::lock::create_private;
 use crate::watch::Watch;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, SchemaRef};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A format of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,12 +98,9 @@ pub struct TableFile {
     meter: Meter,
     /// The file as it was opened, until the first scan takes it.
     opened: Mutex<Option<Opened>>,
-    /// The private folder of a table that was copied, which goes with it.
-    folder: Option<SpillFolder>,
+    /// The private file of a table that was copied, which goes with it.
+    waiting: Option<WaitingFile>,
 }
-
-/// The name of a copied table in its folder; one that the next run removes if this one is killed.
-const SPOOLED: &str = "0.rows";
 
 enum Opened {
     Csv(Box<csv::CsvRows>),
@@ -141,37 +139,36 @@ impl TableFile {
         };
         let (path, name, opened) =
             (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
-        let folder = None;
-        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened, folder })
+        let waiting = None;
+        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened, waiting })
     }
 
     /// Copies a table from a reader, such as standard input, to a private file in `folder` and opens
     /// that; messages call it `name`. The file goes with the table. gzip and Zstandard around CSV
     /// are recognised.
+    ///
+    /// The reader has a thread of its own, so that an abort need not wait for it. If it never ends,
+    /// neither does that thread.
     pub fn spool(
-        mut reader: impl Read,
+        reader: impl Read + Send + 'static,
         name: &Path,
         format: FileFormat,
         folder: &Path,
         watch: &Watch,
     ) -> Result<TableFile> {
-        let folder = SpillFolder::create(folder)?;
-        let path = folder.path().join(SPOOLED);
-        let mut file = create_private(&path).map_err(Error::io(&path, "write"))?;
-        let (mut buffer, mut start) = (vec![0; 1 << 16], Vec::new());
+        let (waiting, mut file) = WaitingFile::create(folder)?;
+        let (mut start, mut bytes) = (Vec::new(), 0);
+        let pieces = pieces(reader);
         loop {
             watch.check()?;
-            let read = match reader.read(&mut buffer) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                read => read.map_err(Error::io(name, "read"))?,
+            let piece = match pieces.recv_timeout(POLLED) {
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Ok(piece) => piece.map_err(Error::io(name, "read"))?,
             };
-            if read == 0 {
-                break;
-            }
-            if start.len() < 4 {
-                start.extend_from_slice(&buffer[..read.min(4)]);
-            }
-            file.write_all(&buffer[..read]).map_err(Error::io(&path, "write"))?;
+            start.extend_from_slice(&piece[..piece.len().min(4usize.saturating_sub(start.len()))]);
+            file.write_all(&piece).map_err(|error| waiting.failed(error))?;
+            bytes += piece.len() as u64;
         }
         drop(file);
         let compression = match &start[..] {
@@ -182,10 +179,10 @@ impl TableFile {
         let is_csv = format.format == Format::Csv;
         let compression = if is_csv { compression } else { Compression::None };
         let format = FileFormat { compression, ..format };
-        let mut opened = TableFile::open_named(&path, name, format).inspect_err(|_| {
-            let _ = std::fs::remove_file(&path);
-        })?;
-        opened.folder = Some(folder);
+        let mut opened = TableFile::open_named(waiting.path(), name, format)?;
+        opened.meter.add_read(bytes);
+        opened.meter.add_written(bytes);
+        opened.waiting = Some(waiting);
         Ok(opened)
     }
 
@@ -213,13 +210,33 @@ impl TableFile {
     }
 }
 
-impl Drop for TableFile {
-    /// The folder of a copied table goes once nothing but its lock is in it.
-    fn drop(&mut self) {
-        if self.folder.is_some() {
-            let _ = std::fs::remove_file(&self.path);
+/// How long an abort waits for a reader.
+const POLLED: Duration = Duration::from_millis(20);
+
+/// Reads to the end on a thread of its own, some bytes at a time.
+fn pieces(mut reader: impl Read + Send + 'static) -> Receiver<std::io::Result<Vec<u8>>> {
+    let (sender, receiver) = sync_channel(4);
+    std::thread::spawn(move || {
+        loop {
+            let mut piece = vec![0; 1 << 16];
+            let read = match reader.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => Ok(read),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => Err(error),
+            };
+            let is_last = read.is_err();
+            let piece = read.map(|read| {
+                piece.truncate(read);
+                piece
+            });
+            // Nobody listens after an abort.
+            if sender.send(piece).is_err() || is_last {
+                break;
+            }
         }
-    }
+    });
+    receiver
 }
 
 /// Opens a file and reads its header or schema.
@@ -303,7 +320,7 @@ impl Source for TableFile {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        if self.folder.is_some() { Vec::new() } else { vec![self.path.clone()] }
+        if self.waiting.is_some() { Vec::new() } else { vec![self.path.clone()] }
     }
 
     fn is_all_text(&self) -> bool {

@@ -43,6 +43,32 @@ impl Meter {
         self.0.written.load(Relaxed)
     }
 
+    /// The counts at the start of a job, which reports what came after them. What was read before
+    /// the first scan, such as a header, belongs to the first job.
+    pub(crate) fn start(&self) -> Counted {
+        if self.scans() == 0 { Counted::default() } else { self.counted() }
+    }
+
+    /// What was counted since the start of a job.
+    pub(crate) fn since(&self, start: Counted) -> Counted {
+        let now = self.counted();
+        Counted {
+            scans: now.scans - start.scans,
+            rows: now.rows - start.rows,
+            read: now.read - start.read,
+            written: now.written - start.written,
+        }
+    }
+
+    fn counted(&self) -> Counted {
+        Counted {
+            scans: self.scans(),
+            rows: self.rows(),
+            read: self.bytes_read(),
+            written: self.bytes_written(),
+        }
+    }
+
     /// Counts a scan that begins.
     pub fn add_scan(&self) {
         self.0.scans.fetch_add(1, Relaxed);
@@ -62,6 +88,19 @@ impl Meter {
     pub fn add_written(&self, bytes: u64) {
         self.0.written.fetch_add(bytes, Relaxed);
     }
+}
+
+/// What a meter has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Scans that were begun.
+    pub(crate) scans: u64,
+    /// Rows that were handed over.
+    pub(crate) rows: u64,
+    /// Bytes that were read.
+    pub(crate) read: u64,
+    /// Bytes that were written.
+    pub(crate) written: u64,
 }
 
 /// A file whose bytes are counted as they are read and written.

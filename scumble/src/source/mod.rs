@@ -28,7 +28,7 @@ pub use encode::encode;
 pub use file::{Compression, FileFormat, Format, TableFile};
 pub use memory::TableBatches;
 pub use meter::Meter;
-pub(crate) use meter::Metered;
+pub(crate) use meter::{Counted, Metered};
 pub use stream::TableStream;
 pub use survey::{Seen, Survey, Wanted};
 pub(crate) use texts::is_same;
@@ -38,7 +38,7 @@ use crate::error::{Error, Place, Result};
 use crate::watch::Watch;
 use arrow_array::RecordBatch;
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
 use std::path::{Path, PathBuf};
 
 /// Rows per batch: enough that the work per batch does not matter, few enough to stay in cache and
@@ -74,8 +74,9 @@ pub trait Source: Send + Sync {
     fn scan(&self, columns: &[usize]) -> Result<RecordBatches>;
 
     /// The distinct tuples of these columns, with the number of rows that have each. Nulls and
-    /// empty texts are the same.
+    /// empty texts are the same. A key that is no column, or is asked for twice, is an error.
     fn count(&self, keys: &[usize], watch: &Watch) -> Result<Counts> {
+        count::check_keys(&self.schema(), keys, &self.name())?;
         count::by_scan(self.read(&forms_of(self.schema().fields().len(), keys))?, self, keys, watch)
     }
 
@@ -111,7 +112,62 @@ pub trait Source: Send + Sync {
     fn read(&self, forms: &[Form]) -> Result<Batches> {
         let columns: Vec<usize> =
             (0..forms.len()).filter(|column| forms[*column] != Form::Skipped).collect();
-        Ok(Batches::of_record_batches(self.scan(&columns)?, self.rows(), self.meter()))
+        let batches = Projected::new(self.scan(&columns)?, &self.schema(), &columns, self.name());
+        Ok(Batches::of_record_batches(Box::new(batches?), self.rows(), self.meter()))
+    }
+
+    /// A job asks before it asks for the size: a stream whose size is not known yet reads itself to
+    /// its end, and keeps at most `memory` bytes of it in memory, the rest in `folder`.
+    #[doc(hidden)]
+    fn settle(&self, _memory: u64, _folder: &Path, _watch: &Watch) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Batches that have the columns which were asked for. A source that hands over others is an error:
+/// columns are known by their position, and an identifier could be released under another name.
+struct Projected {
+    batches: RecordBatches,
+    wanted: SchemaRef,
+    name: String,
+}
+
+impl Projected {
+    fn new(
+        batches: RecordBatches,
+        schema: &SchemaRef,
+        columns: &[usize],
+        name: String,
+    ) -> Result<Projected> {
+        let failed = |source| Error::Columnar { file: name.clone().into(), source };
+        let wanted = schema.project(columns).map_err(failed)?.into();
+        Ok(Projected { batches, wanted, name })
+    }
+
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let (found, wanted) = (batch.schema_ref().fields(), self.wanted.fields());
+        let is_same = |(found, wanted): (&FieldRef, &FieldRef)| {
+            found.name() == wanted.name() && found.data_type() == wanted.data_type()
+        };
+        if found.len() == wanted.len() && found.iter().zip(wanted).all(is_same) {
+            return Ok(());
+        }
+        let names = |fields: &Fields| {
+            let field = |field: &FieldRef| format!("{} {}", field.name(), field.data_type());
+            fields.iter().map(field).collect::<Vec<_>>().join(", ")
+        };
+        let (found, wanted) = (names(found), names(wanted));
+        let problem = format!("a scan of the columns [{wanted}] returned [{found}]");
+        Err(Error::Mismatch { file: self.name.clone().into(), problem })
+    }
+}
+
+impl Iterator for Projected {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = self.batches.next()?;
+        Some(batch.and_then(|batch| self.check(&batch).map(|()| batch)))
     }
 }
 
@@ -161,6 +217,10 @@ macro_rules! forward {
 
             fn read(&self, forms: &[Form]) -> Result<Batches> {
                 (**self).read(forms)
+            }
+
+            fn settle(&self, memory: u64, folder: &Path, watch: &Watch) -> Result<()> {
+                (**self).settle(memory, folder, watch)
             }
         }
     )*};

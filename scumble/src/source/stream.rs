@@ -1,18 +1,19 @@
 //! Tables that arrive once, as a stream of record batches.
 //!
-//! A stream can be read only once, and a job may need several scans. The batches of the first scan
-//! are kept: in memory, and beyond a limit in a private file that goes with the source.
+//! A stream can be read only once, a job may need several scans, and it must know how large the
+//! table is. So batches are kept as they are read: in memory, and beyond a limit in a private file
+//! that goes with the source. The meter counts the bytes of the stream once, and what is written to
+//! that file and read back from it.
 
 use super::memory::bytes_of;
-use super::spill::SpillFolder;
-use super::{Meter, RecordBatches, Source, check_names};
+use super::spill::WaitingFile;
+use super::{Meter, Metered, RecordBatches, Source, check_names};
 use crate::error::{Error, Result};
-use crate::lock::create_private;
+use crate::watch::Watch;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, SchemaRef};
-use std::fs::File;
 use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,32 +28,46 @@ pub struct TableStream {
 }
 
 struct State {
-    /// The rest of the stream; `None` at its end and after an error.
-    reader: Option<Box<dyn RecordBatchReader + Send>>,
+    rest: Rest,
     kept: Vec<RecordBatch>,
+    /// Bytes of all batches that were read, and of those in memory.
     bytes: u64,
+    in_memory: u64,
+    rows: u64,
     /// Bytes that may be kept in memory, and where the others go.
     limit: Option<(u64, PathBuf)>,
     spilled: Option<Spilled>,
 }
 
+/// What of a stream has not been read yet.
+enum Rest {
+    Open(Box<dyn RecordBatchReader + Send>),
+    Ended,
+    /// After an error nobody knows what is missing.
+    Failed,
+}
+
 /// Batches behind those in memory, in a private file.
 struct Spilled {
-    folder: SpillFolder,
-    writer: StreamWriter<BufWriter<File>>,
+    file: WaitingFile,
+    writer: StreamWriter<BufWriter<Metered>>,
     batches: usize,
 }
 
-/// The file of a spilled stream, in its folder.
-const FILE: &str = "0.rows";
-
 impl TableStream {
-    /// A stream that is kept in memory as it is read.
+    /// A stream that is kept in memory as it is read, as far as the memory limit of the job allows.
     pub fn new(reader: Box<dyn RecordBatchReader + Send>) -> Result<TableStream> {
         let (name, schema) = ("stream of record batches", reader.schema());
         check_names(&schema, Path::new(name))?;
-        let state =
-            State { reader: Some(reader), kept: Vec::new(), bytes: 0, limit: None, spilled: None };
+        let state = State {
+            rest: Rest::Open(reader),
+            kept: Vec::new(),
+            bytes: 0,
+            in_memory: 0,
+            rows: 0,
+            limit: None,
+            spilled: None,
+        };
         let state = Arc::new(Mutex::new(state));
         Ok(TableStream { name: name.into(), schema, state, meter: Meter::default() })
     }
@@ -77,25 +92,32 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
 impl State {
     /// Reads the next batch of the stream and keeps it.
     fn pull(&mut self, name: &str, meter: &Meter) -> Result<Option<RecordBatch>> {
-        let Some(reader) = &mut self.reader else { return Ok(None) };
         let failed = |source: ArrowError| Error::Columnar { file: name.into(), source };
-        let next = reader.next().transpose().map_err(failed);
-        if !matches!(next, Ok(Some(_))) {
-            // What comes behind an error is not known to be the rest of the table.
-            self.reader = None;
-        }
-        let Some(batch) = next? else { return Ok(None) };
-        meter.add_read(bytes_of(&batch));
-        self.keep(&batch, name)?;
+        // Unless the batch is read and kept, what comes next is not known to be the rest.
+        let mut reader = match std::mem::replace(&mut self.rest, Rest::Failed) {
+            Rest::Open(reader) => reader,
+            Rest::Ended => {
+                self.rest = Rest::Ended;
+                return Ok(None);
+            }
+            Rest::Failed => return Err(Error::StreamFailed { name: name.into() }),
+        };
+        let Some(batch) = reader.next().transpose().map_err(failed)? else {
+            self.rest = Rest::Ended;
+            return Ok(None);
+        };
+        self.keep(&batch, name, meter)?;
+        self.rest = Rest::Open(reader);
         Ok(Some(batch))
     }
 
-    fn keep(&mut self, batch: &RecordBatch, name: &str) -> Result<()> {
+    fn keep(&mut self, batch: &RecordBatch, name: &str, meter: &Meter) -> Result<()> {
         let bytes = bytes_of(batch);
+        meter.add_read(bytes);
         match &self.limit {
-            Some((most, folder)) if self.spilled.is_some() || self.bytes + bytes > *most => {
+            Some((most, folder)) if self.spilled.is_some() || self.in_memory + bytes > *most => {
                 if self.spilled.is_none() {
-                    self.spilled = Some(Spilled::new(folder, batch)?);
+                    self.spilled = Some(Spilled::new(folder, batch, meter)?);
                 }
                 let spilled = self.spilled.as_mut().ok_or(Error::Defect)?;
                 let failed = |source: ArrowError| Error::Columnar { file: name.into(), source };
@@ -103,43 +125,38 @@ impl State {
                 spilled.batches += 1;
             }
             _ => {
-                self.bytes += bytes;
+                self.in_memory += bytes;
                 self.kept.push(batch.clone());
             }
         }
+        self.bytes += bytes;
+        self.rows += batch.num_rows() as u64;
         Ok(())
     }
 }
 
-impl Drop for Spilled {
-    /// Its folder goes once nothing but the lock is in it.
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(self.folder.path().join(FILE));
-    }
-}
-
 impl Spilled {
-    fn new(folder: &Path, batch: &RecordBatch) -> Result<Spilled> {
-        let folder = SpillFolder::create(folder)?;
-        let path = folder.path().join(FILE);
-        let file = create_private(&path).map_err(Error::io(&path, "write"))?;
-        let writer = StreamWriter::try_new(BufWriter::new(file), &batch.schema());
-        let writer = writer.map_err(|source| Error::Columnar { file: path, source })?;
-        Ok(Spilled { folder, writer, batches: 0 })
+    fn new(folder: &Path, batch: &RecordBatch, meter: &Meter) -> Result<Spilled> {
+        let (waiting, file) = WaitingFile::create(folder)?;
+        let writer = BufWriter::new(Metered::new(file, meter));
+        let writer = StreamWriter::try_new(writer, &batch.schema());
+        let failed = |source| Error::Columnar { file: waiting.path().to_path_buf(), source };
+        Ok(Spilled { writer: writer.map_err(failed)?, file: waiting, batches: 0 })
+    }
+
+    fn failed(&self, source: ArrowError) -> Error {
+        Error::Columnar { file: self.file.path().to_path_buf(), source }
     }
 
     /// Makes what was written readable.
     fn flush(&mut self) -> Result<()> {
-        let file = self.folder.path().join(FILE);
-        self.writer.flush().map_err(|source| Error::Columnar { file, source })
+        self.writer.flush().map_err(|source| self.failed(source))
     }
 
     /// Begins to read what was written.
-    fn reader(&mut self) -> Result<StreamReader<BufReader<File>>> {
-        let path = self.folder.path().join(FILE);
-        let file = File::open(&path).map_err(Error::io(&path, "read"))?;
-        let reader = StreamReader::try_new(BufReader::new(file), None);
-        reader.map_err(|source| Error::Columnar { file: path, source })
+    fn reader(&mut self, meter: &Meter) -> Result<StreamReader<BufReader<Metered>>> {
+        let file = Metered::open(self.file.path(), meter)?;
+        StreamReader::try_new(BufReader::new(file), None).map_err(|source| self.failed(source))
     }
 }
 
@@ -151,7 +168,7 @@ struct Scan {
     meter: Meter,
     next: usize,
     /// Spilled batches as they are read back, once the scan has come to them.
-    spilled: Option<StreamReader<BufReader<File>>>,
+    spilled: Option<StreamReader<BufReader<Metered>>>,
     ended: bool,
 }
 
@@ -163,14 +180,12 @@ impl Scan {
         let kept = state.kept.len();
         let known = kept + state.spilled.as_ref().map_or(0, |spilled| spilled.batches);
         let batch = if self.next < kept {
-            let batch = state.kept[self.next].clone();
-            self.meter.add_read(bytes_of(&batch));
-            batch
+            state.kept[self.next].clone()
         } else if self.next < known {
             let spilled = state.spilled.as_mut().ok_or(Error::Defect)?;
             spilled.flush()?;
             if self.spilled.is_none() {
-                let mut reader = spilled.reader()?;
+                let mut reader = spilled.reader(&self.meter)?;
                 // A scan that read the first ones from the stream has none of them to come.
                 for _ in kept..self.next {
                     reader.next().transpose().map_err(failed)?;
@@ -178,9 +193,7 @@ impl Scan {
                 self.spilled = Some(reader);
             }
             let reader = self.spilled.as_mut().ok_or(Error::Defect)?;
-            let batch = reader.next().transpose().map_err(failed)?.ok_or(Error::Defect)?;
-            self.meter.add_read(bytes_of(&batch));
-            batch
+            reader.next().transpose().map_err(failed)?.ok_or(Error::Defect)?
         } else {
             // A reader of spilled batches does not see the one that is pulled now.
             self.spilled = None;
@@ -225,5 +238,27 @@ impl Source for TableStream {
         let state = self.state.clone();
         let (columns, name, meter) = (columns.to_vec(), self.name.clone(), self.meter.clone());
         Ok(Box::new(Scan { state, columns, name, meter, next: 0, spilled: None, ended: false }))
+    }
+
+    /// The number of rows, once the stream was read to its end.
+    fn rows(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        matches!(state.rest, Rest::Ended).then_some(state.rows)
+    }
+
+    fn unpacked_bytes(&self) -> Option<u64> {
+        let state = lock(&self.state);
+        matches!(state.rest, Rest::Ended).then_some(state.bytes)
+    }
+
+    fn settle(&self, memory: u64, folder: &Path, watch: &Watch) -> Result<()> {
+        let mut state = lock(&self.state);
+        state.limit.get_or_insert_with(|| (memory, folder.to_path_buf()));
+        loop {
+            watch.check()?;
+            if state.pull(&self.name, &self.meter)?.is_none() {
+                return Ok(());
+            }
+        }
     }
 }

@@ -3,9 +3,11 @@
 //! that are judged, with its figure.
 
 use crate::fixture::{Folder, open};
+use scumble::job::Job;
+use scumble::release::{ReleaseBatches, Report};
 use proptest::prelude::*;
 use scumble::bind::Outside;
-use scumble::error::{Error, Result};
+use scumble::error::{Error, Judged, Result};
 use scumble::policy::{Policy, PolicyBuilder, Setting};
 use scumble::privacy::Statement;
 use scumble::source::encode;
@@ -125,6 +127,37 @@ fn every_requirement_of_a_policy_is_judged() {
     let judged = self::judged(&policy).unwrap();
     assert_eq!(count(&judged, "delta-presence", 0.1), 1);
     assert_eq!(count(&judged, "delta-presence", 0.9), 1);
+}
+
+/// A report tells by names alone which figures are minima.
+#[test]
+fn a_report_knows_which_figures_are_minima() {
+    let world = folder().path("world.csv");
+    let marginals = folder().path("marginals.csv");
+    let policies = [
+        people().k(2).t_closeness("1/3").default_threshold("1/2"),
+        people().l_diversity("distinct", 2),
+        people().l_diversity("entropy", 2),
+        people().l_diversity("frequency", 2),
+        people().recursive_l_diversity(2, 2),
+        people().sensitive("salary").variance(100),
+        people().presence("0.1", "0.9", &world),
+        people().presence_with_marginals(0, "0.9", "0.5", &marginals),
+    ];
+    let mut seen = 0;
+    for statement in policies.into_iter().flat_map(|one| judged(&one.build().unwrap()).unwrap()) {
+        let told: Judged = serde_json::from_value(json!({
+            "requirement": statement.requirement,
+            "kind": statement.kind,
+            "required": statement.required,
+            "achieved": null,
+            "satisfied": true,
+        }))
+        .unwrap();
+        assert_eq!(told.is_minimum(), statement.larger_is_safer, "{statement:?}");
+        seen += 1;
+    }
+    assert!(seen >= 11, "{seen}");
 }
 
 #[test]
@@ -557,5 +590,145 @@ proptest! {
         prop_assert!(k.is_none_or(|k| found("k-anonymity", k as f64)));
         prop_assert!(found("l-diversity", l) && found("t-closeness", t));
         prop_assert!(found("variance-diversity", variance));
+    }
+}
+
+/// What a document asks for, with the sensitive attribute that it is about.
+fn asked_of_columns(document: &Value) -> Vec<(&'static str, Option<String>, Option<f64>)> {
+    let privacy = &document["privacy"];
+    let number = |value: &Value| Some(figure(value).unwrap_or(f64::NAN));
+    let attributes = document["attributes"].as_object();
+    let sensitive: Vec<String> = attributes
+        .into_iter()
+        .flatten()
+        .filter(|(_, attribute)| attribute["role"] == "sensitive")
+        .map(|(name, _)| name.clone())
+        .collect();
+    let mut all = Vec::new();
+    let mut each = |name: &'static str, one: &Value, figure: Option<f64>| {
+        let about = one.get("sensitive").and_then(Value::as_str).map(str::to_string);
+        let about = about.map_or(sensitive.clone(), |about| vec![about]);
+        all.extend(about.into_iter().map(|about| (name, Some(about), figure)));
+    };
+    for one in list(&privacy["l-diversity"]) {
+        let of = if one["kind"] == "recursive" { &one["c"] } else { &one["l"] };
+        each("l-diversity", &one, number(of));
+    }
+    for one in list(&privacy["t-closeness"]) {
+        each("t-closeness", &one, number(if one.is_object() { &one["t"] } else { &one }));
+    }
+    if let Some(one) = privacy.get("thresholds") {
+        each("thresholds", one, None);
+    }
+    // A variance is about numbers: the salaries, unless the document says otherwise.
+    for one in list(&privacy["variance"]) {
+        let at_least = if one.is_object() { &one["at-least"] } else { &one };
+        all.push(("variance-diversity", None, number(at_least)));
+    }
+    if !privacy["k"].is_null() {
+        all.push(("k-anonymity", None, number(&privacy["k"])));
+    }
+    if let Some(one) = privacy.get("presence") {
+        for side in ["min", "max"].iter().filter_map(|side| one.get(side)) {
+            all.push(("delta-presence", None, number(side)));
+        }
+    }
+    if let Some(one) = privacy.get("distribution") {
+        let about = one["attribute"].as_str().map(str::to_string);
+        all.push(("distribution", about, None));
+    }
+    all
+}
+
+/// What a document asks for, as often as it does, and a report does not tell of.
+fn left_out_of_report(document: &Value, report: &Report) -> Vec<String> {
+    let mut told: Vec<&Judged> = report.privacy.iter().collect();
+    let mut missing = Vec::new();
+    for one in asked_of_columns(document) {
+        let (requirement, about, required) = &one;
+        let is_it = |judged: &&&Judged| {
+            judged.requirement == *requirement
+                && about.as_ref().is_none_or(|about| judged.sensitive.as_ref() == Some(about))
+                && required.is_none_or(|required| close(judged.required.0, required))
+        };
+        match told.iter().position(|judged| is_it(&judged)) {
+            Some(at) => _ = told.swap_remove(at),
+            None => missing.push(format!("{one:?}")),
+        }
+    }
+    missing
+}
+
+/// Releases the table by a document, with each of some algorithms; how many releases there were.
+/// Each must have been judged by all that was asked.
+fn releases_by_all(document: &Value, algorithms: &[Option<&str>]) -> usize {
+    let Ok(policy) = serde_json::from_value::<Policy>(document.clone()) else { return 0 };
+    let mut released = 0;
+    for algorithm in algorithms {
+        let mut builder = policy.edit();
+        if let Some(algorithm) = algorithm {
+            builder = builder.algorithm(algorithm).set(["search", "suppression"], no_suppression());
+            builder = builder.set(["search", "sample-tuples"], 2);
+        }
+        let Ok(policy) = builder.build() else { continue };
+        let (job, source) = (Job::new(policy).seed(1), open(&folder().path("table.csv")));
+        let Ok(report) = job.run(source, ReleaseBatches::new(), &Watch::silent()) else { continue };
+        let left_out = left_out_of_report(document, &report);
+        assert_eq!(left_out, [""; 0], "{algorithm:?}: {document} is judged by {:?}", report.privacy);
+        assert!(report.privacy.iter().all(|judged| judged.satisfied));
+        released += 1;
+    }
+    released
+}
+
+fn no_suppression() -> Setting {
+    Setting::table([("limit", Setting::from(0))])
+}
+
+/// Documents that ask for what the others cannot be combined with.
+fn other_policies() -> Vec<Value> {
+    let mut present = whole_policy();
+    let world = folder().path("world.csv");
+    present["privacy"]["presence"] = json!({"min": 0.01, "max": 0.99, "population": world});
+    present["search"] = json!({"algorithm": "spalm"});
+    let mut distributed = whole_policy();
+    distributed["attributes"]["salary"]["role"] = json!("insensitive");
+    distributed["privacy"] = json!({
+        "k": 2, "distribution": {"attribute": "diagnosis", "target": "uniform", "fakes": 6},
+    });
+    distributed["search"] = json!({"algorithm": "sa-only"});
+    vec![present, distributed]
+}
+
+#[test]
+fn what_a_report_leaves_out_would_be_seen() {
+    let document = whole_policy();
+    let policy: Policy = serde_json::from_value(document.clone()).unwrap();
+    let source = open(&folder().path("table.csv"));
+    let report = Job::new(policy).run(source, ReleaseBatches::new(), &Watch::silent()).unwrap();
+    assert_eq!(left_out_of_report(&document, &report), [""; 0]);
+    for at in 0..report.privacy.len() {
+        let mut less = report.clone();
+        let gone = less.privacy.remove(at);
+        assert!(!left_out_of_report(&document, &less).is_empty(), "{gone:?}");
+    }
+}
+
+/// Every part of a policy, replaced by every odd value, all the way to a release: in memory, as
+/// regions, on disk, with a population and as a distribution.
+#[test]
+fn no_release_is_judged_by_less_than_was_asked() {
+    let mut policies = vec![(whole_policy(), vec![None, Some("mondrian"), Some("rothko-s")])];
+    policies.extend(other_policies().into_iter().map(|document| (document, vec![None])));
+    for (document, algorithms) in policies {
+        let mut released = 0;
+        for at in 1..parts(&document) {
+            for change in odd().into_iter().map(Change::Replace).chain([Change::Remove]) {
+                let mut changed = document.clone();
+                apply(&mut changed, &mut at.clone(), &change);
+                released += releases_by_all(&changed, &algorithms);
+            }
+        }
+        assert!(released > 100, "{released} releases of {document}");
     }
 }

@@ -12,6 +12,7 @@ use scumble::table::{Cells, Dictionary, Tallies};
 use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -444,7 +445,8 @@ fn a_generalized_cut_is_one_step_up() {
     cases(20, |random, case| {
         let (machine, outcome) = case.search(1, Techniques::default());
         let Some((_, cuts)) = outcome.best.first() else { return };
-        let Some(next) = machine.generalized(cuts, random) else {
+        let drawn = machine.generalized(cuts, |n| Ok::<u64, Infallible>(random.below(n)));
+        let Ok(Some(next)) = drawn else {
             let only_roots =
                 |(cut, tree): (&Vec<u32>, &scumble::search::cuts::Tree)| *cut == [tree.root()];
             return assert!(cuts.iter().zip(machine.trees()).all(only_roots));

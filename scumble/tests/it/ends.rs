@@ -29,7 +29,7 @@ attributes.ill = { role = "sensitive" }
 const ILLS: [&str; 5] = ["flu", "asthma", "gout", "cold", "measles"];
 
 /// A folder with a hierarchy, and 3000 rows in five batches.
-fn people(name: &str) -> (Folder, Vec<RecordBatch>) {
+pub fn people(name: &str) -> (Folder, Vec<RecordBatch>) {
     let folder = Folder::new(name);
     folder.write("city.csv", "Bern;CH;*\nBiel;CH;*\nRome;IT;*\nOslo;NO;*\n");
     let mut random = Random::new(11);
@@ -61,14 +61,14 @@ fn people(name: &str) -> (Folder, Vec<RecordBatch>) {
     (folder, batches)
 }
 
-fn stream(batches: &[RecordBatch]) -> TableStream {
+pub fn stream(batches: &[RecordBatch]) -> TableStream {
     let (schema, batches) = (batches[0].schema(), batches.to_vec());
     let batches = batches.into_iter().map(Ok);
     TableStream::new(Box::new(RecordBatchIterator::new(batches, schema))).unwrap()
 }
 
 /// The same rows in a file.
-fn file(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
+pub fn file(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathBuf {
     let path = folder.path(name);
     let whole = arrow_select::concat::concat_batches(&batches[0].schema(), batches).unwrap();
     disk::write(&path, &whole);
@@ -87,14 +87,14 @@ fn sorted_rows(rows: &[Row]) -> Vec<&Row> {
     sorted
 }
 
-fn scanned(source: &dyn Source) -> Vec<Row> {
+pub fn scanned(source: &dyn Source) -> Vec<Row> {
     let columns: Vec<usize> = (0..source.schema().fields().len()).collect();
     let batches: Result<Vec<RecordBatch>> = source.scan(&columns).unwrap().collect();
     rows_of(&batches.unwrap())
 }
 
 /// A job for a policy, with partitions on disk of few rows.
-fn job(folder: &Folder, asked: &str) -> Job {
+pub fn job(folder: &Folder, asked: &str) -> Job {
     let policy = policy(&folder.path(""), &format!("{ATTRIBUTES}{asked}"));
     let on_disk = matches!(policy.search().algorithm.name(), "rothko-s");
     let job = Job::new(policy).seed(3);
@@ -106,7 +106,7 @@ fn job(folder: &Folder, asked: &str) -> Job {
 }
 
 /// What a source comes to, as rows and a report.
-fn released(job: &Job, source: impl Source) -> (Vec<Row>, Report) {
+pub fn released(job: &Job, source: impl Source) -> (Vec<Row>, Report) {
     let mut sink = ReleaseBatches::new();
     let report = job.run(source, &mut sink, &Watch::silent()).unwrap();
     (rows_of(&sink.batches()), report)
@@ -153,7 +153,7 @@ fn every_source_gives_the_same_release() {
     }
 }
 
-const DISTRIBUTION: &str = "privacy.distribution = { attribute = \"ill\", target = \"uniform\", \
+pub const DISTRIBUTION: &str = "privacy.distribution = { attribute = \"ill\", target = \"uniform\", \
     groups = [\"city\"], fakes = 3 }\n";
 
 #[test]
@@ -309,7 +309,7 @@ impl Source for Counting {
     }
 }
 
-fn data_scans(report: &Report) -> u64 {
+pub fn data_scans(report: &Report) -> u64 {
     match &report.release {
         ReleaseKind::Table { search: Some(search), .. } => search.data_scans,
         other => panic!("{other:?}"),

@@ -23,6 +23,7 @@
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
+//! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
@@ -40,6 +41,7 @@ mod distribution;
 mod docs;
 mod ends;
 mod exact;
+mod faults;
 mod fixture;
 mod golden;
 mod instant;

@@ -243,6 +243,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         generalized_by: generalized.as_ref().map(|generalized| generalized.algorithm),
         rows: table.rows(),
         written: plan.rows.len() as u64,
+        columns: Vec::new(),
         suppressed_values: None,
         caps: Vec::new(),
         policy: policy.clone(),

@@ -2,7 +2,7 @@
 
 use super::{Distributed, Tree};
 use crate::bind::{ROUNDING, Weights, weights};
-use crate::error::{Error, Figure, Hidden, Judged, Result, quoted};
+use crate::error::{Error, Figure, Judged, Result, quoted};
 use crate::policy::{DistributionAsked, Of, Policy, TargetAsked};
 use crate::ratio::Ratio;
 use crate::release::report::ClassCounts;
@@ -141,7 +141,6 @@ fn judge(
         achieved: Some(Figure(failing as f64)),
         satisfied: failing == 0,
         failing_classes: 0,
-        is_minimum: Hidden(false),
     }];
     let (rows, groups) = (records.rows(), released.groups.len() as u64);
     let smallest = released.groups.iter().map(|group| group.records).min().unwrap_or(0);

@@ -4,6 +4,7 @@ use super::super::draft::{Draft, publish};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
 use crate::release::Report;
+use crate::source::spill::WaitingFile;
 use crate::source::{FileFormat, Format, Meter, Metered, TableFile};
 use arrow_schema::SchemaRef;
 use std::io::Write;
@@ -133,29 +134,34 @@ impl Sink for ReleaseFile {
     fn limit(&mut self, bytes: usize) {
         self.most_bytes = bytes;
     }
-}
 
-impl Drop for ReleaseFile {
-    /// A draft is removed when nobody holds it any more.
-    fn drop(&mut self) {
-        if let Some(thread) = self.syncing.take() {
-            let _ = thread.join();
-        }
+    /// Drafts go with their handles. The thread that makes one durable is not waited for.
+    fn abandon(&mut self) {
+        (self.draft, self.saved, self.syncing) = (None, None, None);
     }
 }
 
 /// A release that is copied to a writer, such as standard output, once it is verified. Until then
-/// it is a private file in a folder.
+/// it waits in a private file.
 pub struct ReleaseStream<W> {
-    file: ReleaseFile,
     writer: W,
+    format: FileFormat,
+    folder: PathBuf,
+    most_bytes: usize,
+    meter: Meter,
+    waiting: Option<WaitingFile>,
 }
 
 impl<W: Write + Send> ReleaseStream<W> {
-    /// A release of this format that waits in `folder`, which must exist.
+    /// A release of this format that waits in a private folder inside of `folder`.
     pub fn new(writer: W, format: FileFormat, folder: &Path) -> ReleaseStream<W> {
-        let file = folder.join(format!("scumble-release-{}", std::process::id()));
-        ReleaseStream { file: ReleaseFile::with_format(&file, format), writer }
+        let format = format.with_delimiter(format.delimiter.or(Some(b',')));
+        let (folder, most_bytes) = (folder.to_path_buf(), usize::MAX);
+        ReleaseStream { writer, format, folder, most_bytes, meter: Meter::default(), waiting: None }
+    }
+
+    fn waiting(&self) -> Result<&WaitingFile> {
+        self.waiting.as_ref().ok_or(Error::Defect)
     }
 }
 
@@ -165,26 +171,37 @@ impl<W: Write + Send> Sink for ReleaseStream<W> {
     }
 
     fn meter(&self) -> &Meter {
-        self.file.meter()
+        &self.meter
     }
 
-    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
-        self.file.table(name, schema)
+    fn table(&mut self, _: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+        let (waiting, file) = WaitingFile::create(&self.folder)?;
+        let (file, name) = (Metered::new(file, &self.meter), PathBuf::from(self.name()));
+        let writer = TableWriter::new(file, &name, self.format, schema)?;
+        self.waiting = Some(waiting);
+        Ok(Box::new(writer.within(self.most_bytes)))
     }
 
     fn seal(&mut self) -> Result<Tables> {
-        self.file.seal()
+        let (path, name) = (self.waiting()?.path(), self.name());
+        Ok(Tables::one(TableFile::open_named(path, name.as_ref(), self.format)?))
     }
 
     fn publish(&mut self, _: &Report) -> Result<()> {
         let name = PathBuf::from(self.name());
-        let draft = self.file.draft.take().ok_or(Error::Defect)?;
-        let mut file = std::fs::File::open(draft.path()).map_err(Error::io(&name, "read"))?;
+        let mut file = Metered::open(self.waiting()?.path(), &self.meter)?;
         let copied = std::io::copy(&mut file, &mut self.writer);
-        copied.and_then(|_| self.writer.flush()).map_err(Error::io(&name, "write"))
+        let copied = copied.and_then(|bytes| self.writer.flush().map(|()| bytes));
+        self.meter.add_written(copied.map_err(Error::io(&name, "write"))?);
+        self.waiting = None;
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.waiting = None;
     }
 
     fn limit(&mut self, bytes: usize) {
-        self.file.limit(bytes);
+        self.most_bytes = bytes;
     }
 }

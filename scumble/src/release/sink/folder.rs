@@ -77,25 +77,22 @@ impl ReleaseFolder {
         if taken {
             return Err(Error::Exists { file: target });
         }
-        let make = |path: &Path| {
-            let mut builder = std::fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(path)?;
-            File::open(path)
-        };
-        let draft = Some(claim(&target, make)?);
+        let draft = Some(claim(&target, make_private)?);
         let (meter, tables, syncing) = (Meter::default(), Vec::new(), Syncing::default());
         Ok(ReleaseFolder { target, meter, draft, tables, syncing })
     }
 
-    /// The folder of the draft.
-    fn path(&self) -> Result<&Path> {
-        self.draft.as_ref().map(|draft| draft.path.as_path()).ok_or(Error::Defect)
+    /// The folder of the draft. A sink that was abandoned gets a new one.
+    fn path(&mut self) -> Result<&Path> {
+        let draft = match self.draft.take() {
+            Some(draft) => draft,
+            None => claim(&self.target, make_private)?,
+        };
+        Ok(&self.draft.insert(draft).path)
     }
 
     /// A new private file in the folder.
-    fn create(&self, name: &str) -> Result<File> {
+    fn create(&mut self, name: &str) -> Result<File> {
         let path = self.path()?.join(name);
         create_private(&path).map_err(Error::io(&self.target.join(name), "write"))
     }
@@ -131,6 +128,15 @@ impl ReleaseFolder {
         }
         Ok(())
     }
+}
+
+/// Creates a folder that only its owner can read, and opens it.
+fn make_private(path: &Path) -> std::io::Result<File> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)?;
+    File::open(path)
 }
 
 /// Whether a folder is empty, or a release of this kind.
@@ -185,8 +191,9 @@ impl Sink for ReleaseFolder {
 
     fn seal(&mut self) -> Result<Tables> {
         let mut tables: Vec<(String, Box<dyn Source>)> = Vec::new();
+        let folder = self.path()?.to_path_buf();
         for name in &self.tables {
-            let table = open_table(self.path()?, &self.target, name)?;
+            let table = open_table(&folder, &self.target, name)?;
             tables.push((name.clone(), Box::new(table)));
         }
         Ok(Tables::new(&self.target, tables))
@@ -214,14 +221,20 @@ impl Sink for ReleaseFolder {
     fn files(&self) -> Vec<PathBuf> {
         vec![self.target.clone()]
     }
+
+    /// The draft goes. Threads that make its files durable are not waited for.
+    fn abandon(&mut self) {
+        self.syncing = Syncing::default();
+        self.tables.clear();
+        if let Some(held) = self.draft.take() {
+            let _ = std::fs::remove_dir_all(&held.path);
+        }
+    }
 }
 
 impl Drop for ReleaseFolder {
     fn drop(&mut self) {
-        let _ = self.syncing.wait();
-        if let Some(held) = self.draft.take() {
-            let _ = std::fs::remove_dir_all(&held.path);
-        }
+        self.abandon();
     }
 }
 

@@ -126,6 +126,14 @@ impl Sink for ReleaseBatches {
         Ok(())
     }
 
+    /// A release that was published stays.
+    fn abandon(&mut self) {
+        if !self.published {
+            (self.tables, self.texts) = (Vec::new(), Vec::new());
+            self.recoding = self.recoding.take().map(|_| Shared::default());
+        }
+    }
+
     fn takes_several(&self) -> bool {
         true
     }

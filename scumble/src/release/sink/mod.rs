@@ -26,8 +26,9 @@ use std::path::{Path, PathBuf};
 /// Where a release goes.
 ///
 /// A job calls [`table`](Sink::table) and writes, then [`seal`](Sink::seal), verifies what that
-/// returns, and calls [`publish`](Sink::publish). Nothing may be visible to others before
-/// `publish`, and nothing may be left behind by a sink that is dropped without it.
+/// returns, and calls [`publish`](Sink::publish). If anything fails it calls
+/// [`abandon`](Sink::abandon). Nothing may be visible to others before `publish`, and nothing may be
+/// left behind by a sink that is abandoned, or dropped without `publish`.
 pub trait Sink: Send {
     /// What messages call it.
     fn name(&self) -> String;
@@ -43,6 +44,9 @@ pub trait Sink: Send {
 
     /// Makes the release and its report visible, all or nothing.
     fn publish(&mut self, report: &Report) -> Result<()>;
+
+    /// Forgets what was written: the job has failed. The sink may be used again.
+    fn abandon(&mut self) {}
 
     /// Whether it takes a release of several tables.
     fn takes_several(&self) -> bool {
@@ -78,7 +82,7 @@ pub trait TableSink: Send {
     /// Writes more rows.
     fn write(&mut self, batch: RecordBatch) -> Result<()>;
 
-    /// No more rows come.
+    /// All rows were written. A table that is dropped without it is not complete.
     fn finish(self: Box<Self>) -> Result<()>;
 
     /// Writes more rows, column by column. Writers of text override it: texts come by number.
@@ -111,6 +115,10 @@ macro_rules! forward {
 
             fn publish(&mut self, report: &Report) -> Result<()> {
                 (**self).publish(report)
+            }
+
+            fn abandon(&mut self) {
+                (**self).abandon()
             }
 
             fn takes_several(&self) -> bool {
@@ -215,6 +223,11 @@ impl Tables {
             [(_, table)] => Some(table.as_ref()),
             _ => None,
         }
+    }
+
+    /// Bytes of all tables that were read before a verification that begins now.
+    pub(crate) fn read_before(&self) -> u64 {
+        self.tables.iter().map(|(_, table)| table.meter().start().read).sum()
     }
 
     /// Bytes that were read of all tables.

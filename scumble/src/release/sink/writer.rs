@@ -12,7 +12,8 @@ use parquet::basic::Compression as PageCompression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 /// A table in a file that takes batches of rows.
@@ -167,7 +168,9 @@ impl Write for Packed {
 
 /// A table that is written on a thread of its own, a few batches behind.
 pub(crate) struct Background {
-    sender: Option<mpsc::SyncSender<Vec<Series>>>,
+    /// Batches, and nothing when all of them were sent.
+    sender: mpsc::SyncSender<Option<Vec<Series>>>,
+    is_abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -178,33 +181,42 @@ impl Background {
         schema: &SchemaRef,
         waiting: usize,
     ) -> Background {
-        let (sender, receiver) = mpsc::sync_channel::<Vec<Series>>(waiting);
-        let schema = schema.clone();
+        let (sender, receiver) = mpsc::sync_channel::<Option<Vec<Series>>>(waiting);
+        let (schema, is_abandoned) = (schema.clone(), Arc::new(AtomicBool::new(false)));
+        let abandoned = is_abandoned.clone();
         let thread = std::thread::spawn(move || {
             for columns in receiver {
-                table.write_series(&columns, &schema)?;
+                if abandoned.load(Relaxed) {
+                    break;
+                }
+                match columns {
+                    Some(columns) => table.write_series(&columns, &schema)?,
+                    None => return table.finish(),
+                }
             }
-            table.finish()
+            // A table that was not sent to its end is not finished.
+            Err(Error::Interrupted)
         });
-        Background { sender: Some(sender), thread: Some(thread) }
+        Background { sender, is_abandoned, thread: Some(thread) }
     }
 
     /// Hands over more rows. An error may be that of an earlier batch.
     pub(crate) fn write(&mut self, columns: Vec<Series>) -> Result<()> {
-        match self.sender.as_ref().map(|sender| sender.send(columns)) {
-            Some(Ok(())) => Ok(()),
+        match self.sender.send(Some(columns)) {
+            Ok(()) => Ok(()),
             // The thread has ended before its time, and says why.
-            _ => self.join().and(Err(Error::Defect)),
+            Err(_) => self.join().and(Err(Error::Defect)),
         }
     }
 
     /// Waits until everything is written.
     pub(crate) fn finish(mut self) -> Result<()> {
+        // If the thread has ended before its time, it says why.
+        let _ = self.sender.send(None);
         self.join()
     }
 
     fn join(&mut self) -> Result<()> {
-        self.sender = None;
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             _ => Err(Error::Defect),
@@ -213,9 +225,11 @@ impl Background {
 }
 
 impl Drop for Background {
-    /// A job that fails must not leave a thread that still writes.
+    /// A job that fails must not leave a thread that still writes. What waits is not written.
     fn drop(&mut self) {
         if self.thread.is_some() {
+            self.is_abandoned.store(true, Relaxed);
+            let _ = self.sender.send(None);
             let _ = self.join();
         }
     }

@@ -4,6 +4,7 @@ use super::enumeration::{AssessmentScratch, Subtree};
 use super::{Cuts, Machine};
 use crate::error::Result;
 use crate::random::Random;
+use std::convert::Infallible;
 
 impl Machine {
     /// What a cut costs, in the paper's unit; infinite where it cannot be released.
@@ -18,8 +19,12 @@ impl Machine {
     }
 
     /// A cut one random step more general: a value is said by its parent, and so are all that lie
-    /// below that. `None` where nothing is left to generalize.
-    pub fn generalized(&self, cuts: &Cuts, random: &mut Random) -> Option<Cuts> {
+    /// below that. `below(n)` draws a number below `n`. `None` if nothing is left to generalize.
+    pub fn generalized<E>(
+        &self,
+        cuts: &Cuts,
+        below: impl FnOnce(u64) -> Result<u64, E>,
+    ) -> Result<Option<Cuts>, E> {
         let mut parents: Vec<(usize, u32)> = Vec::new();
         for (column, cut) in cuts.iter().enumerate() {
             let of_column = cut.iter().filter_map(|node| self.trees[column].branch(*node).parent);
@@ -27,14 +32,15 @@ impl Machine {
         }
         parents.sort_unstable();
         parents.dedup();
-        let (column, parent) = *parents.get(random.below(parents.len().max(1) as u64) as usize)?;
+        let drawn = below(parents.len().max(1) as u64)? as usize;
+        let Some((column, parent)) = parents.get(drawn).copied() else { return Ok(None) };
         let tree = &self.trees[column];
         let mut next = cuts.clone();
         next[column]
             .retain(|node| !tree.branch(parent).codes.contains(&tree.branch(*node).codes.start));
         next[column].push(parent);
         next[column].sort_unstable();
-        Some(next)
+        Ok(Some(next))
     }
 
     /// A cut one random step away, more general or more specific.
@@ -48,7 +54,8 @@ impl Machine {
             );
         }
         if (open.is_empty() || random.below(2) == 0)
-            && let Some(next) = self.generalized(cuts, random)
+            && let Ok(Some(next)) =
+                self.generalized(cuts, |n| Ok::<u64, Infallible>(random.below(n)))
         {
             return Some(next);
         }

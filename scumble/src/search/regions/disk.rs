@@ -182,10 +182,6 @@ pub struct Happened {
     pub unsure: u64,
     /// Nodes of the partition tree.
     pub nodes: u64,
-    /// Rows that were read, each time that they were.
-    pub scanned: u64,
-    /// Rows that were written to partitions, each time that they were.
-    pub written: u64,
 }
 
 /// The machine.
@@ -248,8 +244,6 @@ pub(super) enum Limb {
 impl<R: Receiver> Disk<'_, R> {
     /// Writes all rows to one file.
     pub fn gather(&mut self, rows: &dyn Scan) -> Result<Stock> {
-        self.happened.scanned += rows.rows();
-        self.happened.written += rows.rows();
         let mut writer = self.folder.file(self.layout.width(), self.limits.block);
         rows.scan(&mut |records| {
             self.growth.watch.check()?;
@@ -263,8 +257,6 @@ impl<R: Receiver> Disk<'_, R> {
     /// is not allowable.
     pub(super) fn repartition(&mut self, rows: &dyn Scan, tree: &[Branch]) -> Result<Limb> {
         self.happened.repartitions += 1;
-        self.happened.scanned += rows.rows();
-        self.happened.written += rows.rows();
         let regions = as_regions(tree, self.growth.axes);
         let block = self
             .limits
@@ -373,7 +365,6 @@ impl<R: Receiver> Disk<'_, R> {
     /// Finishes a partition in memory.
     pub fn finish(&mut self, stock: impl Scan, places: &[Place], plain: bool) -> Result<()> {
         let rows = usize::try_from(stock.rows()).map_err(|_| Error::Defect)?;
-        self.happened.scanned += rows as u64;
         let mut words = Vec::with_capacity(rows * self.numbered.width());
         let mut payload = Records::new(0);
         payload.ends.reserve_exact(rows);
@@ -401,7 +392,6 @@ impl<R: Receiver> Disk<'_, R> {
     pub fn region(&mut self, stock: Stock, places: &[Place]) -> Result<()> {
         let mut extents = vec![Extent::NONE; self.layout.keys()];
         let mut counter = Counter::new(self.growth.counted);
-        self.happened.scanned += 2 * stock.rows();
         stock.scan(&mut |records| {
             self.growth.watch.check()?;
             for row in 0..records.len() {

@@ -102,7 +102,6 @@ fn part<R: Receiver>(
         return Ok(Some(stock));
     }
     disk.descend(limb, places, &mut |disk, stock, places, plain| {
-        disk.happened.scanned += stock.rows();
         let (width, most) = (disk.layout.width(), disk.limits.tuples);
         let drawn = sample(&stock, width, most, sampling.seed, disk.growth.watch)?;
         let left = part(disk, &stock, drawn, sampling, places, plain)?;

@@ -246,7 +246,6 @@ pub fn partition<R: Receiver>(
         if open.len() > most.max(1) || leaves >= disk.limits.fan_out {
             break;
         }
-        disk.happened.scanned += stock.rows();
         let Some(groups) = count(disk, &stock, &tree, &open)? else {
             // The root's group does not fit; a later one is no larger.
             if tree.len() == 1 {

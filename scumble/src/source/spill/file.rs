@@ -21,8 +21,8 @@ struct Stored {
 }
 
 impl Stored {
-    /// Appends a block whole, or leaves the file as it was.
-    fn append(&mut self, block: &[u8]) -> Result<()> {
+    /// Appends a block of some rows whole, or leaves the file as it was.
+    fn append(&mut self, block: &[u8], rows: usize) -> Result<()> {
         let needed = block.len() as u64;
         let failed = |error| self.folder.write_failed(&self.path, needed, error);
         self.folder.hold(needed).map_err(failed)?;
@@ -41,7 +41,7 @@ impl Stored {
             self.folder.release(needed);
             return Err(self.folder.write_failed(&self.path, needed, error));
         }
-        self.folder.count_written(needed);
+        self.folder.count_written(needed, rows as u64);
         self.bytes += needed;
         Ok(())
     }
@@ -136,7 +136,7 @@ impl SpillWriter {
                     problem,
                 )));
             }
-            stored.append(&scratch.block)?;
+            stored.append(&scratch.block, buffer.len())?;
             Ok(self.largest.max(scratch.block.len()))
         })?;
         self.buffer.clear();
@@ -270,9 +270,11 @@ impl Blocks {
         buffer[..HEADER].copy_from_slice(&header);
         file.read_exact(&mut buffer[HEADER..]).map_err(|error| self.failed(error))?;
         self.folder.read.fetch_add(length as u64, Relaxed);
+        let before = records.len();
         if !block::decode(&mut self.scratch, place(self.number, self.position), records) {
             return Err(self.damaged("a block does not match its checksum"));
         }
+        self.folder.rows_read.fetch_add((records.len() - before) as u64, Relaxed);
         self.position += length as u64;
         self.file = Some(file);
         Ok(true)

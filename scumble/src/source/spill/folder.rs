@@ -48,12 +48,7 @@ impl SpillFolder {
     /// A new private folder in `parent`, from which what killed runs left is removed first.
     pub fn create(parent: &Path) -> Result<SpillFolder> {
         if !parent.is_dir() {
-            return Err(Error::BadParameter {
-                place: None,
-                key: "--spill-dir".to_string(),
-                value: parent.display().to_string(),
-                expected: "a folder that exists".to_string(),
-            });
+            return Err(Error::NoFolder { folder: parent.to_path_buf() });
         }
         let failed = |error: std::io::Error| {
             if is_full(&error) {
@@ -118,6 +113,16 @@ impl SpillFolder {
         self.folder.written.load(Relaxed)
     }
 
+    /// Rows read from its files so far, each time that they were.
+    pub fn rows_read(&self) -> u64 {
+        self.folder.rows_read.load(Relaxed)
+    }
+
+    /// Rows written to its files so far, each time that they were.
+    pub fn rows_written(&self) -> u64 {
+        self.folder.rows_written.load(Relaxed)
+    }
+
     /// Bytes that its files hold now.
     pub fn bytes_held(&self) -> u64 {
         self.folder.held.load(Relaxed)
@@ -129,6 +134,40 @@ impl SpillFolder {
     }
 }
 
+/// A private file of its own folder, for bytes that wait until they are read. Both go when it is
+/// dropped, or with the next run in the same parent folder if this one is killed.
+pub struct WaitingFile {
+    folder: SpillFolder,
+    path: PathBuf,
+}
+
+impl WaitingFile {
+    /// An empty file in a new private folder in `parent`, open for reading and writing.
+    pub fn create(parent: &Path) -> Result<(WaitingFile, File)> {
+        let folder = SpillFolder::create(parent)?;
+        let (_, path) = folder.folder.next_file();
+        let waiting = WaitingFile { folder, path };
+        let file = create_private(&waiting.path).map_err(|error| waiting.failed(error))?;
+        Ok((waiting, file))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a failed write means.
+    pub fn failed(&self, error: std::io::Error) -> Error {
+        self.folder.folder.write_failed(&self.path, 1, error)
+    }
+}
+
+impl Drop for WaitingFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 /// What writers and files share. Dropped with the last of them, it removes the folder.
 pub(super) struct Folder {
     path: PathBuf,
@@ -136,7 +175,9 @@ pub(super) struct Folder {
     _lock: File,
     files: AtomicU64,
     pub(super) read: AtomicU64,
+    pub(super) rows_read: AtomicU64,
     written: AtomicU64,
+    rows_written: AtomicU64,
     held: AtomicU64,
     most: AtomicU64,
     scratch: Mutex<Vec<BlockScratch>>,
@@ -152,7 +193,9 @@ impl Folder {
             _lock: lock,
             files: zero(),
             read: zero(),
+            rows_read: zero(),
             written: zero(),
+            rows_written: zero(),
             held: zero(),
             most,
             scratch,
@@ -176,9 +219,10 @@ impl Folder {
         }
     }
 
-    /// Counts held bytes as written.
-    pub fn count_written(&self, bytes: u64) {
+    /// Counts held bytes, and the rows in them, as written.
+    pub fn count_written(&self, bytes: u64, rows: u64) {
         self.written.fetch_add(bytes, Relaxed);
+        self.rows_written.fetch_add(rows, Relaxed);
     }
 
     /// Bytes that are not held any more.

@@ -22,7 +22,7 @@ mod leftovers;
 mod tests;
 
 pub use file::{Blocks, SpillFile, SpillWriter};
-pub use folder::SpillFolder;
+pub use folder::{SpillFolder, WaitingFile};
 
 /// Encoded rows: `width` words each, and bytes that only travel with the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

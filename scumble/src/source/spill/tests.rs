@@ -116,8 +116,10 @@ proptest! {
         }
         prop_assert_eq!(&together, &records);
         prop_assert_eq!(folder.bytes_written(), file.bytes());
+        prop_assert_eq!(folder.rows_written(), file.rows());
         prop_assert_eq!(folder.bytes_held(), file.bytes());
         prop_assert_eq!(folder.bytes_read(), 3 * file.bytes());
+        prop_assert_eq!(folder.rows_read(), 3 * file.rows());
         drop(file);
         prop_assert_eq!(folder.bytes_held(), 0);
         prop_assert_eq!(names(folder.path()), [LOCK]);
