@@ -110,7 +110,7 @@ impl Table {
             let column =
                 table.columns.iter().find(|column| column.name == name).map(|column| &column.data);
             let Some(Column::Coded { dictionary, codes, .. }) = column else { return Vec::new() };
-            codes.iter().map(|code| dictionary.value(*code).trim().parse().unwrap_or(0)).collect()
+            codes.iter().map(|code| dictionary.value(code.0).trim().parse().unwrap_or(0)).collect()
         };
         let losses =
             numbers("age").into_iter().zip(numbers("capital-loss")).filter(|(_, loss)| *loss > 0);

@@ -3,7 +3,7 @@
 use crate::harness::{Measured, SEVEN, Scratch, read};
 use scumble::bind::{OnCuts, Prepared};
 use scumble::error::{Error, Result};
-use scumble::loss::Loss;
+use scumble::loss::{Loss, LossChoice};
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::search::cuts::l_plus_optimize::{Outcome, Techniques, search};
@@ -74,12 +74,7 @@ impl Setting<'_> {
         let cost = incognito::search(&prepared.task, Strategy::BestFirst, &Watch::default())?
             .cost
             .unwrap_or(f64::NAN);
-        let rows = prepared.task.rows() as f64;
-        Ok(match self.loss {
-            "lm" => cost * rows * self.keys.len() as f64,
-            "cm" => cost * rows,
-            _ => cost,
-        })
+        Ok(cost * chosen(self.loss).unit(prepared.task.rows(), self.keys.len()))
     }
 }
 
@@ -171,9 +166,13 @@ fn uniform(l: u32) -> String {
     format!("thresholds = {{ default = \"1/{l}\" }}")
 }
 
+fn chosen(name: &str) -> LossChoice {
+    let known = LossChoice::NAMES.iter().find(|(known, ..)| *known == name);
+    known.map_or(LossChoice::Lm, |(_, loss, _)| *loss)
+}
+
 fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
-    let loss =
-        Loss::NAMES.iter().find(|(name, ..)| *name == loss).map_or(Loss::Lm, |(_, loss, _)| *loss);
+    let loss = chosen(loss);
     Suppression::NAMES
         .into_iter()
         .filter(move |(_, scheme)| scheme.is_defined_for(loss))
@@ -222,7 +221,7 @@ pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> 
 
 fn costs(setting: &Setting<'_>, title: &str, privacy: impl Fn(u32) -> String) -> Result<Measured> {
     let mut rows = Vec::new();
-    for (loss, ..) in Loss::NAMES {
+    for (loss, ..) in LossChoice::NAMES {
         for scheme in schemes(loss) {
             for l in 2..=6 {
                 let one = Setting { loss, scheme, privacy: privacy(l), ..setting.clone() };

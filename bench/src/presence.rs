@@ -182,8 +182,11 @@ impl Case<'_> {
         } else {
             None
         };
-        policy
-            .prepare_within(&table, Outside { population: population.as_ref(), confidences: None })
+        policy.prepare_within(
+            &table,
+            Outside { population: population.as_ref(), confidences: None },
+            &Watch::default(),
+        )
     }
 
     fn ran(

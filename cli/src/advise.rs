@@ -1,8 +1,9 @@
 //! From acceptable misuse to parameters of delta-presence, with the formulas shown.
 
 use crate::args::AdviseArgs;
+use crate::failure::{Failure, Result};
 use crate::show::{figure, thousands};
-use scumble::{Error, Result, Stakes, Unadvisable};
+use scumble::{Stakes, Unadvisable};
 use serde_json::{Value, json};
 
 /// The advice as JSON and for people.
@@ -17,7 +18,7 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
         confidence: args.confidence,
     };
     let advice = stakes.advice().map_err(|why| {
-        let (key, value, expected) = match why {
+        let (flag, value, expected) = match why {
             Unadvisable::Prior => ("--prior", args.prior, "a probability above 0 and below 1"),
             Unadvisable::Table => {
                 ("--table", args.table, "a number above 0 and below the population")
@@ -25,17 +26,16 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
             Unadvisable::MoreThanPrior => (
                 "--table",
                 args.table,
-                "at most prior x population: all of the table have the condition",
+                "at most prior x population, because everyone in the table has the condition",
             ),
-            Unadvisable::Cost => ("--cost", args.cost, "a cost above 0, with misuse from 0"),
+            Unadvisable::Cost => (
+                "--cost",
+                args.cost,
+                "a number above 0, and no negative --misuse or --misuse-below",
+            ),
             Unadvisable::Confidence => ("--confidence", args.confidence, "a number from 0 to 1"),
         };
-        Error::BadParameter {
-            place: None,
-            key: key.into(),
-            value: value.to_string(),
-            expected: expected.into(),
-        }
+        Failure::invalid(flag, &value.to_string(), expected)
     })?;
     let whole = advice.liability * args.table;
     let json = json!({
@@ -48,7 +48,7 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
     });
     let a = args.misuse / args.cost;
     let below = match args.misuse_below {
-        None => "delta-min = 0: belief may fall as far as it likes (--misuse-below)".to_string(),
+        None => "delta-min = 0, because --misuse-below is not given".to_string(),
         Some(below) => format!(
             "delta-min = (-a' P + (1 + a' - b) T) / ((1 - b) P) = {}   with a' = {below} / {} = {}",
             advice.min,
@@ -57,13 +57,14 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
         ),
     };
     let text = format!(
-        "A person of the population has the condition with b = {}; P = {} people, T = {} of them in the table.\n\
-         Whoever believes p that a person is in the table believes p + (1 - p) (b P - T) / (P - T) that the person has it.\n\
+        "A person of the population has the condition with probability b = {}.\n\
+         The population has P = {} people; T = {} of them are in the table, and all of these have the condition.\n\
+         If a person is in the table with probability p, the person has the condition with probability p + (1 - p) (b P - T) / (P - T).\n\
          \x20 delta-max = (a P + (1 - a - b) T) / ((1 - b) P) = {}   with a = {} / {} = {}\n\
          \x20 {below}\n\
-         Belief then stays from {:.4} to {:.4}.\n\
-         With a confidence of {} a rest of {} may be exposed altogether: an expected liability of (1 - c)(1 - b) d = {} for each\n\
-         person of the table, {} in all, in the unit of the cost.\n\n\
+         The probability of the condition then stays between {:.4} and {:.4}.\n\
+         With confidence c = {}, the range may fail with probability {}. The expected liability is (1 - c)(1 - b) d = {} for each\n\
+         person in the table, {} in total, in the unit of the cost d.\n\n\
          [privacy]\npresence = {{ min = {}, max = {}, population = \"population.csv\" }}\n\
          # presence = {{ min = {}, max = {}, confidence = {}, marginals = \"marginals.csv\" }}\n",
         args.prior,

@@ -1,12 +1,12 @@
-//! What may be typed.
+//! The arguments of the command.
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use std::convert::Infallible;
 use std::path::PathBuf;
 
-/// Anonymizes tables about people: the release keeps as much detail as can be proven safe.
+/// Anonymize tables about people and keep as much detail as the policy allows.
 #[derive(Debug, Parser)]
-#[command(name = "scumble", version, about, max_term_width = 100)]
+#[command(name = "scumble", version, max_term_width = 100)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -17,25 +17,23 @@ pub struct Args {
 
 #[derive(Debug, ClapArgs)]
 pub struct Common {
-    /// Print the report, and nothing else, as one JSON object
+    /// Print the report as one JSON object, and nothing else
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Threads to use (default: all cores)
+    /// Number of threads (default: all cores)
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 
-    /// Working memory that may be used: 512MiB, 4GB, …; half of what the machine has to spare where
-    /// not given
+    /// Limit of the working memory, such as 512MiB or 4GB (default: half of the available memory)
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 
-    /// The format of `-`, which is standard input or output: csv (also compressed with gzip or
-    /// Zstandard), parquet or arrow
+    /// Format of standard input and output. CSV input may be compressed with gzip or Zstandard
     #[arg(long, global = true, value_enum)]
     pub format: Option<FormatArg>,
 
-    /// The delimiter of CSV inputs; detected by default (`tab` for a tab)
+    /// Delimiter of CSV input: one character, or `tab` (default: detected)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
 }
@@ -49,71 +47,76 @@ pub enum FormatArg {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Guess types and roles of a table's columns and write a policy to edit
+    /// Guess the type and role of each column and write a policy to edit
     Init {
+        /// Input table, or - for standard input
         input: PathBuf,
-        /// Where to write the policy; it must not exist yet
-        #[arg(short, long, default_value = "policy.toml")]
+        /// Policy to write; the file must not exist (default: policy.toml)
+        #[arg(short, long, default_value = "policy.toml", hide_default_value = true)]
         output: PathBuf,
     },
     /// Find the best release that the policy allows, verify it and write it
     Anonymize {
+        /// Input table, or - for standard input
         input: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
         #[command(flatten)]
         output: OutputArgs,
-        /// The order in which recodings are visited; all find the same cost (default: best-first)
+        /// Order in which to visit recodings; all orders find the same cost (default: best-first)
         #[arg(long, value_enum)]
         strategy: Option<StrategyArg>,
-        /// Fix the level of every quasi-identifier by hand, without a search: age=2,sex=0,…
+        /// Set the level of every quasi-identifier and skip the search: age=2,sex=0,…
         #[arg(long, value_name = "NAME=LEVEL,…", value_delimiter = ',', value_parser = level)]
         levels: Option<Vec<(String, usize)>>,
+        /// Save the recoding for `scumble apply`
+        #[arg(long, value_name = "FILE")]
+        save_recoding: Option<PathBuf>,
         #[command(flatten)]
         cuts: CutArgs,
         #[command(flatten)]
         presence: PresenceArgs,
-        /// Save the recoding, to be applied to other rows later
-        #[arg(long, value_name = "FILE")]
-        save_recoding: Option<PathBuf>,
         #[command(flatten)]
         disk: DiskArgs,
         #[command(flatten)]
         instant: Box<AnonymizeInstantArgs>,
     },
-    /// Summarize a table in one scan: what `estimate`, s-instant and m-instant go by
+    /// Summarize a table in one scan, for `estimate`, s-instant and m-instant
     Summarize {
+        /// Input table, or - for standard input
         input: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// The summary, a JSON file
+        /// Summary to write (JSON)
         #[arg(short, long)]
         output: PathBuf,
         #[command(flatten)]
         build: BuildArgs,
-        /// Rows of a sample
+        /// Number of rows in a sample (default: 20000)
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         rows: Option<u32>,
-        /// Draws the sample, and anneals
-        #[arg(long, value_name = "N", default_value_t = 0)]
+        /// Seed for sampling and annealing (default: 0)
+        #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
         seed: u64,
     },
-    /// Tell from a summary alone which recodings likely hold and what they cost, the cheapest first
+    /// Estimate from a summary which recodings are likely to hold, cheapest first
     Estimate {
-        /// The summary
+        /// Summary written by `scumble summarize`
         #[arg(long, value_name = "FILE")]
         summary: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// Only this recoding: age=2,sex=0,…
+        /// Estimate only this recoding: age=2,sex=0,…
         #[arg(long, value_name = "NAME=LEVEL,…", value_delimiter = ',', value_parser = level)]
         levels: Option<Vec<(String, usize)>>,
         #[command(flatten)]
         believe: BelieveArgs,
     },
-    /// Recode more rows in the way of a saved recoding, verified as strictly
+    /// Recode more rows with a saved recoding, then verify and write them
     Apply {
+        /// Recoding written by --save-recoding
         recoding: PathBuf,
+        /// Input table, or - for standard input
         input: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
@@ -122,64 +125,75 @@ pub enum Command {
     },
     /// Re-check a release from its file alone
     Verify {
+        /// Release: a file, or the folder of a distribution
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// The table that was released: a distribution release is compared with it, and caps that
-        /// follow from frequencies follow from its
+        /// Original table. A distribution is compared with it, and caps given by `from-frequency`
+        /// are derived from it
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
     },
-    /// Answer an aggregate query from a distribution release, with bounds that hold for certain
+    /// Compute guaranteed bounds on an aggregate from a distribution release
     Query {
-        /// The folder of the release
+        /// Folder of the release
         release: PathBuf,
-        /// SELECT COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release [WHERE …] [GROUP BY …]
+        /// Query: SELECT COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release [WHERE …] [GROUP BY …]
         sql: String,
     },
     /// Measure the re-identification risk of a table or a release
     Risk {
+        /// Table or release
         file: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// Risks above this count as high
-        #[arg(long, default_value_t = 0.2, value_parser = probability)]
+        /// Report the share of rows with a higher risk than this (default: 0.2)
+        #[arg(long, default_value_t = 0.2, hide_default_value = true, value_parser = probability)]
         threshold: f64,
-        /// A table that contains this one, recoded in the same way: what a journalist knows
+        /// Population that contains the table, recoded in the same way (default: the table itself)
         #[arg(long, value_name = "FILE")]
         population: Option<PathBuf>,
     },
-    /// Turn acceptable misuse into the range of delta-presence
+    /// Derive a range for delta-presence from the acceptable cost of misuse
     Advise {
         #[command(flatten)]
         stakes: AdviseArgs,
     },
-    /// Make a synthetic table with its policy and hierarchies
+    /// Generate a synthetic table with its policy and hierarchies
     Generate {
+        /// Kind of table
         #[arg(value_enum)]
         kind: KindArg,
-        /// How many rows; of a subset, how many people there are in all
+        /// Number of rows; for a subset, the size of the population
         #[arg(long, allow_negative_numbers = true)]
         rows: u64,
-        /// Who is in a subset: everybody alike, or by age, sex and race
-        #[arg(long, value_enum, default_value_t = SelectionArg::Uniform)]
+        /// How to select the people of a subset: uniformly, or by age, sex and race (default:
+        /// uniform)
+        #[arg(
+            long,
+            value_enum,
+            default_value_t = SelectionArg::Uniform,
+            hide_default_value = true
+        )]
         selection: SelectionArg,
-        /// Same seed, same bytes
-        #[arg(long, default_value_t = 0)]
+        /// Random seed; the same seed gives the same bytes (default: 0)
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
         seed: u64,
+        /// Table to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow
         #[arg(short, long)]
         output: PathBuf,
-        /// Where to write the policy (default: beside the table)
+        /// Policy to write (default: beside the table)
         #[arg(long, value_name = "FILE")]
         policy: Option<PathBuf>,
     },
-    /// Build, check and draw hierarchies
+    /// Check, draw or build hierarchies
     Hierarchy {
         #[command(subcommand)]
         action: HierarchyCommand,
     },
-    /// Published experiments, which are run from a checkout: cargo run --release -p bench -- NAME
+    /// Published experiments; run them from a checkout: cargo run --release -p bench -- NAME
     Bench {
+        /// Name of the experiment
         #[arg(value_parser = experiment)]
         name: Infallible,
         #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
@@ -190,45 +204,45 @@ pub enum Command {
 /// How a summary is built.
 #[derive(Debug, ClapArgs)]
 pub struct BuildArgs {
-    /// What the summary holds: independent attributes, a Bayesian network, or a uniform sample
-    /// (default: histogram)
+    /// Kind of summary: independent attributes, a Bayesian network or a uniform sample (default:
+    /// histogram)
     #[arg(long, value_enum)]
     pub kind: Option<SummaryArg>,
-    /// Parents of an attribute in the network: 1 is the best tree (Chow and Liu), 2 is found by BIC
-    /// (default: 1)
+    /// Maximum number of parents of an attribute in the network: 1 for the best tree (Chow and Liu),
+    /// 2 for a search by BIC (default: 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
     pub max_parents: Option<u8>,
-    /// How a network with two parents is searched (default: greedy)
+    /// How to search for a network with two parents (default: greedy)
     #[arg(long, value_enum)]
     pub search: Option<StructureArg>,
 }
 
 /// How estimates are made and judged.
 #[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Decided by belief (s-instant, m-instant)")]
+#[command(next_help_heading = "Instant algorithms (s-instant, m-instant)")]
 pub struct BelieveArgs {
-    /// Go by the probability that all classes hold, or by the expected number of rows in classes
-    /// that do not; the expectation where rows may be suppressed and nothing else is said
+    /// Accept a recoding by the probability that all classes hold, or by the expected number of rows
+    /// in classes that fail (default: expectation if rows may be suppressed, else probability)
     #[arg(long, value_enum)]
     pub by: Option<ByArg>,
-    /// The least probability (default: 0.8, or 0.95 for m-instant), or the most rows that are
-    /// expected to fail (those that may be suppressed, at least 1)
+    /// Minimum probability (default: 0.8; for m-instant 0.95), or maximum number of rows expected to
+    /// fail (default: the number that may be suppressed, at least 1)
     #[arg(long, value_name = "X")]
     pub threshold: Option<f64>,
-    /// Estimate without some of the shortcuts: hybrid, expo, sd-cut, limit, max. For a presence
-    /// with marginals: pa, sd, dm and dc of its paper; moments, refinement and sharing
+    /// Switch off shortcuts of the estimates: hybrid, expo, sd-cut, limit, max. For a presence with
+    /// marginals: pa, sd, dm, dc, moments, refinement, sharing
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub without: Vec<String>,
 }
 
-/// What a release that is decided by belief goes by.
+/// The summary of an instant algorithm.
 #[derive(Debug, ClapArgs)]
-#[command(next_help_heading = "Decided by belief (s-instant, m-instant)")]
+#[command(next_help_heading = "Instant algorithms (s-instant, m-instant)")]
 pub struct AnonymizeInstantArgs {
-    /// Go by this summary instead of one that is made of the input
+    /// Use this summary instead of building one from the input
     #[arg(long, value_name = "FILE")]
     pub summary: Option<PathBuf>,
-    /// The summary that is made of the input
+    /// Kind of summary to build from the input (default: histogram)
     #[arg(long, value_enum, value_name = "KIND")]
     pub summary_kind: Option<SummaryArg>,
     #[command(flatten)]
@@ -256,46 +270,52 @@ pub enum ByArg {
 
 #[derive(Debug, Subcommand)]
 pub enum HierarchyCommand {
-    /// Check that a hierarchy file is a tree whose labels each mean one thing
-    Check { file: PathBuf },
-    /// Draw the tree of a hierarchy file, or the one that a policy lays over a column of a table
-    Draw {
-        /// A hierarchy file; a table with --policy
+    /// Check that a hierarchy file is a tree without ambiguous labels
+    Check {
+        /// Hierarchy file
         file: PathBuf,
-        /// The policy that says how the column's values are generalized
+    },
+    /// Draw a hierarchy file, or the hierarchy of a column of a table
+    Draw {
+        /// Hierarchy file; a table if --policy is given
+        file: PathBuf,
+        /// Policy that defines the hierarchy of the column
         #[arg(short, long, requires = "attribute")]
         policy: Option<PathBuf>,
-        /// The column
+        /// Name of the column
         #[arg(short, long, requires = "policy")]
         attribute: Option<String>,
-        /// Draw every node, also where there are many
+        /// Draw all nodes (default: at most 12 children of a node)
         #[arg(long)]
         all: bool,
     },
-    /// Write the tree that a policy lays over a column of a table as a hierarchy file
+    /// Write the hierarchy of a column of a table to a file
     Build {
+        /// Input table, or - for standard input
         input: PathBuf,
-        /// The policy that says how the column's values are generalized
+        /// Policy that defines the hierarchy of the column
         #[arg(short, long)]
         policy: PathBuf,
-        /// The column
+        /// Name of the column
         #[arg(short, long)]
         attribute: String,
-        /// The file; it must not exist yet
+        /// Hierarchy file to write; it must not exist
         #[arg(short, long)]
         output: PathBuf,
     },
 }
 
+/// For searches for cuts: l-plus-optimize and annealing.
 #[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Cuts (l-plus-optimize, annealing)")]
 pub struct CutArgs {
-    /// End the search for cuts after this time with the best so far: 10s, 500ms or 2m
+    /// End the search after this time with the best cut so far: 10s, 500ms or 2m
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
-    /// Draw the release at random from the N best cuts, against minimality attacks
+    /// Choose at random among the N best cuts, against minimality attacks (default: 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub top: Option<u16>,
-    /// Release a cut one random step more general than the one found, against minimality attacks
+    /// Generalize the cut by one random step, against minimality attacks
     #[arg(long)]
     pub extra_generalization: bool,
 }
@@ -304,49 +324,49 @@ pub struct CutArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Presence with marginals (sfalm, mpalm)")]
 pub struct PresenceArgs {
-    /// Leave out densities further from the mean than so many standard deviations (SD)
-    #[arg(long, value_name = "2|4", value_parser = clap::value_parser!(u8).range(1..=9))]
+    /// Ignore densities more than N standard deviations from the mean (SD; default: 2)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=9))]
     pub sigmas: Option<u8>,
-    /// Take numbers in buckets of so many (DC)
+    /// Group counts into buckets of size N (DC; default: 4)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..))]
     pub bucket: Option<u16>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct PolicyArgs {
-    /// The policy
+    /// Policy file (TOML)
     #[arg(short, long)]
     pub policy: PathBuf,
-    /// Require classes of at least K rows, whatever the policy says
+    /// Minimum number of rows in a class; overrides the policy
     #[arg(short)]
     pub k: Option<u64>,
-    /// Minimise another loss than the policy says: lm, dm or cm
+    /// Loss to minimize: lm, dm or cm; overrides the policy
     #[arg(long)]
     pub loss: Option<String>,
-    /// Search in another way than the policy says: auto, incognito, s-instant, mondrian, m-instant,
-    /// rothko-t, rothko-s, l-plus-optimize, annealing, spalm, mpalm, sfalm, sa-only or qi-sa
+    /// Search algorithm: auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s,
+    /// l-plus-optimize, annealing, spalm, mpalm, sfalm, sa-only or qi-sa; overrides the policy
     #[arg(long)]
     pub algorithm: Option<String>,
-    /// Suppress in another way than the policy says: records, none, all-records, violating-records,
-    /// all-values or violating-values
+    /// Suppression scheme: records, none, all-records, violating-records, all-values or
+    /// violating-values; overrides the policy
     #[arg(long, value_name = "NAME")]
     pub scheme: Option<String>,
-    /// Allow another share of rows to be suppressed than the policy does: 0.05, 5% or 1/20
+    /// Maximum share of rows to suppress: 0.05, 5% or 1/20; overrides the policy
     #[arg(long, value_name = "SHARE")]
     pub suppression: Option<String>,
 }
 
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// The release: .csv, .parquet or .arrow, its report beside it; a folder for a distribution
+    /// Release to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow; - for standard output; a folder
+    /// for a distribution
     #[arg(short, long)]
     pub output: PathBuf,
-    /// Leave the rows in the order of the input, which an outsider may know
+    /// Keep the row order of the input, which an outsider may know
     #[arg(long)]
     pub keep_order: bool,
-    /// Make everything that is drawn at random reproducible, and therefore guessable. Without it,
-    /// what must not be guessed (records that violate, --top, --extra-generalization) is drawn from
-    /// the operating system
+    /// Random seed. It makes the release reproducible, but also predictable: without a seed,
+    /// violating-records, --top and --extra-generalization use the operating system's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -355,23 +375,22 @@ pub struct OutputArgs {
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Tables larger than memory (rothko-t, rothko-s)")]
 pub struct DiskArgs {
-    /// Rows of a sample, and of a partition that is finished in memory; by --memory by default
+    /// Rows in a sample, and in a partition finished in memory (default: depends on --memory)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=u64::from(u32::MAX)))]
     pub sample_tuples: Option<u64>,
-    /// Frequency groups of rothko-t in memory; by --memory by default
+    /// Frequency groups of rothko-t in memory (default: depends on --memory)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub frequency_groups: Option<u32>,
-    /// Partitions that are written at a time; by --memory by default
+    /// Partitions written at a time (default: depends on --memory)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub fan_out: Option<u32>,
-    /// The chance that a sample leads to a split that must be undone (default: 0.05)
+    /// Probability that a sample leads to a split that must be undone (default: 0.05)
     #[arg(long, value_parser = alpha)]
     pub alpha: Option<f64>,
-    /// Believe samples without a test, for comparison
+    /// Trust samples without a test, for comparison
     #[arg(long)]
     pub naive: bool,
-    /// Where rows wait, in a private folder that is removed; the system's temporary folder where
-    /// not given
+    /// Folder for temporary files (default: the system's temporary folder)
     #[arg(long, value_name = "DIR")]
     pub spill_dir: Option<PathBuf>,
 }
@@ -385,9 +404,11 @@ pub enum StrategyArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum KindArg {
+    /// A census with eight quasi-identifiers and their hierarchies
     Census,
+    /// The table of Agrawal et al., with nine numeric quasi-identifiers
     Agrawal,
-    /// A part of a census whose membership is sensitive, with the population and its marginals
+    /// A subset of a census whose membership is sensitive, with the population and its marginals
     Subset,
 }
 
@@ -397,46 +418,46 @@ pub enum SelectionArg {
     Biased,
 }
 
-/// What is known and what is acceptable; costs in any one unit.
+/// What is known and what is acceptable. All costs have the same unit.
 #[derive(Debug, ClapArgs)]
 pub struct AdviseArgs {
-    /// How likely anybody of the population has the condition that all of the table have
+    /// Probability that a person of the population has the condition that everyone in the table has
     #[arg(long)]
     pub prior: f64,
-    /// People of the population
+    /// Number of people in the population
     #[arg(long)]
     pub population: f64,
-    /// People of the table
+    /// Number of people in the table
     #[arg(long)]
     pub table: f64,
-    /// What it costs to be known to have the condition
+    /// Cost of being known to have the condition, in any unit
     #[arg(long)]
     pub cost: f64,
-    /// The cost of misuse that is acceptable where belief in the condition grows
+    /// Acceptable expected cost if belief in the condition rises, in the same unit
     #[arg(long)]
     pub misuse: f64,
-    /// The same if it shrinks (default: any)
+    /// Acceptable expected cost if belief in the condition falls (default: unlimited)
     #[arg(long)]
     pub misuse_below: Option<f64>,
-    /// How sure one will be of the range, where only marginals are known
-    #[arg(long, default_value_t = 0.95)]
+    /// Confidence in the range if only marginals are known (default: 0.95)
+    #[arg(long, default_value_t = 0.95, hide_default_value = true)]
     pub confidence: f64,
 }
 
 /// Refuses every experiment: the command has none.
 fn experiment(_: &str) -> Result<Infallible, String> {
-    Err("experiments are run from a checkout with `cargo run --release -p bench -- NAME`".into())
+    Err("run experiments from a checkout: `cargo run --release -p bench -- NAME`".into())
 }
 
 fn alpha(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|number| *number > 0.0 && *number <= 0.5)
-        .ok_or("a number above 0, up to 0.5".into())
+        .ok_or("expected a number above 0 and at most 0.5".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
-    let wrong = || "a size such as 512MiB, 4GB or 1000000".to_string();
+    let wrong = || "expected a size such as 512MiB or 4GB".to_string();
     let split = text
         .find(|character: char| !character.is_ascii_digit() && character != '.')
         .unwrap_or(text.len());
@@ -460,7 +481,7 @@ fn size(text: &str) -> Result<u64, String> {
     let bytes = digits.parse::<f64>().map_err(|_| wrong())? * factor.ok_or_else(wrong)?;
     // Less would not hold a batch of rows.
     if !(16.0 * 1_048_576.0..1e18).contains(&bytes) {
-        return Err("a size from 16MiB".into());
+        return Err("the minimum is 16MiB".into());
     }
     Ok(bytes as u64)
 }
@@ -469,19 +490,19 @@ fn probability(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|number| (0.0..=1.0).contains(number))
-        .ok_or("a number from 0 to 1".into())
+        .ok_or("expected a number from 0 to 1".into())
 }
 
 fn delimiter(text: &str) -> Result<u8, String> {
     match text {
         "tab" | "\\t" | "\t" => Ok(b'\t'),
         _ if text.len() == 1 && !matches!(text, "\"" | "\n" | "\r") => Ok(text.as_bytes()[0]),
-        _ => Err("one ASCII character, or `tab`".into()),
+        _ => Err("expected one ASCII character, or `tab`".into()),
     }
 }
 
 fn level(text: &str) -> Result<(String, usize), String> {
     // The name may hold an equals sign; the level cannot.
-    let (name, level) = text.rsplit_once('=').ok_or("NAME=LEVEL")?;
-    Ok((name.to_string(), level.trim().parse().map_err(|_| "a level is a whole number")?))
+    let (name, level) = text.rsplit_once('=').ok_or("expected NAME=LEVEL")?;
+    Ok((name.to_string(), level.trim().parse().map_err(|_| "the level must be a whole number")?))
 }

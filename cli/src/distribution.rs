@@ -1,4 +1,4 @@
-//! What people see of distribution releases and of answers from them.
+//! Output for people: distribution releases and answers to queries.
 
 use crate::show::{duration, figure, judged, problems, released, thousands};
 use scumble::{ClassCounts, Judged, QueryAnswer, ReleaseKind, Report, Verification};
@@ -15,7 +15,7 @@ fn distributed(
 ) {
     let _ = writeln!(
         text,
-        "  {} groups, the smallest of {} records; {} fakes; sum of ranges {}",
+        "  {} groups; smallest {} records; {} fakes; sum of ranges {}",
         thousands(classes.groups.unwrap_or(0).into()),
         thousands(classes.smallest_group.unwrap_or(0).into()),
         thousands(fakes.into()),
@@ -27,12 +27,14 @@ fn distributed(
             continue;
         }
         let verdict = if one.satisfied { "holds" } else { "FAILS" };
-        let failing = one.achieved.map_or(0, |failing| failing.0 as u128);
+        let groups = match one.achieved.map_or(0, |failing| failing.0 as u128) {
+            0 => "all groups follow their target".to_string(),
+            failing => format!("{} groups do not follow their target", thousands(failing)),
+        };
         let _ = writeln!(
             text,
-            "  {verdict}  distribution: {} groups do not follow their target{}",
-            thousands(failing),
-            if compared { "; compared with the table it came from" } else { "" }
+            "  {verdict}  distribution: {groups}{}",
+            if compared { "; compared with the original table" } else { "" }
         );
     }
 }
@@ -48,20 +50,19 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         if rounding.largest > 0.0 {
             let _ = writeln!(
                 text,
-                "  weights rounded: a probability is off by at most {:.2e}, the distribution by \
-                 {:.2e}",
+                "  weights rounded: probabilities differ by at most {:.2e}, total variation {:.2e}",
                 rounding.largest, rounding.total_variation
             );
         }
     }
     if report.generalized_by.is_none() {
         let _ =
-            writeln!(text, "  quasi-identifiers are unchanged: who is in the table is not hidden");
+            writeln!(text, "  quasi-identifiers are unchanged, so they show who is in the table");
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(
         text,
-        "  {}, verified as written; {} in all; see {}",
+        "  {}; verified; {} in total; see {}",
         report.algorithm,
         duration(total),
         output.join("report.json").display()
@@ -78,10 +79,7 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
             ((checked.fakes, checked.sum_of_ranges), checked.compared_with_original);
         distributed(&mut text, &verification.classes, counts, &verification.privacy, compared);
         if !checked.target_checked && verification.satisfied {
-            let _ = writeln!(
-                text,
-                "  the target is the table's own distribution, which only --original can check"
-            );
+            let _ = writeln!(text, "  target `source` not checked; use --original to check it");
         }
     }
     problems(&mut text, verification);

@@ -1,9 +1,8 @@
 //! Where a command reads from and writes to.
 
 use crate::args::{Common, FormatArg};
-use scumble::{
-    Error, FileFormat, Format, ReleaseFile, ReleaseStream, Result, Sink, TableFile, Watch,
-};
+use crate::failure::{Failure, Result};
+use scumble::{FileFormat, Format, ReleaseFile, ReleaseStream, Sink, TableFile, Watch};
 use std::path::Path;
 
 /// Whether a path means standard input or output.
@@ -19,23 +18,20 @@ fn format_of(arg: FormatArg) -> Format {
     }
 }
 
-/// A flag that was given, or left out, without the rest that it needs.
-pub fn wrong(key: &str, value: &str, expected: &str) -> Error {
-    let (key, value, expected) = (key.into(), value.into(), expected.into());
-    Error::BadParameter { place: None, key, value, expected }
-}
-
 /// Opens a table: a file, or standard input.
 pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Result<TableFile> {
     if !is_standard(path) {
         let format = FileFormat::of(path)?.with_delimiter(common.delimiter);
-        return TableFile::open_as(path, format);
+        return Ok(TableFile::open_as(path, format)?);
     }
     let Some(format) = common.format else {
-        return Err(wrong("--format", "", "csv, parquet or arrow, to read standard input"));
+        return Err(Failure::Usage(
+            "--format is required to read standard input: csv, parquet or arrow".into(),
+        ));
     };
     let format = FileFormat::new(format_of(format)).with_delimiter(common.delimiter);
-    TableFile::spool(std::io::stdin(), Path::new("standard input"), format, folder, watch)
+    let (stdin, name) = (std::io::stdin(), Path::new("standard input"));
+    Ok(TableFile::spool(stdin, name, format, folder, watch)?)
 }
 
 /// Where a release of one table goes: a file, or standard output.
@@ -57,10 +53,14 @@ pub fn release(
         return Ok(Box::new(file));
     }
     if common.json {
-        return Err(wrong("--json", "given", "another output than `-`, which is the release"));
+        return Err(Failure::Usage(
+            "--json cannot be used when the release goes to standard output".into(),
+        ));
     }
     if recoding.is_some() {
-        return Err(wrong("--save-recoding", "given", "an output other than `-`"));
+        return Err(Failure::Usage(
+            "--save-recoding cannot be used when the release goes to standard output".into(),
+        ));
     }
     let format = common.format.map_or(input.format().format, format_of);
     let format = FileFormat::new(format).with_delimiter(input.format().delimiter);

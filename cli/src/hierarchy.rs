@@ -1,18 +1,18 @@
-//! Hierarchies by themselves: checked, built and drawn.
+//! Hierarchies: check, draw and build them.
 
 use crate::args::HierarchyCommand;
+use crate::failure::Result;
 use scumble::{
-    Error, Policy, Result, TableFile, Taxonomy, Watch, build_hierarchy, read_hierarchy,
-    write_private,
+    Error, Policy, TableFile, Taxonomy, Watch, build_hierarchy, read_hierarchy, write_private,
 };
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The most children of a node that are drawn unless all are wanted.
+/// The maximum number of children of a node to draw, without `--all`.
 const MOST: usize = 12;
 
-/// Runs a command; what it has to say, for scripts and for people.
+/// Runs a command; returns its output as JSON and as text.
 pub fn run(
     action: HierarchyCommand,
     open: &dyn Fn(&Path) -> Result<TableFile>,
@@ -21,7 +21,7 @@ pub fn run(
     match action {
         HierarchyCommand::Check { file } => {
             let tree = read_hierarchy(&file)?;
-            Ok((facts(&file, &tree), format!("{}: a tree, {}\n", file.display(), summary(&tree))))
+            Ok((facts(&file, &tree), format!("{}: valid, {}\n", file.display(), summary(&tree))))
         }
         HierarchyCommand::Draw { file, policy, attribute, all } => {
             let tree = match (policy, attribute) {
@@ -38,15 +38,12 @@ pub fn run(
             let policy = Policy::read(&policy)?;
             let tree = build_hierarchy(&open(&input)?, &policy, &attribute, watch)?;
             if output.exists() {
-                return Err(Error::Exists { file: output });
+                return Err(Error::Exists { file: output }.into());
             }
             let line =
                 |row: Vec<&str>| row.into_iter().map(field).collect::<Vec<_>>().join(";") + "\n";
             write_private(&output, &tree.rows().map(line).collect::<String>())?;
-            Ok((
-                facts(&output, &tree),
-                format!("{}: written, {}\n", output.display(), summary(&tree)),
-            ))
+            Ok((facts(&output, &tree), format!("wrote {}: {}\n", output.display(), summary(&tree))))
         }
     }
 }
@@ -80,7 +77,7 @@ fn drawn(taxonomy: &Taxonomy, all: bool) -> String {
 fn summary(taxonomy: &Taxonomy) -> String {
     let nodes: Vec<String> =
         taxonomy.levels().iter().map(|level| level.len().to_string()).collect();
-    format!("{} levels with {} nodes", nodes.len(), nodes.join(", "))
+    format!("{} levels ({} nodes)", nodes.len(), nodes.join(", "))
 }
 
 /// The finest node that means the same and is called the same.

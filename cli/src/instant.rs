@@ -1,10 +1,10 @@
 //! Summaries and estimates: what was typed about them, and what is shown of them.
 
 use crate::args::{AnonymizeInstantArgs, BelieveArgs, BuildArgs};
-use crate::ends::wrong;
+use crate::failure::{Failure, Result};
 use crate::run::{Flag, name_of};
 use crate::show::{duration, thousands};
-use scumble::{Estimated, Estimation, Policy, Result, Summary};
+use scumble::{Estimated, Estimation, Policy, Summary};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub fn believing(args: &BelieveArgs) -> Vec<Flag> {
     flags.into_iter().flatten().collect()
 }
 
-/// Refuses what concerns searches by a summary if another algorithm runs: it would have no effect.
+/// Refuses flags of instant algorithms if another algorithm runs: they would have no effect.
 pub fn check(args: &AnonymizeInstantArgs, policy: &Policy) -> Result<()> {
     let given = [
         ("--summary", args.summary.is_some()),
@@ -44,10 +44,12 @@ pub fn check(args: &AnonymizeInstantArgs, policy: &Policy) -> Result<()> {
     ];
     let is_instant = policy.search().algorithm.is_instant();
     if let Some((flag, _)) = given.iter().find(|(_, given)| *given && !is_instant) {
-        return Err(wrong(flag, "given", "the algorithm s-instant or m-instant"));
+        return Err(Failure::Usage(format!(
+            "{flag} requires the algorithm s-instant or m-instant"
+        )));
     }
     if args.summary.is_some() && args.summary_kind.is_some() {
-        return Err(wrong("--summary-kind", "given", "no --summary, which has a kind of its own"));
+        return Err(Failure::Usage("--summary-kind cannot be used with --summary".into()));
     }
     Ok(())
 }
@@ -86,7 +88,7 @@ pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> 
         .map(|attribute| format!("{} {}", attribute.name, attribute.values.len()))
         .collect();
     format!(
-        "{} -> {}: {} of {} rows, read once in {}\n  values of each attribute: {}\n",
+        "{} -> {}: {} of {} rows, built in one scan in {}\n  distinct values: {}\n",
         input.display(),
         output.display(),
         article(summary.kind().name()),
@@ -100,7 +102,7 @@ pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> 
 pub fn estimation(estimation: &Estimation, file: &Path) -> String {
     let list = &estimation.candidates;
     let mut text = format!(
-        "{}: {} of {} rows; {} recodings estimated in {}, {} likely hold\n",
+        "{}: {} of {} rows; {} recodings estimated in {}, {} are likely to hold\n",
         file.display(),
         article(&estimation.summary),
         thousands(estimation.rows.into()),
@@ -137,7 +139,7 @@ pub fn estimation(estimation: &Estimation, file: &Path) -> String {
         );
     }
     if list.len() > SHOWN {
-        let _ = writeln!(text, "  … and {} more; --json has all", list.len() - SHOWN);
+        let _ = writeln!(text, "  … and {} more; use --json to list all", list.len() - SHOWN);
     }
     text
 }

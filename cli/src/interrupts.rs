@@ -12,7 +12,7 @@ pub struct Signals {
 impl Signals {
     /// Listens for signals. The first SIGINT asks a search for the best it has. Any other signal,
     /// and the first if nothing heeds it, aborts the job: it removes what it has begun and returns.
-    /// Whoever insists a third time ends the process at once; the next run removes what it left.
+    /// A third signal ends the process at once; the next run removes its files.
     #[cfg(unix)]
     pub fn listen(watch: &Watch) -> Signals {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -1,9 +1,10 @@
-//! The command `scumble`: arguments, jobs, what is shown, exit statuses.
+//! The command `scumble`: arguments, jobs, output, exit statuses.
 
 mod advise;
 mod args;
 mod distribution;
 mod ends;
+mod failure;
 mod hierarchy;
 mod instant;
 mod interrupts;

@@ -1,18 +1,22 @@
 //! Memory that was freed is given back to the system, so that a limit means what it says.
 //!
-//! glibc's allocator learns from every large block that is freed to keep as much, for each thread,
-//! and a process that works on one partition after the other then holds twice of what it uses.
-//! Fixed thresholds end that. They can be set by a call that Rust cannot check, or by the
-//! environment before a process begins: so the command starts itself anew, where a limit was given.
-//! Elsewhere it would cost a small table more than it could give back.
+//! The allocator of glibc raises its thresholds with every large block that is freed, and then keeps
+//! that much for each thread: a process that works on one partition after the other holds far more
+//! than it uses. Fixed thresholds prevent this. They can be set by a call that Rust cannot check, or
+//! by the environment before a process begins. So the command starts itself again if a limit was
+//! given; without one, giving back memory would only cost time.
+//!
+//! Other ways were measured, as peak memory of rothko-s under `--memory 64MiB` (a million rows of
+//! agrawal to Parquet): 64 MB in this way, 76 MB with glibc as it is, 165 MB with mimalloc. A table
+//! of long texts took 82 to 93 MiB with glibc as it is, and 103 MiB with mimalloc.
 
-/// What glibc looks at, and blocks from this many bytes on go to the system at once.
+/// The variables that glibc reads. Blocks of a mebibyte or more go back to the system at once.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const SETTINGS: [(&str, &str); 2] =
     [("MALLOC_MMAP_THRESHOLD_", "1048576"), ("MALLOC_TRIM_THRESHOLD_", "2097152")];
 
-/// Starts the command anew, as the same process, unless that was done or the user has settings of
-/// their own. Where it fails the command goes on as it is.
+/// Starts the command again, as the same process, unless that was done or the user has set these
+/// variables. If it fails, the command goes on as it is.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub fn give_back() {
     use std::os::unix::process::CommandExt;

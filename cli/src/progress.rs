@@ -1,4 +1,4 @@
-//! The line on standard error that tells how far a job has come; only on a terminal.
+//! The progress line on standard error; only on a terminal.
 
 use crate::show::thousands;
 use scumble::{Closing, Progress, Watch};
@@ -62,21 +62,19 @@ fn draw(text: &str) {
     let _ = write!(std::io::stderr().lock(), "\r\x1b[K{text}");
 }
 
-/// `read: 4,000,000 of 10,000,000 rows, 1,000,000 a second, 6 s left`
+/// `read: 4,000,000 of 10,000,000 rows, 1,000,000 per second, 6 s left`
 fn told(Progress { phase, done, total, closing }: Progress, time: Duration) -> String {
     let unit = if phase == "search" { "recodings" } else { "rows" };
     let of = total.map_or(String::new(), |total| format!(" of {}", thousands(total.into())));
     let mut text = format!("{phase}: {}{of} {unit}", thousands(done.into()));
     if let Some(Closing { best, bound, decided }) = closing {
-        text += &format!(
-            "; best {best:.2}, at least {bound:.2}, {:.2} % of all decided",
-            100.0 * decided
-        );
-        return text + "; Ctrl-C takes the best";
+        text +=
+            &format!("; best {best:.2}, lower bound {bound:.2}, {:.2} % decided", 100.0 * decided);
+        return text + "; press Ctrl-C to use the best so far";
     }
     let rate = done as f64 / time.as_secs_f64();
     if rate.is_finite() && rate >= 1.0 {
-        text += &format!(", {} a second", thousands(rate as u128));
+        text += &format!(", {} per second", thousands(rate as u128));
         if let Some(left) = total.and_then(|total| total.checked_sub(done)) {
             text += &format!(", {:.0} s left", (left as f64 / rate).ceil());
         }
@@ -95,16 +93,16 @@ mod tests {
         };
         assert_eq!(
             progress("read", 4_000_000, Some(10_000_000)),
-            "read: 4,000,000 of 10,000,000 rows, 1,000,000 a second, 6 s left"
+            "read: 4,000,000 of 10,000,000 rows, 1,000,000 per second, 6 s left"
         );
-        assert_eq!(progress("search", 80, None), "search: 80 recodings, 20 a second");
+        assert_eq!(progress("search", 80, None), "search: 80 recodings, 20 per second");
         let closing = Some(Closing { best: 12.5, bound: 10.0, decided: 0.25 });
         assert_eq!(
             told(
                 Progress { phase: "search", done: 80, total: None, closing },
                 Duration::from_secs(4)
             ),
-            "search: 80 recodings; best 12.50, at least 10.00, 25.00 % of all decided; Ctrl-C takes the best"
+            "search: 80 recodings; best 12.50, lower bound 10.00, 25.00 % decided; press Ctrl-C to use the best so far"
         );
         assert_eq!(progress("write", 0, Some(3)), "write: 0 of 3 rows");
         assert_eq!(

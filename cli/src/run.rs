@@ -4,25 +4,28 @@ use crate::args::{
     AnonymizeInstantArgs, Args, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
     PolicyArgs, PresenceArgs, SelectionArg, StrategyArg,
 };
-use crate::ends::{is_standard, open, release, wrong};
+use crate::ends::{is_standard, open, release};
+use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
 use crate::{advise, distribution, hierarchy, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
-    Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Result,
-    Selection, Setting, Source, Summary, Synthetic, Tables, Watch,
+    Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
+    Setting, Source, Summary, Synthetic, Tables, Watch,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// What a command has to say: for scripts, and for people. `failed` is why the status is not 0
-/// nevertheless.
+/// The output of a command.
 struct Output {
+    /// For `--json`.
     json: Value,
+    /// For people.
     text: String,
-    failed: Option<Error>,
-    /// Whether standard output is taken, so that people read on standard error.
+    /// Why the exit status is not 0, if a check failed.
+    failed: Option<Failure>,
+    /// Whether the text goes to standard error, because the release is on standard output.
     on_error: bool,
 }
 
@@ -62,8 +65,11 @@ pub fn run(args: Args) -> u8 {
             output.failed
         }
         Err(error) => {
-            if json && error.kind() == ErrorKind::Refused {
-                show::print(&(refused(&error).to_string() + "\n"));
+            if let Failure::Library(error) = &error
+                && json
+                && error.kind() == ErrorKind::Refused
+            {
+                show::print(&(refused(error).to_string() + "\n"));
             }
             Some(error)
         }
@@ -71,18 +77,18 @@ pub fn run(args: Args) -> u8 {
     let Some(error) = error else { return 0 };
     match (&error, signals.received()) {
         // As shells expect it of a command that a signal ended.
-        (Error::Interrupted, Some(signal)) => {
+        (Failure::Library(Error::Interrupted), Some(signal)) => {
             show::complain("interrupted; nothing was released");
             128 + signal
         }
         _ => {
             show::complain(&error.to_string());
-            error.kind() as u8
+            error.status()
         }
     }
 }
 
-/// What a script is told if nothing was released.
+/// The JSON of a command that released nothing.
 fn refused(error: &Error) -> Value {
     match error {
         Error::CannotBeMet { refusal: Some(refusal), .. } => refusal.to_json(error),
@@ -122,11 +128,17 @@ fn anonymize(
 ) -> Result<Output> {
     let source = open(input, common, spill, watch)?;
     if job.policy().privacy().distribution.is_some() {
+        if is_standard(output) {
+            return Err(Failure::Usage(
+                "a distribution cannot be written to standard output; it needs a folder".into(),
+            ));
+        }
         if recoding.is_some() {
-            return Err(Error::Unsuitable {
-                what: "--save-recoding",
-                needs: "a policy without a distribution; see recoding.json in the output folder",
-            });
+            return Err(Failure::Usage(
+                "--save-recoding cannot be used with a distribution; see recoding.json in the \
+                 output folder"
+                    .into(),
+            ));
         }
         let report = job.run(&source, ReleaseFolder::new(output)?, watch)?;
         let text = distribution::report(&report, input, output);
@@ -146,11 +158,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         Command::Init { input, output } => {
             let text = scumble::init(&open(&input)?, watch)?;
             if output.exists() {
-                return Err(Error::Exists { file: output });
+                return Err(Error::Exists { file: output }.into());
             }
             scumble::write_private(&output, &text)?;
             let said = format!(
-                "{}: written; check every role, then run\n  \
+                "wrote {}; check every role, then run\n  \
                  scumble anonymize {} --policy {} -o release.csv\n",
                 output.display(),
                 input.display(),
@@ -190,7 +202,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let job = with_output(job(policy, common), &output);
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
             let saved = Recoding::from_json(&text, &recoding)?;
-            let job = job.recoding(saved).reads(&recoding);
+            let job = job.recoding(saved, &recoding);
             anonymize(&job, &input, &output.output, None, (common, &temporary), watch)
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
@@ -227,7 +239,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             } else {
                 show::verification(&verification, &release)
             };
-            let failed = verification.check().err();
+            let failed = verification.check().err().map(Failure::from);
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
         }
         Command::Query { release, sql } => {
@@ -251,7 +263,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
-                return Err(wrong("--selection", "biased", "the kind `subset`"));
+                return Err(Failure::Usage("--selection biased requires the kind `subset`".into()));
             }
             let kind = match (kind, selection) {
                 (KindArg::Census, _) => Synthetic::Census,
@@ -272,14 +284,19 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
 }
 
 fn read_summary(file: &Path) -> Result<Summary> {
-    Summary::from_json(&std::fs::read(file).map_err(Error::io(file, "read"))?, file)
+    Ok(Summary::from_json(&std::fs::read(file).map_err(Error::io(file, "read"))?, file)?)
 }
 
 /// The report beside a release, if there is one that can be read.
 fn report_beside(release: &Path) -> Option<Report> {
-    let mut name = release.as_os_str().to_os_string();
-    name.push(".report.json");
-    Report::from_json(&std::fs::read(PathBuf::from(name)).ok()?).ok()
+    let file = if release.is_dir() {
+        release.join("report.json")
+    } else {
+        let mut name = release.as_os_str().to_os_string();
+        name.push(".report.json");
+        PathBuf::from(name)
+    };
+    Report::from_json(&std::fs::read(file).ok()?).ok()
 }
 
 /// A key of `[search]` that a flag sets.
@@ -341,7 +358,7 @@ fn search_flags(
     flags.into_iter().flatten().collect()
 }
 
-/// A policy with what the flags say instead.
+/// A policy with the keys that flags override.
 fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
     let mut builder = PolicyBuilder::read(Path::new(&args.policy))?;
     // The key that each flag sets, for errors.
@@ -370,13 +387,5 @@ fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
         builder = builder.set(["search", key], value);
         set.push((name, format!("search.{key}")));
     }
-    builder.build().map_err(|error| match error {
-        Error::BadParameter { place, key, value, expected } => {
-            match set.iter().find(|(_, known)| *known == key) {
-                Some((flag, _)) => wrong(flag, &value, &expected),
-                None => Error::BadParameter { place, key, value, expected },
-            }
-        }
-        error => error,
-    })
+    builder.build().map_err(|error| in_flags(error, &set))
 }

@@ -1,4 +1,4 @@
-//! What people see.
+//! Output for people.
 
 use scumble::{
     ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
@@ -14,27 +14,27 @@ pub fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Writes to standard error, for people whose standard output is taken.
+/// Writes to standard error, if the release is on standard output.
 pub fn print_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// One line on standard error: what is wrong, where, and what to do.
+/// Prints one line on standard error: where the problem is, what is wrong, and what to do.
 pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
 }
 
-/// What the argument parser says, as one line, without the usage that `--help` shows.
+/// The message of the argument parser as one line, without the usage.
 pub fn one_line(error: &clap::Error) -> String {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "a command is missing, such as anonymize; see scumble --help".into();
+        return "expected a command, such as anonymize; see scumble --help".into();
     }
     let message = error.to_string();
     let told = message
         .split("\n\n")
         .filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
-    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
-    let said = words.join(" ");
+    let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = told.map(words).collect::<Vec<_>>().join("; ");
     format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
 
@@ -76,11 +76,11 @@ pub fn judged(text: &mut String, judged: &Judged) {
         .map(|(name, value)| format!(" with {name} = {}", figure(value.0)))
         .collect();
     let limit = if judged.is_minimum() { "at least" } else { "at most" };
-    let reached = judged.achieved.map_or("nothing to measure".into(), |reached| figure(reached.0));
+    let reached = judged.achieved.map_or("nothing measured".into(), |reached| figure(reached.0));
     let verdict = if judged.satisfied { "holds" } else { "FAILS" };
     let _ = writeln!(
         text,
-        "  {verdict}  {kind}{}{about}{also}: {limit} {} required, {reached} reached",
+        "  {verdict}  {kind}{}{about}{also}: required {limit} {}, reached {reached}",
         judged.requirement,
         figure(judged.required.0)
     );
@@ -89,7 +89,7 @@ pub fn judged(text: &mut String, judged: &Judged) {
 fn classes(text: &mut String, classes: &ClassCounts) {
     let _ = writeln!(
         text,
-        "  {} classes, the smallest of {} rows, {:.1} on average",
+        "  {} classes; smallest {} rows, average {:.1} rows",
         thousands(classes.classes.into()),
         thousands(classes.smallest_class.into()),
         classes.average_class
@@ -115,7 +115,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     classes(&mut text, &report.classes);
     report.privacy.iter().for_each(|one| judged(&mut text, one));
     if let ReleaseKind::Table { loss, recoding, search } = &report.release {
-        let _ = write!(text, "  detail lost: LM {:.4}", loss.lm);
+        let _ = write!(text, "  loss: LM {:.4}", loss.lm);
         if let Some(entropy) = loss.entropy {
             let _ = write!(text, ", entropy {entropy:.2} bits per value");
         }
@@ -124,10 +124,8 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         }
         let _ = writeln!(text);
         if let Some(open) = loss.conditional_entropy {
-            let rmse = loss.rmse.map_or(String::new(), |rmse| {
-                format!("; the mean of its class misses it by {rmse:.4} (RMSE)")
-            });
-            let _ = writeln!(text, "  target: {open:.4} bits per row left open{rmse}");
+            let rmse = loss.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
+            let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
         }
         decided(&mut text, recoding);
         if let Some(search) = search {
@@ -135,7 +133,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         }
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
-    let _ = write!(text, "  verified as written; {} in all", duration(total));
+    let _ = write!(text, "  verified; {} in total", duration(total));
     let _ = if crate::ends::is_standard(output) {
         writeln!(text)
     } else {
@@ -152,12 +150,12 @@ fn decided(text: &mut String, recoding: &RecodingReport) {
             };
             let levels: Vec<String> = levels.iter().zip(heights).map(level).collect();
             let levels = levels.join(", ");
-            let _ = writeln!(text, "  levels (0: unchanged, last: nothing left): {levels}");
+            let _ = writeln!(text, "  levels (0 = unchanged): {levels}");
         }
         RecodingReport::Cuts { cuts } => {
             let cuts: Vec<String> =
                 cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
-            let _ = writeln!(text, "  values left of each column: {}", cuts.join(", "));
+            let _ = writeln!(text, "  distinct values in the release: {}", cuts.join(", "));
         }
         RecodingReport::Regions { .. } => {}
     }
@@ -169,24 +167,19 @@ fn searched(text: &mut String, search: &SearchReport) {
     let _ = match (search.minimal, search.optimal, search.lower_bound, search.cost) {
         (Some(true), ..) => writeln!(text, "  no allowable split is left; {seconds}"),
         (Some(false), ..) => writeln!(text, "  an allowable split may be left; {seconds}"),
-        (_, Some(true), ..) => writeln!(
-            text,
-            "  proven to be the best{space} recodings; {visited} were evaluated in {seconds}"
-        ),
+        (_, Some(true), ..) => {
+            writeln!(text, "  proven optimal; {visited}{space} recodings evaluated in {seconds}")
+        }
         (_, _, Some(bound), Some(cost)) if bound > 0.0 => writeln!(
             text,
-            "  cost {cost:.6}, and no recoding{space} costs less than {bound:.6}; {visited} were \
-             evaluated in {seconds}"
+            "  cost {cost:.6}, lower bound {bound:.6}; {visited}{space} recodings evaluated in \
+             {seconds}"
         ),
         (_, _, Some(_), Some(cost)) => writeln!(
             text,
-            "  cost {cost:.6}, not proven to be the best{space} recodings; {visited} were \
-             evaluated in {seconds}"
+            "  cost {cost:.6}, not proven optimal; {visited}{space} recodings evaluated in {seconds}"
         ),
-        _ => writeln!(
-            text,
-            "  not proven to be the best; {visited} recodings were estimated; {seconds}"
-        ),
+        _ => writeln!(text, "  not proven optimal; {visited} recodings estimated in {seconds}"),
     };
     if let Some(believed) = &search.believed {
         let _ = writeln!(
@@ -212,7 +205,7 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
     text
 }
 
-/// What is wrong besides the requirements.
+/// Problems other than failed requirements.
 pub fn problems(text: &mut String, verification: &Verification) {
     for problem in &verification.problems {
         let _ = writeln!(text, "  FAILS  {problem}");
@@ -236,7 +229,7 @@ pub fn risks_json(risks: &Risks) -> Value {
 /// Risks for people.
 pub fn risks(risks: &Risks, file: &Path) -> String {
     let mut text = format!(
-        "{}: {} rows in {} classes; {} rows are alone in theirs ({})\n",
+        "{}: {} rows in {} classes; {} rows are unique ({})\n",
         file.display(),
         thousands(risks.rows.into()),
         thousands(risks.classes.into()),

@@ -293,7 +293,7 @@ fn buckets(bench: &mut Bench, census: &Census) -> Result<()> {
     }
     let (_, table, _) = census.bound("k = 5", "")?;
     let coded = table.with_role(Role::Sensitive).find_map(|column| match &column.data {
-        Data::Coded { codes, dictionary, .. } => Some((codes, dictionary.len())),
+        Data::Coded { codes, dictionary, .. } => Some((codes.raw(), dictionary.len())),
         _ => None,
     });
     let Some((values, domain)) = coded else { return Ok(()) };
@@ -303,7 +303,7 @@ fn buckets(bench: &mut Bench, census: &Census) -> Result<()> {
     let hierarchy = Annotated::exact(&weights, &shape, Measure::Numbers(&numbers));
     let codes = (0..domain as u32).collect();
     let targets = [Target { codes, hierarchy, rounding: Default::default() }];
-    let groups: Vec<u32> = table.row_cells.iter().map(|cell| cell % 1000).collect();
+    let groups: Vec<u32> = table.row_cells.raw().iter().map(|cell| cell % 1000).collect();
     let tallies = Tallies::count(1000, &groups, values);
     let problem = Problem {
         groups: &groups,
@@ -314,7 +314,7 @@ fn buckets(bench: &mut Bench, census: &Census) -> Result<()> {
         fakes: Fakes::Share(Ratio::new(1, 20).unwrap_or(Ratio::ZERO)),
     };
     bench.abort("sa-only", |watch| sa_only::search(&problem, watch))?;
-    bench.abort("qi-sa", |watch| qi_sa::search(&problem, &table.row_cells, watch))
+    bench.abort("qi-sa", |watch| qi_sa::search(&problem, table.row_cells.raw(), watch))
 }
 
 fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
@@ -343,7 +343,7 @@ fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
         schema.fields().iter().map(|field| role(field.name().as_str())).collect();
     let world = encode(&source, &roles, &Watch::default(), "read")?;
     let outside = Outside { population: Some(&world), confidences: None };
-    let prepared = policy.prepare_within(&table, outside)?;
+    let prepared = policy.prepare_within(&table, outside, &Watch::default())?;
     let partitioning = policy.search().partitioning;
     bench.abort("spalm", |watch| spalm::search(&prepared.task, Strategy::default(), watch))?;
     bench.abort("mpalm", |watch| mpalm::search(&prepared.task, partitioning, watch))?;
@@ -352,7 +352,7 @@ fn presence(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
         name(&files[2])
     ))?;
     // What was judged is remembered: each search begins with a task of its own.
-    let fresh = || policy.prepare_within(&table, Outside::default());
+    let fresh = || policy.prepare_within(&table, Outside::default(), &Watch::default());
     let tasks: Vec<Prepared> = (0..=ABORTS).map(|_| fresh()).collect::<Result<_>>()?;
     let next = std::sync::atomic::AtomicUsize::new(0);
     let task = || {

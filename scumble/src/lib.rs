@@ -1,5 +1,5 @@
-//! Anonymization of tables about people: a table goes in, a release comes out in which nobody can be
-//! singled out, with as much detail left as can be proven safe.
+//! Anonymizes tables about people: a job reads a table, finds a release that meets a privacy policy
+//! and keeps as much detail as possible, verifies it and writes it.
 //!
 //! ```
 //! use scumble::{Job, Policy, ReleaseFile, TableFile, Watch};
@@ -41,21 +41,20 @@
 //! # }
 //! ```
 //!
-//! The nouns:
+//! The main types:
 //!
-//! - A [`Policy`] says what the columns are and what every release must meet. It comes from TOML, from
-//!   serde or from a [builder](Policy::builder), and is checked in the same way each time.
+//! - A [`Policy`] defines the roles of columns and the requirements for a release. It comes from TOML,
+//!   from serde or from a [builder](Policy::builder), and goes through the same checks each time.
 //! - A [`Source`] is a table: a [file](TableFile), [record batches](TableBatches), an
 //!   [Arrow stream](TableStream), or your own. It can be scanned more than once, and answers a GROUP BY
 //!   with [`Counts`].
 //! - A [`Sink`] is where a release goes: a [file](ReleaseFile), a [folder](ReleaseFolder) of tables,
-//!   [batches in memory](ReleaseBatches), or your own. It shows nothing before the release is verified.
-//! - A [`Job`] takes a policy and limits, and walks from a source to a sink: scan, bind, search,
-//!   recode, write, verify, publish. It also [verifies](Job::verify), measures [risk](Job::risk),
+//!   [batches in memory](ReleaseBatches), or your own. It publishes nothing before the release is verified.
+//! - A [`Job`] has a policy and limits, and runs from a source to a sink: scan, bind, search, recode,
+//!   write, verify, publish. It also [verifies](Job::verify), measures [risk](Job::risk),
 //!   [summarizes](Job::summarize) and [estimates](Job::estimate).
-//! - A [`Report`] tells what was asked, what was reached and what it cost; an [`Error`] what went wrong,
-//!   as data.
-//! - A [`Watch`] hears how far a job has come, asks for the best so far, or aborts it.
+//! - A [`Report`] states the requirements, what was reached and the loss. An [`Error`] carries its data.
+//! - A [`Watch`] receives the progress of a job, asks it for the best result so far, or aborts it.
 
 #![cfg_attr(not(feature = "internals"), allow(dead_code, unused_imports))]
 
@@ -81,6 +80,11 @@ mod generate;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod generate;
+#[cfg(not(feature = "internals"))]
+mod ids;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod ids;
 #[cfg(not(feature = "internals"))]
 mod job;
 #[cfg(feature = "internals")]

@@ -12,6 +12,8 @@
 
 mod sort;
 
+pub(crate) use sort::AT_ONCE;
+
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -178,6 +180,36 @@ impl Watch {
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.aborted() { Err(Error::Interrupted) } else { Ok(()) }
+    }
+
+    /// Does something with every item, and polls for an abort between pieces of `every` items.
+    #[inline]
+    pub(crate) fn each<T>(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        every: usize,
+        mut work: impl FnMut(T),
+    ) -> Result<()> {
+        let mut items = items.into_iter();
+        loop {
+            self.check()?;
+            let mut left = every;
+            items.by_ref().take(every).for_each(|item| {
+                work(item);
+                left -= 1;
+            });
+            if left > 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The items of a list, unless the job is aborted.
+    #[inline]
+    pub(crate) fn list<T>(&self, items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+        let mut list = Vec::with_capacity(items.len());
+        self.each(items, PIECE, |item| list.push(item))?;
+        Ok(list)
     }
 
     /// Marks work as one that heeds [`stop`](Self::stop), until the guard is dropped.

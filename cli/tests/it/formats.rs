@@ -2,6 +2,8 @@
 
 use crate::bed::{Bed, PEOPLE, delimited, records, sorted};
 use scumble::random::Random;
+use std::io::Write;
+use std::process::Stdio;
 
 /// What k = 2 makes of the six people.
 const RELEASED: [[&str; 3]; 6] = [
@@ -303,5 +305,93 @@ fn large_fields_many_columns_and_many_rows() {
             bed.run(&arguments).ok();
         }
         assert!(sorted(bed.records("d.csv", ',')) == sorted(table));
+    }
+}
+
+/// Runs a command with this standard input; returns its status and what it wrote.
+fn pipe(bed: &Bed, arguments: &[&str], input: &[u8]) -> (i32, Vec<u8>, String) {
+    let mut command = bed.command(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.env("TMPDIR", bed.path("tmp")).spawn().unwrap();
+    let (mut stdin, input) = (child.stdin.take().unwrap(), input.to_vec());
+    let writer = std::thread::spawn(move || {
+        // A command that refuses its arguments does not read.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().unwrap_or(-1), output.stdout, stderr)
+}
+
+#[test]
+fn standard_input_and_output_are_files_too() {
+    let bed = Bed::people();
+    std::fs::create_dir(bed.path("tmp")).unwrap();
+    for name in ["out.csv", "out.parquet", "out.arrow"] {
+        bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", name]).ok();
+    }
+    for format in ["csv", "parquet", "arrow"] {
+        let name = format!("out.{format}");
+        // A table of a format comes out in the same one.
+        let released =
+            ["anonymize", "-", "--policy", "released.toml", "-o", "-", "--format", format];
+        bed.file(
+            "released.toml",
+            "[attributes]\nage = { role = \"insensitive\" }\ncity = { role = \"quasi-identifier\" }\n\
+             ill = { role = \"insensitive\" }\n[privacy]\nk = 3\n",
+        );
+        let (status, stdout, stderr) = pipe(&bed, &released, &bed.bytes(&name));
+        assert_eq!(status, 0, "{format}: {stderr}");
+        assert!(stderr.contains("6 of 6 rows"), "people read on standard error: {stderr}");
+        bed.file(&format!("again.{format}"), &stdout);
+        let files = ["anonymize", &name, "--policy", "released.toml", "-o", "file.csv"];
+        bed.run(&files).ok();
+        let verify = ["verify", &format!("again.{format}"), "--policy", "released.toml"];
+        bed.run(&verify).ok();
+        if format == "csv" {
+            assert_eq!(String::from_utf8(stdout).unwrap(), bed.read("file.csv"));
+        }
+    }
+    let usual = ["anonymize", "-", "--policy", "policy.toml", "-o", "-"];
+    let (status, stdout, stderr) = pipe(&bed, &usual, PEOPLE.as_bytes());
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("--format"), "{stderr}");
+    let refused = [&usual[..], &["--format", "csv", "-k", "7"]].concat();
+    let (status, stdout, stderr) = pipe(&bed, &refused, PEOPLE.as_bytes());
+    assert!(status == 1 && stdout.is_empty() && stderr.contains("cannot be met"), "{stderr}");
+    let (status, stdout, stderr) = pipe(&bed, &[&usual[..], &["--format", "csv"]].concat(), b"");
+    assert!(status == 2 && stdout.is_empty() && stderr.contains("standard input"), "{stderr}");
+    bed.edit(
+        "policy.toml",
+        "k = 2",
+        "distribution = { attribute = \"ill\", target = \"uniform\" }",
+    );
+    let (status, _, stderr) =
+        pipe(&bed, &[&usual[..], &["--format", "csv"]].concat(), PEOPLE.as_bytes());
+    assert!(status == 2 && stderr.contains("folder"), "{stderr}");
+    assert!(!bed.exists("-") && std::fs::read_dir(bed.path("tmp")).unwrap().count() == 0);
+}
+
+#[test]
+fn compressed_csv_is_read_and_written() {
+    let bed = Bed::people();
+    bed.anonymize(&[]).ok();
+    for ending in ["gz", "zst"] {
+        let (input, output) = (format!("in.csv.{ending}"), format!("out.csv.{ending}"));
+        // Everybody alike and nothing generalized: a copy.
+        bed.file(
+            "copy.toml",
+            "[attributes.city]\nrole = \"quasi-identifier\"\n[defaults]\nrole = \"insensitive\"\n\
+             [privacy]\nk = 1\n",
+        );
+        let copy =
+            ["anonymize", "table.csv", "--policy", "copy.toml", "--keep-order", "-o", &input];
+        bed.run(&copy).ok();
+        assert_ne!(bed.bytes(&input), PEOPLE.as_bytes());
+        bed.run(&["anonymize", &input, "--policy", "policy.toml", "-o", &output]).ok();
+        bed.run(&["verify", &output, "--policy", "policy.toml"]).ok();
+        let back = ["anonymize", &output, "--policy", "copy.toml", "--keep-order", "-o", "b.csv"];
+        bed.run(&back).ok();
+        assert_eq!(bed.read("b.csv"), bed.read("out.csv"), "{ending}");
     }
 }

@@ -139,7 +139,7 @@ fn init_does_not_overwrite() {
     bed.run(&["init", "table.csv"])
         .fails_with(2, "policy.toml")
         .says("exists")
-        .says("exists already");
+        .says("already exists");
     bed.run(&["init", "table.csv", "-o", "table.csv"]).fails_with(2, "table.csv").says("exists");
 }
 
@@ -223,7 +223,7 @@ fn risks_by_hand() {
     );
     let text = bed.run(&["risk", "table.csv", "--policy", "policy.toml"]).ok().stdout;
     assert!(
-        text.contains("2 rows are alone") && text.contains("100.00%") && text.contains("50.00%"),
+        text.contains("2 rows are unique") && text.contains("100.00%") && text.contains("50.00%"),
         "{text}"
     );
 }

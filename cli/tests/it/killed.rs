@@ -95,7 +95,7 @@ fn interrupt_while_writing(bed: &Bed, signal: &str) -> Option<i32> {
     assert!(sent.success());
     assert_eq!(
         String::from_utf8_lossy(&output.stderr),
-        "scumble: interrupted; what was not finished is removed\n"
+        "scumble: interrupted; nothing was released\n"
     );
     Some(status)
 }

@@ -112,7 +112,7 @@ fn every_scheme_and_loss_is_released_as_it_was_counted() {
             let arguments = ["--loss", loss, "--scheme", scheme, "--seed", "5", "--json"];
             if loss != "lm" && scheme.ends_with("values") {
                 bed.anonymize(&arguments)
-                    .fails_with(2, "suppressed values have a cost in the loss `lm` only");
+                    .fails_with(2, "only the loss `lm` supports the suppression of values");
                 continue;
             }
             let report = bed.anonymize(&arguments).ok().json();
@@ -166,7 +166,7 @@ fn the_token_is_no_value() {
         "scheme = \"violating-values\"",
         "scheme = \"violating-values\", token = \"gout\"",
     );
-    bed.anonymize(&[]).fails_with(2, "a text that no sensitive value is written as");
+    bed.anonymize(&[]).fails_with(2, "a token that is not a sensitive value");
     bed.edit("policy.toml", "token = \"gout\"", "token = \"withheld\"");
     bed.anonymize(&[]).ok();
     assert!(bed.read("out.csv").contains(",withheld,"));
@@ -183,19 +183,19 @@ fn what_cannot_be_searched_is_refused() {
     for (privacy, scheme, part) in [
         ("thresholds = { default = \"1/2\", HVI = \"1/3\" }", "none", "did you mean `HIV`?"),
         ("thresholds = { default = \"3/2\" }", "none", "a fraction from 0 to 1"),
-        ("thresholds = {}", "none", "a cap for some value"),
+        ("thresholds = {}", "none", "a cap for a value"),
         ("k = 2\nt-closeness = 0.2", "none", "t-closeness"),
         ("l-diversity = { kind = \"entropy\", l = 2 }", "none", "not entropy l-diversity"),
         ("k = 2", "most-records", "one of records, none, all-records"),
-        ("k = 2", "all-records\", limit = \"0.1", "it goes with the scheme `records`"),
-        ("k = 2", "records\", limit = \"0.1", "knows no limit"),
+        ("k = 2", "all-records\", limit = \"0.1", "requires the scheme `records`"),
+        ("k = 2", "records\", limit = \"0.1", "has no suppression limit"),
     ] {
         bed.file("policy.toml", policy(privacy, scheme));
         bed.anonymize(&[]).fails_with(2, part);
     }
     bed.file("policy.toml", policy("k = 2", "all-records"));
     bed.anonymize(&["--algorithm", "incognito"])
-        .fails_with(2, "needs the algorithm l-plus-optimize or annealing");
+        .fails_with(2, "requires the algorithm l-plus-optimize or annealing");
     bed.anonymize(&["--algorithm", "incognito", "--scheme", "none", "--top", "3"])
         .fails_with(2, "--top");
     bed.anonymize(&["--time-limit", "soon"]).fails_with(2, "10s, 500ms or 2m");

@@ -211,9 +211,9 @@ fn a_broken_partition_is_refused() {
     };
     let at_38 = json!({"threshold": {"attribute": "age", "up-to": 38}});
     with(json!([at_38, "region", "region"])).ok();
-    with(json!([])).status_is(2, "ends early");
-    with(json!([at_38, "region"])).status_is(2, "ends early");
-    with(json!([at_38, "region", "region", "region"])).status_is(2, "more nodes");
+    with(json!([])).status_is(2, "the tree of regions is incomplete");
+    with(json!([at_38, "region"])).status_is(2, "the tree of regions is incomplete");
+    with(json!([at_38, "region", "region", "region"])).status_is(2, "too many nodes");
     with(json!([{"threshold": {"attribute": "city", "up-to": 38}}, "region", "region"]))
         .status_is(2, "no numbers");
     with(json!([{"threshold": {"attribute": "agee", "up-to": 38}}, "region", "region"]))

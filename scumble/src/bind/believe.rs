@@ -5,7 +5,7 @@ use super::keys::Declared;
 use super::{BoundKey, Required, Surveyed};
 use crate::error::{Error, Result, quoted};
 use crate::estimate::bucket::Condition;
-use crate::loss::Loss;
+use crate::loss::{Loss, LossChoice};
 use crate::policy::Policy;
 use crate::summary::{Attribute, Beliefs, Sensitive, Summary, fingerprint};
 use crate::table::{Dictionary, Role};
@@ -15,11 +15,14 @@ impl Policy {
     /// Binds a summary, which was read from `file`. One of another table, or of other hierarchies,
     /// is refused.
     pub fn believe(&self, summary: Summary, file: &Path) -> Result<Beliefs> {
-        if self.search().loss == Loss::Cm {
-            let missing =
-                "the loss `cm` looks at class labels, which a summary does not know; use lm or dm"
-                    .into();
-            return Err(self.incomplete(missing));
+        if self.search().loss.needs_target() {
+            let others = LossChoice::NAMES.into_iter().filter(|(_, loss, _)| !loss.needs_target());
+            let others: Vec<&str> = others.map(|(name, ..)| name).collect();
+            return Err(self.incomplete(format!(
+                "the loss `{}` cannot be used with a summary, which has no class labels; use {}",
+                self.search().loss.name(),
+                others.join(" or ")
+            )));
         }
         self.check_attributes(&summary, file)?;
         let keys: Vec<&Attribute> =
@@ -78,7 +81,7 @@ impl Policy {
             if role(&attribute.name) != Some(attribute.role) {
                 let (name, was) = (quoted(&attribute.name), role_name(attribute.role));
                 return Err(mismatch(format!(
-                    "a summary of a table in which {name} is {was}; the policy says otherwise"
+                    "{name} has the role {was} in the summary, but another in the policy"
                 )));
             }
         }
@@ -90,7 +93,7 @@ impl Policy {
             {
                 let name = quoted(&attribute.name);
                 return Err(mismatch(format!(
-                    "a summary of a table without {name}, which the policy names"
+                    "the summary has no column {name}, which the policy names"
                 )));
             }
         }
@@ -106,7 +109,7 @@ impl Policy {
             _ => {
                 let name = quoted(&attribute.name);
                 let problem = format!(
-                    "a summary with another hierarchy of {name} than the policy's; summarize the table again"
+                    "the hierarchy of {name} differs from the policy; summarize the table again"
                 );
                 Err(Error::Mismatch { file: file.to_path_buf(), problem })
             }

@@ -1,6 +1,7 @@
 //! Caps on the confidence in sensitive values: from what was typed to a fraction for each value.
 
 use crate::error::{Error, Result};
+use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::policy::{Policy, ThresholdsAsked, nearest};
 use crate::ratio::Ratio;
 use crate::table::Dictionary;
@@ -9,14 +10,14 @@ use crate::table::Dictionary;
 pub(super) struct CappedColumn<'a> {
     pub(super) name: &'a str,
     pub(super) dictionary: &'a Dictionary,
-    /// The code of each value of the dictionary.
-    pub(super) leaf_of: &'a [u32],
-    /// How often each code occurs.
+    /// The leaf of each value of the dictionary.
+    pub(super) leaf_of: &'a IdMap<Code, LeafId>,
+    /// How often each leaf occurs.
     pub(super) counts: &'a [u64],
 }
 
 impl ThresholdsAsked {
-    /// The cap of each code. A value that is written in two ways has the lower of both caps.
+    /// The cap of each leaf. A value that is written in two ways has the lower of both caps.
     pub(super) fn caps(&self, values: &CappedColumn<'_>) -> Vec<Ratio> {
         let rest = |count: u64| match self.from_frequency {
             Some(base) => by_frequency(base, count, values.counts),
@@ -24,15 +25,15 @@ impl ThresholdsAsked {
         };
         let mut caps: Vec<Ratio> = values.counts.iter().map(|count| rest(*count)).collect();
         let mut named = vec![false; caps.len()];
-        for (code, leaf) in values.leaf_of.iter().enumerate() {
-            let value = values.dictionary.value(code as u32);
+        for (code, leaf) in values.leaf_of.pairs() {
+            let value = values.dictionary.value(code.0);
             let fixed = self
                 .fixed
                 .iter()
                 .filter(|(column, known, _)| column == values.name && known == value);
             let typed =
                 self.values.iter().filter(|(known, ..)| known == value).map(|(_, cap, _)| *cap);
-            let leaf = *leaf as usize;
+            let leaf = leaf.index();
             // Caps of another table never loosen what was asked.
             if let Some(cap) = fixed.map(|(.., cap)| *cap).chain(typed).min() {
                 caps[leaf] = if named[leaf] { caps[leaf].min(cap) } else { cap };
@@ -92,7 +93,7 @@ impl Policy {
                     place: Some(place.clone()),
                     key: format!("privacy.thresholds.{value}"),
                     value: cap.to_string(),
-                    expected: format!("a value that the sensitive attribute has{near}"),
+                    expected: format!("a cap for a value of the sensitive attribute{near}"),
                 });
             }
         }

@@ -5,6 +5,7 @@
 //! releases that are verified differ only in where those values come from.
 
 use crate::error::Result;
+use crate::ids::{Code, IdMap, LeafId};
 use crate::policy::Policy;
 use crate::table::{Dictionary, Type};
 use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
@@ -34,9 +35,10 @@ pub(crate) struct BoundKey {
     /// Where each leaf lies on the number line; empty for text.
     pub(crate) numbers: Vec<f64>,
     /// The leaf of each code of the column's dictionary.
-    pub(crate) leaf_of: Vec<u32>,
-    /// The leaf of each value of the world, if one is known.
-    pub(crate) world: Vec<u32>,
+    pub(crate) leaf_of: IdMap<Code, LeafId>,
+    /// The leaf of each value of the world, if one is known: of each code of a population's
+    /// dictionary, or of each line of the marginals.
+    pub(crate) world: Vec<LeafId>,
 }
 
 impl<'a> Declared<'a> {

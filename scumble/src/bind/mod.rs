@@ -23,5 +23,5 @@ pub use on_cuts::OnCuts;
 pub(crate) use prepare::numbers;
 pub use prepare::{Outside, Prepared};
 pub(crate) use require::{Required, Surveyed};
-pub use targets::{Domain, ROUNDING, Weights, weights};
+pub use targets::Domain;
 pub(crate) use world::{World, listed_by_column, others};

@@ -2,14 +2,16 @@
 //! that knows its cost.
 
 use super::Required;
-use super::prepare::Counted;
+use super::prepare::{CellOfRow, Counted};
 use crate::error::{Error, Place, Result};
+use crate::ids::{CellId, Id, IdMap, LeafId, RowId};
 use crate::policy::Policy;
 use crate::privacy::{Caps, Requirement};
 use crate::ratio::Ratio;
 use crate::search::cuts::Problem;
 use crate::table::{Cells, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
+use crate::watch::Watch;
 use std::sync::Arc;
 
 /// What a search for cuts and its release need: the problem, and the rows.
@@ -20,9 +22,9 @@ pub struct OnCuts {
     /// The sensitive column that has caps.
     pub sensitive: Option<String>,
     /// The sensitive value of each row; empty where nothing is sensitive.
-    pub values: Vec<u32>,
+    pub values: IdMap<RowId, LeafId>,
     /// The class label of each row; empty unless the loss is CM.
-    pub labels: Vec<u32>,
+    pub labels: IdMap<RowId, LeafId>,
 }
 
 /// What the requirements come to: the least number of rows, and the caps of one column.
@@ -36,11 +38,11 @@ impl Policy {
     /// What a search for cuts needs, or why it cannot be had; `None` where none is asked for.
     pub(super) fn on_cuts(
         &self,
-        taxonomies: &[Arc<Taxonomy>],
-        cells: &Cells,
-        cell_of_row: &[u32],
+        (taxonomies, cells): (&[Arc<Taxonomy>], &Cells<CellId>),
+        cell_of_row: &CellOfRow<'_>,
         counted: &Counted,
         target: Option<usize>,
+        watch: &Watch,
     ) -> Result<Option<OnCuts>> {
         let scheme = self.scheme()?;
         if !self.search().algorithm.is_on_cuts() {
@@ -48,21 +50,22 @@ impl Policy {
         }
         let loss = self.search().loss;
         if !scheme.is_defined_for(loss) {
-            return Err(
-                self.incomplete("suppressed values have a cost in the loss `lm` only".into())
-            );
+            return Err(self.incomplete(
+                "only the loss `lm` supports the suppression of values; use lm".into(),
+            ));
         }
-        let Counted { required, codes } = counted;
+        let Counted { required, leaves } = counted;
         let Asked { k, column, caps } = self.asked_on_cuts(required)?;
-        let values: Vec<u32> = column.map_or(Vec::new(), |column| codes[column].clone());
-        let labels: Vec<u32> = target.map_or(Vec::new(), |target| codes[target].clone());
+        let of_column = |column: Option<usize>| column.map(|column| leaves[column].clone());
+        let (values, labels) = (of_column(column), of_column(target));
+        let (values, labels) = (values.unwrap_or_default(), labels.unwrap_or_default());
         let many = target.map_or(1, |target| required.values[target].max(1));
-        let of = |codes: &[u32], row: usize| codes.get(row).copied().unwrap_or(0);
-        let both = |row: usize| of(&values, row) * many as u32 + of(&labels, row);
-        let joint: Vec<u32> = (0..cell_of_row.len()).map(both).collect();
+        let of = |leaves: &IdMap<RowId, LeafId>, row| leaves.get(row).map_or(0, Id::number);
+        let both = |row| of(&values, row) * many as u32 + of(&labels, row);
+        let joint = watch.list(RowId::first(cell_of_row.len()).map(both))?;
         let problem = Problem {
             taxonomies: taxonomies.to_vec(),
-            tallies: Tallies::count(cells.len(), cell_of_row, &joint),
+            tallies: Tallies::try_count(cells.len(), cell_of_row.raw(), &joint, watch)?,
             labels: many,
             caps: Caps::new(caps).ok_or(Error::Defect)?,
             k,
@@ -93,7 +96,7 @@ impl Policy {
                 }
                 Some(_) => {
                     return Err(self.incomplete(
-                        "a search for cuts has caps on one sensitive attribute".into(),
+                        "a search for cuts supports caps on only one sensitive attribute".into(),
                     ));
                 }
                 None => return Err(self.unknown_on_cuts(requirement.as_ref())),
@@ -106,7 +109,7 @@ impl Policy {
         let statement = requirement.statement();
         let kind = statement.kind.map_or(String::new(), |kind| format!("{kind} "));
         self.incomplete(format!(
-            "a search for cuts knows k, thresholds and the l-diversity of frequencies, not {kind}{}",
+            "a search for cuts supports k, thresholds and frequency l-diversity, but not {kind}{}",
             statement.requirement
         ))
     }
@@ -125,7 +128,7 @@ impl Policy {
                     ),
                     key: "search.suppression.token".into(),
                     value: token.to_string(),
-                    expected: "a text that no sensitive value is written as".into(),
+                    expected: "a token that is not a sensitive value".into(),
                 });
             }
         }

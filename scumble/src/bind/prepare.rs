@@ -4,6 +4,7 @@
 use super::world::{World, dictionaries, listed_by_column, others, own_by_column};
 use super::{OnCuts, Required, Surveyed};
 use crate::error::{Error, Place, Result, quoted};
+use crate::ids::{CellId, Code, IdMap, LeafId, RowId, TableCellId};
 use crate::loss::Loss;
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
@@ -12,6 +13,7 @@ use crate::search::Task;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
 use crate::taxonomy::Taxonomy;
+use crate::watch::{PIECE, Watch};
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +24,7 @@ pub struct Prepared {
     /// What a search gets.
     pub task: Task,
     /// The cell of the task that each cell of the table went to.
-    pub leaf_cell: Vec<u32>,
+    pub leaf_cell: IdMap<TableCellId, CellId>,
     /// The quasi-identifiers, in order.
     pub names: Vec<String>,
     /// The counted columns, as requirements number them.
@@ -42,17 +44,28 @@ pub struct Outside<'a> {
     pub confidences: Option<&'a [Ratio]>,
 }
 
+/// The cell of each row; borrowed from the table where its cells are those of the task.
+pub(super) type CellOfRow<'a> = IdMap<RowId, CellId, Cow<'a, [u32]>>;
+
 /// The requirements on a table, and what they count.
 pub(super) struct Counted {
     pub(super) required: Required,
-    /// The value of each row, coded by the leaves of the column's tree.
-    pub(super) codes: Vec<Vec<u32>>,
+    /// The leaf of each row's value in the column's tree.
+    pub(super) leaves: Vec<IdMap<RowId, LeafId>>,
 }
 
 impl Counted {
-    /// The tallies by group of each counted column; `group_of_row` numbers below `groups`.
-    fn tallies(&self, groups: usize, group_of_row: &[u32]) -> Vec<Tallies> {
-        self.codes.iter().map(|codes| Tallies::count(groups, group_of_row, codes)).collect()
+    /// The tallies by cell of each counted column.
+    fn tallies(
+        &self,
+        cells: usize,
+        cell_of_row: &CellOfRow<'_>,
+        watch: &Watch,
+    ) -> Result<Vec<Tallies>> {
+        let tallies = |leaves: &IdMap<_, _>| {
+            Tallies::try_count(cells, cell_of_row.raw(), leaves.raw(), watch)
+        };
+        self.leaves.iter().map(tallies).collect()
     }
 }
 
@@ -76,11 +89,16 @@ impl Policy {
 
     /// Binds the policy to a table.
     pub fn prepare(&self, table: &Table) -> Result<Prepared> {
-        self.prepare_within(table, Outside::default())
+        self.prepare_within(table, Outside::default(), &Watch::default())
     }
 
     /// Binds the policy to a table of which something is known that it does not hold itself.
-    pub fn prepare_within(&self, table: &Table, outside: Outside<'_>) -> Result<Prepared> {
+    pub fn prepare_within(
+        &self,
+        table: &Table,
+        outside: Outside<'_>,
+        watch: &Watch,
+    ) -> Result<Prepared> {
         self.check_presence()?;
         let keys = dictionaries(table.with_role(Role::QuasiIdentifier));
         let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
@@ -97,31 +115,25 @@ impl Policy {
             maps.push(bound.leaf_of);
             leaves.push(bound.world);
         }
-        let (mut cells, leaf_cell) = table.cells.recode(&maps);
+        let maps: Vec<&[u32]> = maps.iter().map(IdMap::raw).collect();
+        let (mut cells, leaf_cell) = table.cells.try_recode(&maps, watch)?;
         let others = match &world {
             Some(World::Population(population, positions)) => {
-                let leaves: Vec<&[u32]> = leaves.iter().map(Vec::as_slice).collect();
-                Some(others(population, positions, &leaves, &mut cells)?)
+                Some(others(population, positions, &leaves, &mut cells, watch)?)
             }
             _ => None,
         };
-        let mut counted = self.counted(table)?;
+        let mut counted = self.counted(table, watch)?;
         let (target, target_numbers) = self.target(table, &mut counted)?.unzip();
         let target_numbers = target_numbers.flatten();
-        // Where no two cells became one, rows are in those that they were in.
-        let cell_of_row: Cow<'_, [u32]> = if leaf_cell.iter().copied().eq(0..leaf_cell.len() as u32)
-        {
-            Cow::Borrowed(&table.row_cells)
-        } else {
-            table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect()
-        };
+        let cell_of_row = table.row_cells.then_if_changed(&leaf_cell, watch)?;
         self.check_token(table)?;
         let sensitive = table.with_role(Role::Sensitive);
         self.check_named_values(
             sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))),
         )?;
-        let cuts = self.on_cuts(&taxonomies, &cells, &cell_of_row, &counted, target)?;
-        let mut tallies = counted.tallies(cells.len(), &cell_of_row);
+        let cuts = self.on_cuts((&taxonomies, &cells), &cell_of_row, &counted, target, watch)?;
+        let mut tallies = counted.tallies(cells.len(), &cell_of_row, watch)?;
         let required = &mut counted.required;
         let mut judged = 0;
         if let (Some(others), Some(asked)) = (others, &self.privacy().presence) {
@@ -148,14 +160,12 @@ impl Policy {
         self.check_confidences(table, outside.confidences)?;
         if let Some(of_rows) = outside.confidences {
             let mut list = of_rows.to_vec();
-            list.sort_unstable();
+            watch.sort(&mut list)?;
             list.dedup();
-            let codes: Vec<u32> = of_rows
-                .iter()
-                .map(|one| list.partition_point(|known| known < one) as u32)
-                .collect();
+            let place = |one: &Ratio| list.partition_point(|known| known < one) as u32;
+            let codes = watch.list(of_rows.iter().map(place))?;
             confident = confident.map(|asked| asked.with_confidences(tallies.len(), list.clone()));
-            tallies.push(Tallies::count(cells.len(), &cell_of_row, &codes));
+            tallies.push(Tallies::try_count(cells.len(), cell_of_row.raw(), &codes, watch)?);
             required.names.push("confidence".into());
             required.values.push(list.len());
         }
@@ -184,11 +194,12 @@ impl Policy {
         match (column, given) {
             (None, None) => Ok(()),
             (Some(column), None) => Err(self.incomplete(format!(
-                "`confidence-column` is {}, whose values were not handed over with the table",
+                "`confidence-column` is {}, but no confidences were passed with the table",
                 quoted(column)
             ))),
             (None, Some(_)) => Err(self.incomplete(
-                "confidences of rows were given, and `presence` has no `confidence-column`".into(),
+                "confidences were passed with the table, but `presence` has no `confidence-column`"
+                    .into(),
             )),
             (Some(column), Some(given)) => {
                 let wrong = |value: String, expected: String| Error::BadParameter {
@@ -198,7 +209,7 @@ impl Policy {
                     expected,
                 };
                 if given.len() as u64 != table.rows() {
-                    let expected = format!("one for each of {} rows", table.rows());
+                    let expected = format!("one value for each of {} rows", table.rows());
                     return Err(wrong(given.len().to_string(), expected));
                 }
                 let high = given.iter().find(|share| **share > Ratio::ONE);
@@ -213,12 +224,12 @@ impl Policy {
     pub(crate) fn one_target<T>(&self, wanted_by: &str, first: Option<T>, more: bool) -> Result<T> {
         match first {
             None => {
-                Err(self.incomplete(format!("{wanted_by} needs a column with the role `target`")))
-            }
-            Some(_) if more => {
                 Err(self
-                    .incomplete(format!("{wanted_by} needs one `target`, and there are several")))
+                    .incomplete(format!("{wanted_by} requires a column with the role `target`")))
             }
+            Some(_) if more => Err(self.incomplete(format!(
+                "{wanted_by} requires exactly one column with the role `target`"
+            ))),
             Some(target) => Ok(target),
         }
     }
@@ -227,8 +238,8 @@ impl Policy {
     /// and its numbers where they are wanted.
     fn target(&self, table: &Table, counted: &mut Counted) -> Result<Option<TargetNumbers>> {
         let wanted_by = match (self.search().loss, self.search().partitioning.criterion) {
-            _ if !self.search().algorithm.is_partitioning() && self.search().loss == Loss::Cm => {
-                "the loss `cm`"
+            (loss, _) if !self.search().algorithm.is_partitioning() && loss.needs_target() => {
+                &format!("the loss `{}`", loss.name())
             }
             (_, Criterion::InfoGain) if self.search().algorithm.is_partitioning() => {
                 "the split `info-gain`"
@@ -249,22 +260,23 @@ impl Policy {
         };
         counted.required.names.push(target.name.clone());
         counted.required.values.push(dictionary.len());
-        counted.codes.push(codes.clone());
-        Ok(Some((counted.codes.len() - 1, numbers)))
+        // A target has no tree: its codes are its leaves.
+        counted.leaves.push(IdMap::new(codes.raw().to_vec()));
+        Ok(Some((counted.leaves.len() - 1, numbers)))
     }
 
     /// The caps that follow from the frequencies of a table's sensitive values.
-    pub fn caps_of(&self, table: &Table) -> Result<Vec<(String, String, Ratio)>> {
-        Ok(self.counted(table)?.required.caps)
+    pub fn caps_of(&self, table: &Table, watch: &Watch) -> Result<Vec<(String, String, Ratio)>> {
+        Ok(self.counted(table, watch)?.required.caps)
     }
 
     /// The requirements on a table, with the rows of the sensitive columns they count.
-    fn counted(&self, table: &Table) -> Result<Counted> {
-        let mut seen: Vec<(&str, &Dictionary, &[u32], Vec<u64>)> = Vec::new();
+    fn counted(&self, table: &Table, watch: &Watch) -> Result<Counted> {
+        let mut seen: Vec<(&str, &Dictionary, &IdMap<RowId, Code>, Vec<u64>)> = Vec::new();
         for column in table.with_role(Role::Sensitive) {
             if let Data::Coded { dictionary, codes, .. } = &column.data {
                 let mut rows = vec![0; dictionary.len()];
-                codes.iter().for_each(|code| rows[*code as usize] += 1);
+                watch.each(codes.raw(), PIECE, |code| rows[*code as usize] += 1)?;
                 seen.push((&column.name, dictionary, codes, rows));
             }
         }
@@ -275,9 +287,9 @@ impl Policy {
         let required = self.required(&surveyed, &table.file)?;
         let leaves = required.columns.iter().zip(&required.leaf_of).map(|(column, leaf_of)| {
             let (_, _, codes, _) = seen[*column];
-            codes.iter().map(|code| leaf_of[*code as usize]).collect()
+            codes.then(leaf_of, watch)
         });
-        Ok(Counted { codes: leaves.collect(), required })
+        Ok(Counted { leaves: leaves.collect::<Result<_>>()?, required })
     }
 }
 

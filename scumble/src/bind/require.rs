@@ -9,6 +9,7 @@
 
 use super::caps::CappedColumn;
 use crate::error::{Error, Place, Result, quoted};
+use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::policy::{
     Attribute, ClosenessAsked, DistanceAsked, Policy, ThresholdsAsked, VarianceAsked,
 };
@@ -39,7 +40,7 @@ pub(crate) struct Required {
     pub(crate) columns: Vec<usize>,
     pub(crate) names: Vec<String>,
     /// The leaf of each code of their dictionaries, which is what requirements know a value by.
-    pub(crate) leaf_of: Vec<Vec<u32>>,
+    pub(crate) leaf_of: Vec<IdMap<Code, LeafId>>,
     /// How many leaves there are.
     pub(crate) values: Vec<usize>,
     pub(crate) requirements: Vec<Box<dyn Requirement>>,
@@ -58,7 +59,7 @@ struct Sensitive {
     fitting: Fitting,
     numbers: CountedNumbers,
     /// The leaf that stands for suppressed values, behind those of the tree.
-    token: Option<usize>,
+    token: Option<LeafId>,
 }
 
 /// The distance that fits a column.
@@ -124,15 +125,14 @@ impl CountedNumbers {
 /// The leaf of each value of a text column without a declared type. Numbers that are written
 /// differently share one, as they do in a numeric column: without the rows that make it text, a
 /// release would be one.
-fn leaves_by_number(binding: &Binding, dictionary: &Dictionary) -> Vec<u32> {
-    let mut known: HashMap<u64, u32> = HashMap::new();
-    let leaf = |(value, leaf): (&str, &u32)| match Type::Real.number(value) {
-        Some(number) if Some(*leaf) != binding.taxonomy.missing() => {
-            *known.entry(bits_of(number)).or_insert(*leaf)
-        }
-        _ => *leaf,
+fn leaves_by_number(binding: &Binding, dictionary: &Dictionary) -> IdMap<Code, LeafId> {
+    let mut known: HashMap<u64, LeafId> = HashMap::new();
+    let missing = binding.taxonomy.missing().map(LeafId);
+    let leaf = |(value, leaf): (&str, LeafId)| match Type::Real.number(value) {
+        Some(number) if Some(leaf) != missing => *known.entry(bits_of(number)).or_insert(leaf),
+        _ => leaf,
     };
-    dictionary.values().zip(&binding.leaf_of).map(leaf).collect()
+    dictionary.values().zip(binding.leaf_of.iter()).map(leaf).collect()
 }
 
 /// The leaves of a column in the order of their numbers, where all have one; a missing value comes
@@ -173,7 +173,8 @@ impl Policy {
         if let Some(k) = privacy.k {
             asked_for += 1;
             let bound = KAnonymity::new(k);
-            binder.push(bound.ok_or_else(|| binder.refused("k", k, "a whole number from 1"))?);
+            binder
+                .push(bound.ok_or_else(|| binder.refused("k", k, "a whole number of at least 1"))?);
         }
         for asked in &privacy.diversity {
             for column in binder.columns_of(&asked.sensitive, "l-diversity")? {
@@ -211,7 +212,7 @@ impl Policy {
         }
         // A presence is bound to what is known of the world, which is not here.
         if binder.required.requirements.is_empty() && privacy.presence.is_none() {
-            let missing = "nothing is required; give `k`, `l-diversity`, `t-closeness`, `variance`, `thresholds` or \
+            let missing = "no requirement; add `k`, `l-diversity`, `t-closeness`, `variance`, `thresholds` or \
                            `presence` under [privacy]";
             return Err(self.incomplete(missing.into()));
         }
@@ -275,9 +276,9 @@ impl Binder<'_> {
         if chosen.is_empty() {
             return Err(self.policy.incomplete(match about {
                 Some(name) => format!(
-                    "{what} is about `{name}`, which is not a sensitive attribute of the table"
+                    "{what} names `{name}`, which is not a sensitive attribute of the table"
                 ),
-                None => format!("{what} needs a column with the role `sensitive`"),
+                None => format!("{what} requires a column with the role `sensitive`"),
             }));
         }
         chosen.into_iter().map(|column| self.position(column)).collect()
@@ -317,7 +318,7 @@ impl Binder<'_> {
 
     /// The tree of a sensitive column and the leaf of each value. The token for suppressed values
     /// is none of them and has a leaf of its own, behind the others.
-    fn bind(&self, name: &str, dictionary: &Dictionary) -> Result<(Binding, Option<usize>)> {
+    fn bind(&self, name: &str, dictionary: &Dictionary) -> Result<(Binding, Option<LeafId>)> {
         let token = self.policy.token().and_then(|token| dictionary.find(token));
         let Some(token) = token else {
             return Ok((self.policy.declared(name).bind(name, dictionary, self.file)?, None));
@@ -327,17 +328,15 @@ impl Binder<'_> {
             if code == token {
                 None
             } else {
-                Some(values.encode(dictionary.value(code), dictionary.line(code)))
+                Some(Code(values.encode(dictionary.value(code), dictionary.line(code))))
             }
         });
-        let codes: Vec<Option<u32>> = codes.collect();
+        let codes: Vec<Option<Code>> = codes.collect();
         let mut binding = self.policy.declared(name).bind(name, &values, self.file)?;
-        let last = binding.taxonomy.codes();
-        binding.leaf_of = codes
-            .iter()
-            .map(|code| code.map_or(last, |code| binding.leaf_of[code as usize]))
-            .collect();
-        Ok((binding, Some(last as usize)))
+        let last = LeafId(binding.taxonomy.codes());
+        binding.leaf_of =
+            codes.iter().map(|code| code.map_or(last, |code| binding.leaf_of.at(code))).collect();
+        Ok((binding, Some(last)))
     }
 
     /// A diversity. Suppressed values are nobody's: they make a class larger and are bounded by
@@ -345,18 +344,20 @@ impl Binder<'_> {
     fn diverse(&mut self, column: usize, form: Diversity) -> Result<()> {
         let refused = || {
             let (value, expected) = match form {
-                Diversity::Frequency(l) | Diversity::Entropy(l) => (l, "l: a number from 1"),
-                Diversity::Distinct(l) | Diversity::Recursive { l: l @ 0, .. } => {
-                    (Ratio::whole(l), "l: a whole number from 1")
+                Diversity::Frequency(l) | Diversity::Entropy(l) => {
+                    (l, "`l` to be a number of at least 1")
                 }
-                Diversity::Recursive { c, .. } => (c, "c: a number above 0"),
+                Diversity::Distinct(l) | Diversity::Recursive { l: l @ 0, .. } => {
+                    (Ratio::whole(l), "`l` to be a whole number of at least 1")
+                }
+                Diversity::Recursive { c, .. } => (c, "`c` to be a number above 0"),
             };
             self.refused("l-diversity", value, expected)
         };
         let diversity = LDiversity::new(column, form).ok_or_else(refused)?;
         match (self.bound[column].token, diversity.caps(self.required.values[column])) {
             (Some(token), Some((_, mut caps))) => {
-                caps[token] = Ratio::ONE;
+                caps[token.index()] = Ratio::ONE;
                 self.push_caps(column, caps)
             }
             _ => {
@@ -372,17 +373,17 @@ impl Binder<'_> {
         let (leaf_of, token) = (&self.required.leaf_of[column], self.bound[column].token);
         let mut counts = self.whole(column);
         if let Some(token) = token {
-            counts[token] = 0;
+            counts[token.index()] = 0;
         }
         let mut caps = asked.caps(&CappedColumn { name, dictionary, leaf_of, counts: &counts });
-        let leaves = leaf_of.iter().enumerate().filter(|(_, leaf)| Some(**leaf as usize) != token);
-        let by_value = |(code, leaf): (usize, &u32)| {
-            (name.to_string(), dictionary.value(code as u32).to_string(), caps[*leaf as usize])
+        let leaves = leaf_of.pairs().filter(|(_, leaf)| Some(*leaf) != token);
+        let by_value = |(code, leaf): (Code, LeafId)| {
+            (name.to_string(), dictionary.value(code.0).to_string(), caps[leaf.index()])
         };
         let of_values: Vec<(String, String, Ratio)> = leaves.map(by_value).collect();
         self.required.caps.extend(of_values);
         if let Some(token) = token {
-            caps[token] = Ratio::ONE;
+            caps[token.index()] = Ratio::ONE;
         }
         self.push_caps(column, caps)
     }
@@ -396,8 +397,8 @@ impl Binder<'_> {
         Ok(match (asked.distance, fitting, order) {
             (DistanceAsked::Hierarchical, Fitting::Masked, _) => {
                 return refused(
-                    "the hierarchical distance needs a tree of its own, and that of a mask depends on the longest value; \
-                     use the equal distance or a hierarchy file",
+                    "the hierarchical distance cannot be used with a mask; use the equal distance or a \
+                     hierarchy file",
                 );
             }
             // A value, then the root.
@@ -412,7 +413,7 @@ impl Binder<'_> {
             }
             (DistanceAsked::Ordered, _, None) => {
                 return refused(
-                    "the ordered distance needs numbers or dates, and the attribute is text",
+                    "the ordered distance requires numbers or dates, but the attribute is text",
                 );
             }
             (DistanceAsked::Fitting | DistanceAsked::Equal, ..) => Distance::Equal,
@@ -424,7 +425,7 @@ impl Binder<'_> {
         let mut whole = vec![0; self.required.values[column]];
         let rows = self.columns[self.required.columns[column]].rows;
         for (leaf, rows) in self.required.leaf_of[column].iter().zip(rows) {
-            whole[*leaf as usize] += rows;
+            whole[leaf.index()] += rows;
         }
         whole
     }
@@ -442,20 +443,18 @@ impl Binder<'_> {
                 CountedNumbers::All(numbers) => numeric.push((column, numbers.clone())),
                 CountedNumbers::None if asked.sensitive.is_none() => {}
                 CountedNumbers::None => {
-                    return incomplete(format!("variance needs numbers, and {name} has none"));
+                    return incomplete(format!("variance requires numbers, but {name} has none"));
                 }
                 CountedNumbers::Some => {
-                    let advice = "list under `missing` what is none, or name the attribute that is meant as `sensitive`";
+                    let advice = "list the others under `missing`, or name another attribute under `sensitive`";
                     return incomplete(format!(
-                        "variance needs numbers, and {name} is text in part; {advice}"
+                        "variance requires numbers, but only some values of {name} are numbers; {advice}"
                     ));
                 }
             }
         }
         if numeric.is_empty() {
-            return incomplete(
-                "variance needs a sensitive attribute with numbers, and there is none".into(),
-            );
+            return incomplete("variance requires a sensitive attribute with numbers".into());
         }
         Ok(numeric)
     }

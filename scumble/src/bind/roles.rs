@@ -24,7 +24,7 @@ impl Policy {
         let roles = columns.iter().map(|name| self.role(name, file)).collect::<Result<Vec<_>>>()?;
         if !roles.contains(&Role::QuasiIdentifier) {
             return Err(self.incomplete(
-                "no column is a quasi-identifier; give the role to those that an outsider may know"
+                "no column has the role `quasi-identifier`; give it to columns that an outsider may know"
                     .into(),
             ));
         }

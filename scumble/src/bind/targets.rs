@@ -6,15 +6,15 @@
 
 use super::keys::Declared;
 use crate::error::{Error, Place, Result, quoted};
+use crate::ids::Id;
 use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
 use crate::ratio::{Ratio, greatest_common_divisor};
 use crate::search::buckets::{Annotated, Measure, Rounding, Shape, Target, normal, zipf};
 use crate::table::{Column, Decimals, Dictionary, Table, Type};
 use crate::taxonomy::{Hierarchy, Taxonomy};
-use std::path::Path;
 
 /// How far the share of a node may be from a real weight's where the policy does not say.
-pub const ROUNDING: f64 = 0.01;
+const ROUNDING: f64 = 0.01;
 
 /// The values that the sensitive attribute may have, in order.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Domain {
 
 /// The weights of a target over some values; 0 is outside of it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Weights {
+enum Weights {
     /// Whole numbers.
     Exact(Vec<u64>),
     /// Anything else.
@@ -72,7 +72,7 @@ impl Policy {
         {
             return Err(unfit(
                 code,
-                "missing, and a distribution needs a value in every row; leave such rows out",
+                "is missing, but a distribution needs a value in every row; remove such rows",
             ));
         }
         // The column's values first, in the order of their codes; then those that need not occur.
@@ -105,20 +105,22 @@ impl Policy {
             (0..bound.taxonomy.codes()).map(|leaf| bound.taxonomy.level(0).label(leaf)).collect();
         let numeric = matches!(bound.kind, Type::Integer | Type::Real);
         if asked.domain.is_some() && bound.kind != Type::Integer {
-            let missing =
-                format!("`domain` is for whole numbers, and {} has others", quoted(&column.name));
+            let missing = format!(
+                "`domain` requires whole numbers, but {} has other values",
+                quoted(&column.name)
+            );
             return Err(self.incomplete(missing));
         }
         let mut order: Vec<u32> = (0..leaves.len() as u32).collect();
         let mut numbers = None;
         if numeric {
             let inexact = |leaf: usize| {
-                let code =
-                    bound.leaf_of[..present.len()].iter().position(|found| *found as usize == leaf);
+                let mut leaves = bound.leaf_of.iter().take(present.len());
+                let code = leaves.position(|found| found.index() == leaf);
                 match code {
                     Some(code) => unfit(
                         present[code],
-                        "has more than 15 digits, or lies too far from the others",
+                        "has more than 15 digits, or differs too much in scale from other values; round it",
                     ),
                     None => nowhere(),
                 }
@@ -131,8 +133,8 @@ impl Policy {
         let mut rank = vec![0u32; leaves.len()];
         (0..).zip(&order).for_each(|(code, leaf)| rank[*leaf as usize] = code);
         let mut code_of = vec![None; dictionary.len()];
-        for (code, leaf) in present.iter().zip(&bound.leaf_of) {
-            code_of[*code as usize] = Some(rank[*leaf as usize]);
+        for (code, leaf) in present.iter().zip(bound.leaf_of.iter()) {
+            code_of[*code as usize] = Some(rank[leaf.index()]);
         }
         let domain = Domain {
             labels: order.iter().map(|leaf| leaves[*leaf as usize].to_string()).collect(),
@@ -158,18 +160,8 @@ impl Policy {
             nearest: None,
         };
         let dictionary = column.dictionary().ok_or_else(nowhere)?;
-        self.labels_of(&column.name, dictionary, level, &table.file)
-    }
-
-    /// The label of each value of a column at a level of its hierarchy.
-    pub(crate) fn labels_of(
-        &self,
-        name: &str,
-        values: &Dictionary,
-        level: usize,
-        file: &Path,
-    ) -> Result<Vec<String>> {
-        let bound = self.declared(name).bind(name, values, file)?;
+        let name = &column.name;
+        let bound = self.declared(name).bind(name, dictionary, &table.file)?;
         if level > bound.taxonomy.height() {
             return Err(Error::BadParameter {
                 place: None,
@@ -179,7 +171,11 @@ impl Policy {
             });
         }
         let level = bound.taxonomy.level(level);
-        Ok(bound.leaf_of.iter().map(|leaf| level.label(level.node_of(*leaf)).to_string()).collect())
+        Ok(bound
+            .leaf_of
+            .iter()
+            .map(|leaf| level.label(level.node_of(leaf.0)).to_string())
+            .collect())
     }
 }
 
@@ -193,7 +189,7 @@ impl Domain {
             let mut seen = std::collections::HashSet::new();
             if let Some(torn) = nodes.iter().find(|node| !seen.insert(**node)) {
                 let missing = format!(
-                    "the hierarchy of {}: {} is not a segment of the numbers, there are others between its values",
+                    "the hierarchy of {}: {} is not a range, because other numbers lie between its values",
                     quoted(column),
                     quoted(level.label(*torn))
                 );
@@ -247,9 +243,7 @@ impl Domain {
         rounding: Option<Ratio>,
         counts: &[u64],
     ) -> Result<Target> {
-        // Counts are given, so weights there are.
-        let found = weights(asked, &self.labels, self.floats().as_deref(), Some(counts))?;
-        let found = found.unwrap_or(Weights::Exact(counts.to_vec()));
+        let found = weights(asked, &self.labels, self.floats().as_deref(), counts)?;
         let above_zero = |code: &u32| match &found {
             Weights::Exact(weights) => weights[*code as usize] > 0,
             Weights::Real(weights) => weights[*code as usize] > 0.0,
@@ -307,28 +301,28 @@ impl Domain {
     }
 }
 
-/// The weights that a target gives to some values; `None` where it depends on how often they occur
-/// and that is not known.
-pub fn weights(
+/// The weights that a target gives to some values, which occur as often as `counts` says.
+fn weights(
     asked: &TargetAsked,
     labels: &[String],
     numbers: Option<&[f64]>,
-    counts: Option<&[u64]>,
-) -> Result<Option<Weights>> {
+    counts: &[u64],
+) -> Result<Weights> {
     // A group's own target is about the values between its least and its greatest one.
-    let inside = match (asked.of, counts) {
-        (Of::Group, Some(counts)) => {
+    let inside = match asked.of {
+        Of::Group => {
             let first = counts.iter().position(|count| *count > 0).unwrap_or(0);
             first..counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1)
         }
-        _ => 0..labels.len(),
+        Of::Table => 0..labels.len(),
     };
     let numeric = || {
         numbers.ok_or_else(|| Error::BadParameter {
             place: None,
             key: "distribution.target".into(),
             value: asked.name(),
-            expected: "a target for categories: uniform, source, zipf or a file".into(),
+            expected: "uniform, source, zipf or a file, because the attribute is categorical"
+                .into(),
         })
     };
     let spread = |inner: Vec<f64>| {
@@ -338,20 +332,18 @@ pub fn weights(
     };
     Ok(match &asked.form {
         TargetForm::Uniform => {
-            Some(Weights::Exact((0..labels.len()).map(|at| inside.contains(&at).into()).collect()))
+            Weights::Exact((0..labels.len()).map(|at| inside.contains(&at).into()).collect())
         }
-        TargetForm::Source => counts.map(|counts| Weights::Exact(counts.to_vec())),
-        TargetForm::Zipf { s } => Some(spread(zipf(inside.len(), *s))),
+        TargetForm::Source => Weights::Exact(counts.to_vec()),
+        TargetForm::Zipf { s } => spread(zipf(inside.len(), *s)),
         TargetForm::Normal { mean, deviation } => {
             let numbers = numeric()?;
-            let own = counts.map(|counts| moments(numbers, counts));
-            let mean = mean.or(own.map(|own| own.0));
-            let deviation = deviation.or(own.map(|own| own.1));
-            mean.zip(deviation)
-                .map(|(mean, deviation)| spread(normal(&numbers[inside.clone()], mean, deviation)))
+            let own = moments(numbers, counts);
+            let (mean, deviation) = (mean.unwrap_or(own.0), deviation.unwrap_or(own.1));
+            spread(normal(&numbers[inside.clone()], mean, deviation))
         }
         TargetForm::File { file, weights } => {
-            Some(Weights::Exact(whole(file, weights, labels, numbers.is_some())?))
+            Weights::Exact(whole(file, weights, labels, numbers.is_some())?)
         }
     })
 }
@@ -406,8 +398,7 @@ fn whole(
     }
     let too_large = || Error::Mismatch {
         file: file.to_path_buf(),
-        problem: "the weights have no common denominator that fits; round them to fewer digits"
-            .into(),
+        problem: "the weights have no common denominator below 2^62; round them".into(),
     };
     let mut common = 1u64;
     for (_, weight) in listed.values() {

@@ -5,12 +5,13 @@
 
 use super::BoundKey;
 use crate::error::{Error, Place, Result, quoted};
+use crate::ids::{CellId, Code, Id, LeafId};
 use crate::policy::{MarginalsAsked, MarginalsOf, Policy, WorldAsked, nearest};
 use crate::privacy::ConfidentPresence;
 use crate::source::{Source, TableFile, encode};
 use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl Policy {
         let Some(asked) = &self.privacy().presence else { return Ok(None) };
         match (&asked.world, population) {
             (WorldAsked::Population(file), None) => Err(self.incomplete(format!(
-                "`presence` is about the population in {}, which was not handed over with the table",
+                "`presence` names the population {}, but it was not passed with the table",
                 file.display()
             ))),
             (WorldAsked::Population(_), Some(population)) => {
@@ -55,13 +56,13 @@ impl Policy {
                         marginals.listed.iter().enumerate().filter(|(_, line)| line.1 == *key);
                     let lines: Vec<usize> = lines.map(|(at, _)| at).collect();
                     if lines.is_empty() {
-Err(marginals.impossible(format!(
+                        Err(marginals.impossible(format!(
                             "no counts for the quasi-identifier {}",
                             quoted(key)
                         )))
-} else {
-Ok(lines)
-}
+                    } else {
+                        Ok(lines)
+                    }
                 };
                 Ok(Some(World::Marginals(
                     marginals,
@@ -117,8 +118,11 @@ impl World<'_> {
         for code in 0..own.len() as u32 {
             both.encode(own.value(code), own.line(code));
         }
-        let codes: Vec<u32> =
-            self.values(key).into_iter().map(|(value, line)| both.encode(value, line)).collect();
+        let codes: Vec<Code> = self
+            .values(key)
+            .into_iter()
+            .map(|(value, line)| Code(both.encode(value, line)))
+            .collect();
         let mut bound =
             policy.declared(name).bind_key(name, &both, file).map_err(|mut error| {
                 // A value that the table does not have is the world's.
@@ -130,8 +134,8 @@ impl World<'_> {
                 }
                 error
             })?;
-        bound.world = codes.iter().map(|code| bound.leaf_of[*code as usize]).collect();
-        bound.leaf_of.truncate(own.len());
+        bound.world = codes.iter().map(|code| bound.leaf_of.at(*code)).collect();
+        bound.leaf_of.raw_mut().truncate(own.len());
         Ok(bound)
     }
 }
@@ -141,20 +145,21 @@ impl World<'_> {
 pub(crate) fn others(
     population: &Table,
     positions: &[usize],
-    maps: &[&[u32]],
-    cells: &mut Cells,
+    maps: &[Vec<LeafId>],
+    cells: &mut Cells<CellId>,
+    watch: &Watch,
 ) -> Result<Tallies> {
     let mut people = vec![0u64; cells.len()];
     let mut tuple = vec![0; positions.len()];
-    for cell in 0..population.cells.len() as u32 {
+    watch.each(population.cells.ids(), PIECE, |cell| {
         let codes = population.cells.codes(cell);
         for ((leaf, position), map) in tuple.iter_mut().zip(positions).zip(maps) {
-            *leaf = map[codes[*position] as usize];
+            *leaf = map[codes[*position] as usize].0;
         }
-        let at = cells.add(&tuple, 0) as usize;
+        let at = cells.add(&tuple, 0).index();
         people.resize(people.len().max(at + 1), 0);
-        people[at] += u64::from(population.cells.counts()[cell as usize]);
-    }
+        people[at] += u64::from(population.cells.count(cell));
+    })?;
     let (mut starts, mut entries, mut missing) = (vec![0u32], Vec::new(), 0u64);
     for (present, all) in cells.counts().iter().zip(&people) {
         missing += u64::from(*present).saturating_sub(*all);
@@ -167,15 +172,14 @@ pub(crate) fn others(
         missing => Err(Error::Mismatch {
             file: population.file.clone(),
             problem: format!(
-                "{missing} rows of the table have no counterpart in the population; it must hold everybody, each of the \
-                 table as often as there"
+                "{missing} rows of the table are not in the population; it must contain the whole table"
             ),
         }),
     }
 }
 
 /// How many rows have each leaf, column by column.
-pub(crate) fn own_by_column(cells: &Cells, taxonomies: &[Arc<Taxonomy>]) -> Vec<Vec<u64>> {
+pub(crate) fn own_by_column(cells: &Cells<CellId>, taxonomies: &[Arc<Taxonomy>]) -> Vec<Vec<u64>> {
     let of_column = |(column, taxonomy): (usize, &Arc<Taxonomy>)| {
         let mut rows = vec![0; taxonomy.codes() as usize];
         for (code, count) in cells.column(column).zip(cells.counts()) {
@@ -192,7 +196,7 @@ pub(crate) fn listed_by_column(
     asked: &MarginalsAsked,
     names: &[&str],
     lines: &[Vec<usize>],
-    leaves: &[Vec<u32>],
+    leaves: &[Vec<LeafId>],
     own: &[Vec<u64>],
     taxonomies: &[Arc<Taxonomy>],
 ) -> Result<Vec<Vec<u64>>> {
@@ -202,7 +206,7 @@ pub(crate) fn listed_by_column(
         let rarer = counts.iter().zip(&own[column]).position(|(count, own)| count < own);
         if let Some(leaf) = rarer.filter(|_| asked.of == MarginalsOf::Population) {
             return Err(asked.impossible(format!(
-                "{}: the value {} is counted {} times, and {} rows of the table have it",
+                "the count of {} = {} is {}, but {} rows of the table have this value",
                 quoted(name),
                 quoted(taxonomies[column].level(0).label(leaf as u32)),
                 counts[leaf],
@@ -215,7 +219,7 @@ pub(crate) fn listed_by_column(
     let first = sums.first().copied().unwrap_or(0);
     if let Some(at) = sums.iter().position(|sum| *sum != first) {
         return Err(asked.impossible(format!(
-            "the counts of {} sum to {first} and those of {} to {}; each attribute counts everybody once",
+            "the counts of {} sum to {first}, but those of {} sum to {}; all sums must be equal",
             quoted(names[0]),
             quoted(names[at]),
             sums[at]
@@ -224,7 +228,7 @@ pub(crate) fn listed_by_column(
     let rows: u64 = own.first().map_or(0, |rows| rows.iter().sum());
     let own = if asked.of == MarginalsOf::Population { rows } else { 0 };
     if first <= own {
-        return Err(asked.impossible("nobody but those of the table is counted".into()));
+        return Err(asked.impossible("the marginals count no one outside the table".into()));
     }
     Ok(listed)
 }
@@ -234,18 +238,18 @@ pub(crate) fn listed_by_column(
 fn listed_by_leaf(
     asked: &MarginalsAsked,
     lines: &[usize],
-    leaves: &[u32],
+    leaves: &[LeafId],
     codes: usize,
 ) -> Result<Vec<u64>> {
     let mut counts = vec![0u64; codes];
     let mut first: Vec<Option<u64>> = vec![None; codes];
     for (at, leaf) in lines.iter().zip(leaves) {
         let (line, attribute, value, count) = &asked.listed[*at];
-        if let Some(first) = first[*leaf as usize].replace(*line) {
+        if let Some(first) = first[leaf.index()].replace(*line) {
             let place = Place::file(&asked.file).line(*line).column(attribute);
             return Err(Error::RepeatedLeaf { place, leaf: value.clone(), first });
         }
-        counts[*leaf as usize] += count;
+        counts[leaf.index()] += count;
     }
     Ok(counts)
 }

@@ -1,9 +1,8 @@
-//! What can go wrong, as data: every variant carries what a person needs to find the spot and mend
-//! it.
+//! Errors as data: every variant carries what a person needs to find and correct the problem.
 //!
-//! The library never prints and never exits. [`Error::kind`] says whose turn it is: the requirement
-//! cannot be met (exit status 1), the input or the usage is wrong (2), or the environment failed
-//! (3).
+//! The library never prints and never exits. [`Error::kind`] distinguishes three cases: the
+//! requirement cannot be met (exit status 1), the input or the usage is wrong (2), or the
+//! environment failed (3).
 
 mod refusal;
 
@@ -15,20 +14,20 @@ use std::path::{Path, PathBuf};
 /// The result of everything here that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Whose turn it is to act on an [`Error`]; the numbers are the exit statuses of the command.
+/// The kind of an [`Error`]; the numbers are the exit statuses of the command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The requirement cannot be met, or a check failed. Nothing was released.
     Refused = 1,
     /// Bad usage or bad input.
     Input = 2,
-    /// The disk, the network, the operating system.
+    /// The disk, the network or the operating system failed.
     Environment = 3,
-    /// Somebody asked for an early end, as a shell tells of it (128 + SIGINT).
+    /// The job was interrupted (128 + SIGINT, as in a shell).
     Interrupted = 130,
 }
 
-/// A spot in a file: the parts that are known.
+/// A place in a file, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The file.
@@ -71,7 +70,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// A value as it may be shown in one line: quoted, control characters escaped, long ones cut.
+/// A value for messages: quoted, on one line, control characters escaped, long values truncated.
 pub fn quoted(value: &str) -> String {
     const LONGEST: usize = 60;
     let mut shown: String = value.chars().take(LONGEST).flat_map(char::escape_debug).collect();
@@ -81,7 +80,7 @@ pub fn quoted(value: &str) -> String {
     format!("`{shown}`")
 }
 
-/// Everything that can go wrong.
+/// An error.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -89,38 +88,38 @@ pub enum Error {
     Io {
         /// The file.
         file: PathBuf,
-        /// What was being done, as a verb: "read", "write".
+        /// The operation that failed, as a verb: "read", "write".
         doing: &'static str,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A Parquet or Arrow file is damaged or uses something that is not supported.
+    /// A Parquet or Arrow file is damaged or uses an unsupported feature.
     Columnar {
         /// The file.
         file: PathBuf,
-        /// What the reader said.
+        /// The error of the reader or writer.
         source: arrow_schema::ArrowError,
     },
-    /// The name of a file does not say which format it has.
+    /// The format of a file cannot be told from its name.
     UnknownFormat {
         /// The file.
         file: PathBuf,
     },
-    /// There is no header line, or no column.
+    /// The header or all columns are missing.
     NoHeader {
         /// The file.
         file: PathBuf,
     },
-    /// There is a header, but not one row.
+    /// The table has no rows.
     EmptyTable {
         /// The file.
         file: PathBuf,
     },
-    /// More rows than this can count.
+    /// The table has too many rows.
     TooManyRows {
         /// The file.
         file: PathBuf,
-        /// How many rows are possible.
+        /// The maximum number of rows.
         most: u64,
     },
     /// Two columns have the same name.
@@ -148,16 +147,16 @@ pub enum Error {
         /// Fields in the row.
         found: usize,
     },
-    /// A quoted field never ends.
+    /// A quoted field is not closed.
     UnclosedQuote {
-        /// The line where the field's record begins.
+        /// The line where the record starts.
         place: Place,
     },
-    /// Bytes that are not UTF-8.
+    /// A value is not valid UTF-8.
     InvalidUtf8 {
         /// Where.
         place: Place,
-        /// The bytes, those that are not text replaced.
+        /// The value, with invalid bytes replaced.
         value: String,
     },
     /// A value is not of its column's type.
@@ -166,53 +165,53 @@ pub enum Error {
         place: Place,
         /// The value.
         value: String,
-        /// The type it should have: "an integer", "a number", "a date (YYYY-MM-DD)".
+        /// The type of the column: "an integer", "a number", "a date (YYYY-MM-DD)".
         expected: &'static str,
     },
-    /// A value is not a leaf of its column's hierarchy.
+    /// A value is not in the hierarchy of its column.
     NotInHierarchy {
         /// Where.
         place: Place,
         /// The value.
         value: String,
-        /// The hierarchy: a file, or a description.
+        /// The hierarchy: a file or a description.
         hierarchy: String,
     },
-    /// A value that a distribution cannot do anything with.
+    /// A value that a distribution cannot use.
     Unfit {
-        /// Where it stands first.
+        /// Where it occurs first.
         place: Place,
         /// The value.
         value: String,
-        /// What is wrong with it, and what to do.
+        /// What is wrong with it and what to do: a phrase that follows the value.
         problem: String,
     },
-    /// A column of a type that has no text form here.
+    /// A column has an unsupported type.
     UnsupportedColumn {
         /// Where.
         place: Place,
         /// Its type.
         data_type: String,
     },
-    /// A hierarchy in which a leaf stands twice.
+    /// A leaf of a hierarchy, or a value in another list, occurs twice.
     RepeatedLeaf {
-        /// Where it stands again.
+        /// Where it occurs again.
         place: Place,
         /// The leaf.
         leaf: String,
-        /// The line where it stood first.
+        /// The line where it occurs first.
         first: u64,
     },
-    /// A hierarchy in which one label has two parents.
+    /// A label of a hierarchy has two parents.
     TwoParents {
-        /// Where the second parent stands.
+        /// Where the second parent is.
         place: Place,
         /// The label.
         label: String,
         /// Both parents.
         parents: (String, String),
     },
-    /// A hierarchy whose rows differ in length.
+    /// The rows of a hierarchy differ in length.
     UnevenHierarchy {
         /// Where.
         place: Place,
@@ -221,28 +220,28 @@ pub enum Error {
         /// Labels in this row.
         found: usize,
     },
-    /// A label that stands for two different sets of values.
+    /// A label denotes two different sets of values.
     AmbiguousLabel {
-        /// The value that is written like another label, where it is one.
+        /// The value that conflicts with a generalized label, if it is a value.
         place: Option<Place>,
         /// The hierarchy.
         hierarchy: String,
         /// The label.
         label: String,
     },
-    /// A hierarchy with no row, or with one level only.
+    /// A hierarchy has no rows, or only one level.
     EmptyHierarchy {
         /// The file.
         place: Place,
     },
-    /// A column of the input that the policy gives no role.
+    /// The policy gives a column of the input no role.
     NoRole {
         /// The input.
         place: Place,
         /// The policy.
         policy: PathBuf,
     },
-    /// A column that the policy names and the input lacks.
+    /// The policy names a column that the input does not have.
     NoSuchColumn {
         /// The input.
         file: PathBuf,
@@ -251,7 +250,7 @@ pub enum Error {
         /// The nearest column that exists.
         nearest: Option<String>,
     },
-    /// A key of the policy that does not exist.
+    /// The policy has an unknown key.
     UnknownKey {
         /// Where.
         place: Place,
@@ -260,175 +259,184 @@ pub enum Error {
         /// The nearest key that exists.
         nearest: Option<String>,
     },
-    /// A value of the policy, or of a flag, that is not allowed.
+    /// A parameter has an invalid value.
     BadParameter {
-        /// Where: the policy's line, or none for a flag.
+        /// Where, if it is in a file.
         place: Option<Place>,
-        /// The key or flag.
+        /// The key, with its path.
         key: String,
-        /// What was given.
+        /// The value.
         value: String,
-        /// What is allowed.
+        /// The valid values: a phrase that follows "expected".
         expected: String,
     },
-    /// The policy is not TOML.
+    /// A parameter that cannot be used together with the others.
+    Inapplicable {
+        /// Where, if it is in a file.
+        place: Option<Place>,
+        /// The key, with its path.
+        key: String,
+        /// What it requires or conflicts with: a phrase that follows the key.
+        problem: String,
+    },
+    /// The policy is not valid TOML.
     PolicySyntax {
         /// Where.
         place: Place,
-        /// What the parser said.
+        /// The error of the parser.
         source: Box<toml::de::Error>,
     },
-    /// Something the policy must say and does not.
+    /// The policy is incomplete or contradicts itself.
     Incomplete {
         /// The policy.
         file: PathBuf,
-        /// What is missing and what to write.
+        /// What is wrong and what to do.
         missing: String,
     },
-    /// More nodes than the search can go through.
+    /// The search space is too large.
     SpaceTooLarge {
-        /// How many there are (as a number too large for an integer may be).
+        /// The number of nodes, which may be too large for an integer.
         nodes: f64,
-        /// How many can be searched.
+        /// The maximum number of nodes.
         most: u64,
     },
-    /// A file that is not what it was when it was read first.
+    /// A file changed between two scans.
     ChangedMeanwhile {
         /// The file.
         file: PathBuf,
     },
     /// The memory limit is too small.
     TooLittleMemory {
-        /// What does not fit.
+        /// What does not fit in memory.
         what: String,
-        /// What to do besides raising the limit.
+        /// An alternative to raising the limit: a phrase that follows "or".
         instead: Option<&'static str>,
     },
-    /// Something that was asked for does not go with the rest.
+    /// An option that cannot be used together with the others.
     Unsuitable {
-        /// What was asked for.
+        /// The option.
         what: &'static str,
-        /// What it needs.
+        /// What it requires.
         needs: &'static str,
     },
-    /// The system could not start the threads.
+    /// The threads could not be started.
     TooManyThreads {
-        /// How many were asked for.
+        /// The number of threads.
         threads: usize,
-        /// What the system said.
+        /// The error of the thread pool.
         source: rayon::ThreadPoolBuildError,
     },
-    /// The operating system has no randomness.
+    /// The operating system provided no random numbers.
     NoRandomness {
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A recoding that depends on the very rows it was made from.
+    /// A recoding cannot be saved, because it fits only the rows it was made from.
     NotSaveable {
-        /// Where it should have been saved.
+        /// The file to save it to.
         file: PathBuf,
     },
-    /// A summary or a saved recoding does not fit the policy or the data.
+    /// A file, such as a summary or a saved recoding, does not match the policy or the data.
     Mismatch {
         /// The file.
         file: PathBuf,
-        /// What differs, and what to do.
+        /// What differs and what to do.
         problem: String,
     },
-    /// A query that cannot be answered.
+    /// A query is invalid or not supported.
     BadQuery {
-        /// Why not.
+        /// What is wrong.
         problem: String,
-        /// What can be.
+        /// The supported queries.
         supported: &'static str,
     },
-    /// A file that is not the JSON it should be.
+    /// A file is not valid JSON, or not of the expected form.
     BadJson {
         /// The file.
         file: PathBuf,
-        /// What the parser said.
+        /// The error of the parser.
         source: serde_json::Error,
     },
-    /// The output would overwrite something that the job reads or writes itself.
+    /// The output would overwrite a file that the job reads or writes.
     OutputIsInput {
         /// The file.
         file: PathBuf,
     },
-    /// A file is there that must not be overwritten.
+    /// A file already exists and must not be overwritten.
     Exists {
         /// The file.
         file: PathBuf,
     },
-    /// No space is left for rows that do not fit into memory.
+    /// The disk is full, and rows that do not fit in memory cannot be written to it.
     SpillFull {
-        /// The run's folder of spilled rows.
+        /// The folder of spilled rows.
         folder: PathBuf,
-        /// Bytes of the block that was to be written.
+        /// Bytes of the block to write.
         needed: u64,
-        /// Bytes that are free there.
+        /// Free bytes in the folder.
         free: u64,
-        /// Bytes that the run holds there.
+        /// Bytes that this run has written there.
         held: u64,
     },
-    /// The disk is full, and the release on it not whole.
+    /// The disk is full, and the release is incomplete.
     ReleaseFull {
-        /// The release, which does not appear.
+        /// The release, which is not published.
         file: PathBuf,
-        /// Bytes that were written.
+        /// Bytes written.
         written: u64,
-        /// About how many more there would have been.
+        /// About how many more bytes are needed.
         missing: u64,
     },
-    /// There is no such folder for temporary files.
+    /// A folder for temporary files does not exist.
     NoFolder {
         /// The folder.
         folder: PathBuf,
     },
-    /// A stream of record batches failed before, and its rows cannot be read again.
+    /// A stream of record batches failed earlier, and its rows cannot be read again.
     StreamFailed {
-        /// The stream.
+        /// The name of the stream.
         name: String,
     },
-    /// A sink handed back something else than what was written.
+    /// A sink returned something other than what was written to it.
     WrongSeal {
-        /// The sink.
+        /// The name of the sink.
         name: String,
-        /// What differs.
+        /// The difference.
         problem: String,
     },
-    /// A file of spilled rows is not what was written.
+    /// A file of spilled rows is damaged.
     SpillDamaged {
         /// The file.
         file: PathBuf,
-        /// What is wrong with it. Nothing of its content.
+        /// What is wrong with it, without any of its content.
         problem: &'static str,
     },
-    /// Something failed that never should: a defect of this program.
+    /// An internal error: a bug in this program.
     Defect,
-    /// The job was told to end before it had anything to hand over.
+    /// The job was interrupted before it had a result.
     Interrupted,
     /// No recoding meets the requirements.
     CannotBeMet {
-        /// Why not.
+        /// The reason.
         shortfall: Shortfall,
-        /// What was asked, and what would have been reached.
+        /// What was required, and what would have been reached.
         refusal: Option<Box<Refusal>>,
     },
-    /// A release, written or given, breaks what the policy asks.
+    /// A release does not meet the policy.
     CheckFailed {
         /// The release.
         file: PathBuf,
         /// Its classes.
         classes: u64,
-        /// The requirements that it breaks.
+        /// The requirements that fail.
         failing: Vec<Judged>,
-        /// What else is wrong.
+        /// Other problems.
         problems: Vec<String>,
     },
 }
 
 impl Error {
-    /// Whose turn it is.
+    /// The kind of the error, which determines the exit status.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Io { source, doing, .. } => match source.kind() {
@@ -479,13 +487,13 @@ impl From<Shortfall> for Error {
     }
 }
 
-/// ", did you mean `x`?", or nothing.
+/// "; did you mean `x`?", or nothing.
 fn suggestion(nearest: &Option<String>) -> String {
     nearest.as_ref().map(|name| format!("; did you mean {}?", quoted(name))).unwrap_or_default()
 }
 
 impl fmt::Display for Error {
-    /// One line, whatever files and columns are called.
+    /// One line: control characters in the names of files and columns are escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
         for character in Plain(self).to_string().chars() {
@@ -499,7 +507,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// An error with names as they are.
+/// An error whose names are not escaped.
 struct Plain<'a>(&'a Error);
 
 impl fmt::Display for Plain<'_> {
@@ -510,96 +518,112 @@ impl fmt::Display for Plain<'_> {
             }
             Error::Columnar { file, source } => {
                 let said = source.to_string().replace('\n', " ");
-                write!(f, "{}: not a readable Parquet or Arrow file: {said}", file.display())
+                write!(
+                    f,
+                    "{}: invalid or unsupported Parquet or Arrow data: {said}",
+                    file.display()
+                )
             }
             Error::UnknownFormat { file } => {
                 write!(
                     f,
-                    "{}: the format is told by the ending; use .csv, .parquet or .arrow",
+                    "{}: unknown format; the name must end in .csv, .csv.gz, .csv.zst, .parquet or .arrow",
                     file.display()
                 )
             }
             Error::NoHeader { file } => {
                 write!(f, "{}:1: no header; the first line must name the columns", file.display())
             }
-            Error::EmptyTable { file } => write!(f, "{}: no rows below the header", file.display()),
+            Error::EmptyTable { file } => write!(f, "{}: the table has no rows", file.display()),
             Error::TooManyRows { file, most } => {
                 write!(f, "{}: more than {most} rows; split the table", file.display())
             }
             Error::RepeatedColumn { file, column, positions } => write!(
                 f,
-                "{}:1: column {} stands twice in the header, at {} and {}; rename one",
+                "{}:1: duplicate column {} at positions {} and {}; rename one",
                 file.display(),
                 quoted(column),
                 positions.0,
                 positions.1
             ),
             Error::NamelessColumn { file, position } => {
-                write!(f, "{}:1: column {position} of the header has no name", file.display())
+                write!(
+                    f,
+                    "{}:1: column {position} has no name; add one to the header",
+                    file.display()
+                )
             }
             Error::RaggedRow { place, expected, found } => {
-                write!(f, "{place}: {found} fields where the header has {expected}")
+                write!(f, "{place}: the row has {found} fields; expected {expected}")
             }
             Error::UnclosedQuote { place } => {
-                write!(f, "{place}: a quoted field that starts here never ends")
+                write!(
+                    f,
+                    "{place}: unclosed quoted field in the record that starts here; add the quote"
+                )
             }
             Error::InvalidUtf8 { place, value } => {
-                write!(f, "{place}: {} is not UTF-8; convert the file first", quoted(value))
+                write!(
+                    f,
+                    "{place}: {} is not valid UTF-8; convert the file to UTF-8",
+                    quoted(value)
+                )
             }
             Error::WrongType { place, value, expected } => write!(
                 f,
-                "{place}: {} is not {expected}; mend it, or list it under `missing` in the policy",
+                "{place}: {} is not {expected}; correct it, or list it under `missing` in the policy",
                 quoted(value)
             ),
             Error::NotInHierarchy { place, value, hierarchy } => {
-                write!(f, "{place}: {} is not a leaf of {hierarchy}; add it there", quoted(value))
+                write!(
+                    f,
+                    "{place}: {} is not in {hierarchy}; correct it, or extend the hierarchy",
+                    quoted(value)
+                )
             }
             Error::Unfit { place, value, problem } => {
                 write!(f, "{place}: {} {problem}", quoted(value))
             }
             Error::UnsupportedColumn { place, data_type } => {
-                write!(
-                    f,
-                    "{place}: values of type {data_type} are not supported; flatten the column, or drop it"
-                )
+                write!(f, "{place}: {data_type} is not supported; flatten or remove the column")
             }
             Error::RepeatedLeaf { place, leaf, first } => {
-                write!(f, "{place}: leaf {} stands on line {first} already", quoted(leaf))
+                write!(f, "{place}: duplicate {}, first on line {first}; remove one", quoted(leaf))
             }
             Error::TwoParents { place, label, parents } => write!(
                 f,
-                "{place}: {} lies below {} here and below {} before; a hierarchy must be a tree",
+                "{place}: {} has two parents, {} and {}; a hierarchy must be a tree",
                 quoted(label),
-                quoted(&parents.1),
-                quoted(&parents.0)
+                quoted(&parents.0),
+                quoted(&parents.1)
             ),
             Error::UnevenHierarchy { place, expected, found } => {
                 write!(
                     f,
-                    "{place}: {found} labels where the first row has {expected}; every row needs as many"
+                    "{place}: the row has {found} labels, and the first row has {expected}; all rows must have the same length"
                 )
             }
             Error::AmbiguousLabel { place: None, hierarchy, label } => {
                 write!(
                     f,
-                    "{hierarchy}: label {} stands for two different sets of values; rename one",
+                    "{hierarchy}: label {} denotes two different sets of values; rename one",
                     quoted(label)
                 )
             }
             Error::AmbiguousLabel { place: Some(place), hierarchy, label } => write!(
                 f,
-                "{place}: {} is written like a generalized value of {hierarchy}; rename it, or list it under `missing`",
+                "{place}: {} is also a generalized label of {hierarchy}; rename it, or list it under `missing` in the policy",
                 quoted(label)
             ),
             Error::EmptyHierarchy { place } => {
                 write!(
                     f,
-                    "{place}: a hierarchy needs a row for each leaf, from the leaf to one root"
+                    "{place}: incomplete hierarchy; it needs a row for each leaf, from the leaf to the root"
                 )
             }
             Error::NoRole { place, policy } => write!(
                 f,
-                "{place}: no role in {}; add [attributes] for it, or `role` under [defaults]",
+                "{place}: no role in {}; add `role` under [attributes] or [defaults]",
                 policy.display()
             ),
             Error::NoSuchColumn { file, column, nearest } => write!(
@@ -610,27 +634,39 @@ impl fmt::Display for Plain<'_> {
                 suggestion(nearest)
             ),
             Error::UnknownKey { place, key, nearest } => {
-                write!(f, "{place}: no such key: {}{}", quoted(key), suggestion(nearest))
+                write!(f, "{place}: unknown key {}{}", quoted(key), suggestion(nearest))
             }
             Error::BadParameter { place, key, value, expected } => {
                 if let Some(place) = place {
                     write!(f, "{place}: ")?;
                 }
-                write!(f, "{key} = {}: expected {expected}", quoted(value))
+                write!(
+                    f,
+                    "invalid value {} for {}: expected {expected}",
+                    quoted(value),
+                    quoted(key)
+                )
+            }
+            Error::Inapplicable { place, key, problem } => {
+                if let Some(place) = place {
+                    write!(f, "{place}: ")?;
+                }
+                write!(f, "{} {problem}", quoted(key))
             }
             Error::PolicySyntax { place, source } => {
-                write!(f, "{place}: not TOML: {}", source.message().trim().replace('\n', " "))
+                let message = source.message().trim().replace('\n', " ");
+                write!(f, "{place}: invalid TOML: {message}")
             }
             Error::Incomplete { file, missing } => write!(f, "{}: {missing}", file.display()),
             Error::SpaceTooLarge { nodes, most } => write!(
                 f,
-                "the lattice has {nodes:.3e} nodes and at most {most} can be searched; use fewer levels or \
+                "the lattice has {nodes:.3e} nodes, and the limit is {most}; use fewer levels or \
                  quasi-identifiers"
             ),
             Error::ChangedMeanwhile { file } => {
                 write!(
                     f,
-                    "{}: it changed while it was read; run again when nobody writes to it",
+                    "{}: the file changed while it was being read; run again when it is complete",
                     file.display()
                 )
             }
@@ -638,75 +674,72 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "the memory limit is too small for {what}; raise it")?;
                 instead.map_or(Ok(()), |instead| write!(f, ", or {instead}"))
             }
-            Error::Unsuitable { what, needs } => write!(f, "{what} needs {needs}"),
+            Error::Unsuitable { what, needs } => write!(f, "{what} requires {needs}"),
             Error::TooManyThreads { threads, .. } => {
                 write!(f, "cannot start {threads} threads; use fewer")
             }
             Error::NoRandomness { .. } => {
-                write!(f, "the operating system gave no random numbers; nothing was released")
+                write!(f, "the operating system provided no random numbers; nothing was released")
             }
             Error::NotSaveable { file } => write!(
                 f,
-                "{}: tight regions fit only the rows they were made from; set regions = \"cover\" to save the recoding",
+                "{}: tight regions cannot be saved; set `regions = \"cover\"` under [search]",
                 file.display()
             ),
             Error::Mismatch { file, problem } => write!(f, "{}: {problem}", file.display()),
             Error::BadQuery { problem, supported } => {
-                write!(f, "the query: {problem}; {supported}")
+                write!(f, "invalid query: {problem}; {supported}")
             }
             Error::BadJson { file, source } => {
-                write!(f, "{}: not the expected JSON: {source}", file.display())
+                write!(f, "{}: invalid JSON: {source}", file.display())
             }
             Error::OutputIsInput { file } => {
                 write!(
                     f,
-                    "{}: this would overwrite a file of the job itself; choose another name",
+                    "{}: the output would overwrite a file of this job; choose another name",
                     file.display()
                 )
             }
             Error::Exists { file } => {
-                write!(f, "{}: it exists already; choose another name", file.display())
+                write!(f, "{}: already exists; choose another name", file.display())
             }
             Error::ReleaseFull { file, written, missing } => write!(
                 f,
-                "{}: the disk is full after {written} bytes; about {missing} more are needed, or another place",
+                "{}: the disk is full after {written} bytes, and about {missing} more are needed. Nothing was released; free some space, or choose another folder",
                 file.display()
             ),
             Error::SpillFull { folder, needed, free, held } => {
                 write!(f, "{}: the disk is full: ", folder.display())?;
-                match needed.saturating_sub(*free) {
-                    // Free bytes need not be ours: quotas, and file systems that ran out of
-                    // entries.
-                    0 => write!(f, "{needed} bytes were refused, though {free} are free")?,
-                    missing => write!(
-                        f,
-                        "the next {needed} bytes need {missing} more bytes than the {free} left"
-                    )?,
+                if needed > free {
+                    write!(f, "cannot write {needed} bytes, because only {free} are free")?;
+                } else {
+                    // A quota may be exceeded, or the file system may have no entries left.
+                    write!(f, "cannot write {needed} bytes, although {free} are free")?;
                 }
                 write!(
                     f,
-                    ", after {held} bytes of this run; nothing was released. Free some space, or choose another folder for temporary files"
+                    "; this run has written {held} bytes. Nothing was released; free some space, or choose another folder for temporary files"
                 )
             }
             Error::SpillDamaged { file, problem } => {
                 write!(
                     f,
-                    "{}: spilled rows are damaged: {problem}; nothing was released. Is the disk sound?",
+                    "{}: the temporary file is damaged: {problem}. Nothing was released; check the disk",
                     file.display()
                 )
             }
             Error::NoFolder { folder } => {
-                write!(f, "{}: temporary files need a folder that exists", folder.display())
+                write!(f, "{}: no such folder; temporary files need one", folder.display())
             }
             Error::StreamFailed { name } => {
-                write!(f, "{name}: reading failed before; open the stream again")
+                write!(f, "{name}: reading failed earlier; open the stream again")
             }
             Error::WrongSeal { name, problem } => {
-                write!(f, "{name}: what was written cannot be read back: {problem}")
+                write!(f, "{name}: the sink did not return what was written: {problem}")
             }
             Error::Interrupted => write!(f, "interrupted; nothing was released"),
             Error::Defect => {
-                write!(f, "an internal error; nothing was released. Please report what you did")
+                write!(f, "internal error. Nothing was released; please report this bug")
             }
             Error::CannotBeMet { shortfall, .. } => {
                 write!(f, "the requirements cannot be met: {shortfall}")
@@ -718,7 +751,7 @@ impl fmt::Display for Plain<'_> {
                 };
                 let all: Vec<String> =
                     problems.iter().cloned().chain(failing.iter().map(of)).collect();
-                write!(f, "{}: not released: {}", file.display(), all.join("; "))
+                write!(f, "{}: verification failed: {}", file.display(), all.join("; "))
             }
         }
     }

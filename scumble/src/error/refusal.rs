@@ -1,36 +1,36 @@
 //! Why was nothing released?
 //!
-//! A [`Refusal`] says which requirements were asked, what would have been reached, and how many
-//! classes fail. It is data: the sentence that a person reads is made from it.
+//! A [`Refusal`] lists the requirements, what would have been reached, and how many classes fail.
+//! Messages are made from it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How a requirement came out.
+/// The result of checking a requirement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Judged {
     /// The requirement: "k-anonymity", "l-diversity", "t-closeness", "variance-diversity",
     /// "thresholds", "delta-presence" or "distribution".
     pub requirement: String,
-    /// The kind, if there are several.
+    /// The kind of the requirement, if it has kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The sensitive attribute it is about.
+    /// The sensitive attribute it applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sensitive: Option<String>,
     /// The target of a distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
-    /// The figure that was asked for.
+    /// The required figure.
     pub required: Figure,
     /// Further parameters by name, such as `l` of recursive (c, l)-diversity.
     #[serde(flatten)]
     pub parameters: BTreeMap<String, Figure>,
     /// The figure of the worst class; `None` if there is no class, or no number for it.
     pub achieved: Option<Figure>,
-    /// Whether every class meets it.
+    /// Whether all classes meet it.
     pub satisfied: bool,
     /// The number of classes that fail.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -59,21 +59,20 @@ impl fmt::Display for Judged {
         if let Some(name) = &self.sensitive {
             write!(f, " of {}", super::quoted(name))?;
         }
-        write!(f, ": {} required, ", self.required)?;
+        write!(f, ": required {}, ", self.required)?;
         match self.achieved {
-            Some(figure) => write!(f, "{figure} reached"),
+            Some(figure) => write!(f, "reached {figure}"),
             None => write!(f, "nothing reached"),
         }
     }
 }
 
-/// A figure of a report. Whole numbers are written without a fraction; what is not a number (a
-/// ratio to nothing) is written as null.
+/// A figure of a report. Whole numbers are written without a fraction, and infinity as null.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Figure(pub f64);
 
 impl Figure {
-    /// The figure, unless it is not a finite number.
+    /// The figure, if it is finite.
     pub fn finite(number: f64) -> Option<Figure> {
         number.is_finite().then_some(Figure(number))
     }
@@ -107,18 +106,18 @@ impl<'de> Deserialize<'de> for Figure {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Shortfall {
-    /// No recoding of the space holds.
+    /// No recoding holds.
     NoRecoding {
-        /// Recodings in the space.
+        /// The number of recodings.
         space: u64,
         /// Rows of the table.
         rows: u64,
-        /// Rows that may be suppressed; `None` under a presence, where none may be.
+        /// Rows that may be suppressed; `None` for a presence, which allows no suppression.
         suppressible: Option<u64>,
     },
     /// None of the recodings that a summary suggested holds.
     NoCandidate {
-        /// Recodings that were checked.
+        /// The number of recodings that were checked.
         candidates: u64,
         /// Rows of the table.
         rows: u64,
@@ -127,7 +126,7 @@ pub enum Shortfall {
     },
     /// No cut can be released.
     NoCut {
-        /// Whether all cuts were decided; otherwise the search ended early.
+        /// Whether this is proven; otherwise the search ended early.
         proven: bool,
     },
     /// The whole table as one class fails a requirement.
@@ -136,7 +135,7 @@ pub enum Shortfall {
         rows: u64,
         /// The requirement.
         requirement: &'static str,
-        /// The figure that was asked for.
+        /// The required figure.
         required: f64,
         /// The figure of the whole table.
         reached: f64,
@@ -159,7 +158,7 @@ pub enum Shortfall {
         /// Rows that may be suppressed.
         suppressible: u64,
     },
-    /// Classes are close to the whole table, but not to what is released of it.
+    /// Classes are close to the whole table, but not to its released part.
     FarFromRelease {
         /// Classes that fail.
         classes: u64,
@@ -188,47 +187,44 @@ impl fmt::Display for Shortfall {
         match self {
             Shortfall::NoRecoding { space, rows, suppressible: None } => write!(
                 f,
-                "none of {space} recodings holds for all {rows} rows; widen the range of the \
-                 presence"
+                "none of {space} recodings holds for all {rows} rows; widen the range of `presence`"
             ),
             Shortfall::NoRecoding { space, rows, suppressible: Some(most) } => write!(
                 f,
                 "none of {space} recodings holds with at most {most} of {rows} rows suppressed; \
-                 lower the requirement or raise the suppression limit"
+                 relax the requirements, or raise the suppression limit"
             ),
             Shortfall::NoCandidate { candidates, rows, suppressible } => write!(
                 f,
-                "none of {candidates} recodings that the summary suggests holds, nor does the \
-                 most general one, with at most {suppressible} of {rows} rows suppressed; lower \
-                 the requirement or raise the suppression limit"
+                "neither the {candidates} recodings that the summary suggests nor the most general \
+                 one hold with at most {suppressible} of {rows} rows suppressed; relax the \
+                 requirements, or raise the suppression limit"
             ),
             Shortfall::NoCut { proven: true } => write!(
                 f,
-                "not even the most general cut can be released; lower the requirement or allow \
-                 suppression"
+                "even the most general cut fails; relax the requirements, or allow suppression"
             ),
-            Shortfall::NoCut { proven: false } => write!(
-                f,
-                "the search ended before it found a cut that can be released; give it more time"
-            ),
+            Shortfall::NoCut { proven: false } => {
+                write!(f, "the search ended before it found a cut that holds; allow more time")
+            }
             Shortfall::WholeTable { rows, requirement, required, reached } => write!(
                 f,
-                "the whole table of {rows} rows as one class fails {requirement}: {required} \
-                 required, {reached} reached"
+                "the whole table of {rows} rows, as one class, fails {requirement}: required \
+                 {required}, reached {reached}"
             ),
             Shortfall::WholeTablePresence { rows, confidence } => write!(
                 f,
-                "the whole table of {rows} rows as one class keeps the range of the presence \
-                 with a confidence of only {confidence:.6}"
+                "the whole table of {rows} rows, as one class, keeps the range of `presence` with \
+                 a confidence of only {confidence:.6}"
             ),
             Shortfall::ClassesFail { levels, failing, rows, suppressible } => {
                 if let Some(levels) = levels {
-                    write!(f, "at the levels {levels:?} ")?;
+                    write!(f, "at levels {levels:?}, ")?;
                 }
                 write!(
                     f,
-                    "{failing} of {rows} rows are in classes that fail, and {suppressible} may be \
-                     suppressed"
+                    "{failing} of {rows} rows are in classes that fail, but at most {suppressible} \
+                     may be suppressed"
                 )
             }
             Shortfall::FarFromRelease { classes } => write!(
@@ -236,23 +232,26 @@ impl fmt::Display for Shortfall {
                 "{classes} classes are close to the whole table, but not to its released part"
             ),
             Shortfall::NothingSuppressible { rows } => {
-                write!(f, "a class of {rows} rows fails, and nothing may be suppressed")
+                write!(f, "a class of {rows} rows fails, and the policy allows no suppression")
             }
             Shortfall::OnlyValues { rows } => {
-                write!(f, "a class has only {rows} rows, and only values may be suppressed")
+                write!(
+                    f,
+                    "a class has only {rows} rows, and the scheme suppresses values, not rows"
+                )
             }
             Shortfall::AllSuppressed { rows } => {
                 write!(f, "all {rows} rows would be suppressed")
             }
             Shortfall::TooManyClasses => write!(
                 f,
-                "these levels have too many classes to be estimated from this summary; raise some"
+                "these levels have too many classes to be estimated from this summary; raise some levels"
             ),
         }
     }
 }
 
-/// What was asked, and what would have been reached without suppression.
+/// What was required, and what would have been reached without suppression.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Refusal {
@@ -260,11 +259,11 @@ pub struct Refusal {
     pub rows: u64,
     /// Rows that may be suppressed.
     pub suppressible: u64,
-    /// Classes of the recoding that comes closest, or of the one that was asked for.
+    /// Classes of the recoding that comes closest, or of the one that was given.
     pub classes: u64,
     /// Rows of the smallest class.
     pub smallest_class: u64,
-    /// A judgement for each requirement.
+    /// The result for each requirement.
     pub privacy: Vec<Judged>,
     /// The levels of that recoding, if it has levels.
     #[serde(skip)]
@@ -272,7 +271,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// The refusal as one JSON object, with the sentence that people read under `error`.
+    /// The refusal as one JSON object, with the message under `error`.
     pub fn to_json(&self, error: &super::Error) -> serde_json::Value {
         let mut object = serde_json::Map::new();
         object.insert("error".into(), error.to_string().into());

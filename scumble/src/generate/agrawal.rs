@@ -117,13 +117,13 @@ pub(super) fn batch(random: &mut Random, rows: usize) -> RecordBatch {
 }
 
 /// The policy of the table; `{data}` and `{policy}` are replaced by the names of the files.
-pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
+pub(super) const POLICY: &str = r#"# Policy for {data}. To use it:
 #   scumble anonymize {data} --policy {policy} -o release.csv
 #
-# The table is synthetic: figure 7 of LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets".
+# The table is synthetic. See figure 7 of LeFevre and DeWitt, "Scalable Anonymization Algorithms for Large Data Sets".
 
-# Quasi-identifiers: what an attacker may know of a person. Without hierarchies, as in the paper, algorithms that
-# partition split numbers anywhere. One that recodes a whole column to a level wants some, such as
+# Quasi-identifiers: an outsider may know them. They have no hierarchies, as in the paper, so partitioning algorithms
+# can split them anywhere. For full-domain algorithms, add hierarchies such as
 #   hierarchy = { intervals = [5, 10, 20], from = 20, to = 80 }
 
 [attributes.salary]
@@ -162,8 +162,7 @@ type = "integer"
 role = "quasi-identifier"
 type = "integer"
 
-# What the release is for: predicting c2. The other targets are computed from the same attributes; make one of them the
-# target to predict it instead.
+# Target: the release is used to predict c2. To predict another column, give it the role "target" instead.
 
 [attributes.c2]
 role = "target"
@@ -180,10 +179,10 @@ role = "insensitive"
 type = "real"
 
 [privacy]
-k = 100                  # every released row looks like at least 99 others
+k = 100                  # every class has at least 100 rows
 
 [search]
-algorithm = "rothko-s"   # partitioning for tables of any size
+algorithm = "rothko-s"   # partitions tables of any size
 "#;
 
 #[cfg(test)]

@@ -431,22 +431,22 @@ pub(super) fn hierarchies() -> Vec<(&'static str, String)> {
 
 /// The policy of the table; `{data}` and `{policy}` are replaced by the names of the files,
 /// `{folder}` by that of the hierarchies' folder.
-pub(super) const POLICY: &str = r#"# How {data} may be released. To try it:
+pub(super) const POLICY: &str = r#"# Policy for {data}. To use it:
 #   scumble anonymize {data} --policy {policy} -o release.csv
 #
-# The table is synthetic. Nobody in it exists.
+# The table is synthetic: none of these people exist.
 
-# --- Roles: what is each column to somebody who wants to find a person? ------------------------------------------
+# --- Roles -------------------------------------------------------------------------------------------------------
 
 [attributes.id]
-role = "identifier"              # names the person outright: left out of the release
+role = "identifier"              # identifies a person directly: dropped
 
-# Quasi-identifiers: known from elsewhere, and together nearly a name. They are made coarser until many people share
-# them; a hierarchy says in which steps.
+# Quasi-identifiers: an outsider may know them, and together they may identify a person. They are generalized along
+# their hierarchies until enough people share them.
 
 [attributes.sex]
 role = "quasi-identifier"
-hierarchy = "{folder}sex.csv"    # a line per value: value;coarser;...;*
+hierarchy = "{folder}sex.csv"    # one line per value, from the value to the root: value;...;*
 
 [attributes.age]
 role = "quasi-identifier"
@@ -465,7 +465,7 @@ hierarchy = "{folder}marital-status.csv"
 role = "quasi-identifier"
 hierarchy = "{folder}education.csv"
 
-[attributes.birthplace]          # some are missing: an empty field, which needs no line in the hierarchy
+[attributes.birthplace]          # some values are missing; they need no line in the hierarchy
 role = "quasi-identifier"
 hierarchy = "{folder}birthplace.csv"
 
@@ -475,31 +475,31 @@ hierarchy = "{folder}workclass.csv"
 
 [attributes.zip]
 role = "quasi-identifier"
-type = "text"                    # digits, but not a number: 00101 keeps its zeros
+type = "text"                    # not a number: 00101 keeps its zeros
 hierarchy = { mask = "right", char = "*" }                           # 12345, 1234*, 123**, ...
 
-# What nobody should learn about a person.
+# Sensitive: nobody should learn this about a person.
 
 [attributes.occupation]
 role = "sensitive"
 
-# What the release is for: released as it is.
+# Target: the release is used to predict it. It is released unchanged.
 
 [attributes.salary-class]
 role = "target"
 
-# --- Privacy: what must hold in the release? All of these together. ----------------------------------------------
+# --- Privacy: the release must meet all of these requirements ----------------------------------------------------
 
 [privacy]
-k = 5                                            # whoever is looked for, at least 5 rows fit
-l-diversity = { kind = "distinct", l = 3 }       # and those rows have at least 3 different occupations
+k = 5                                            # every class has at least 5 rows
+l-diversity = { kind = "distinct", l = 3 }       # and at least 3 different occupations
 
-# --- Search: which of all safe releases is wanted? ---------------------------------------------------------------
+# --- Search ------------------------------------------------------------------------------------------------------
 
 [search]
 algorithm = "auto"
-loss = "lm"                                          # the least detail lost, averaged over all values
-suppression = { scheme = "records", limit = 0.05 }   # at most 5 % of the rows may be left out to keep the others finer
+loss = "lm"                                          # minimize the mean loss of detail
+suppression = { scheme = "records", limit = 0.05 }   # suppress at most 5 % of the rows
 "#;
 
 #[cfg(test)]

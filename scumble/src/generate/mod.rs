@@ -140,22 +140,22 @@ pub fn subset_companions(
     if let Some((_, policy)) = files.first_mut() {
         let roles = policy.split("# --- Privacy").next().unwrap_or_default().to_string();
         *policy = format!(
-            r#"{roles}# --- Privacy: what must hold in the release? ---------------------------------------------------------------------
+            r#"{roles}# --- Privacy: the release must meet all of these requirements ----------------------------------------------------
 
-# Being in the table is what nobody should learn. Of any people whom the release makes one group, at most a tenth is in it.
-# Whoever knows everybody is held against that:
+# Nobody should learn who is in the table. In every class, at most a tenth of the people are in the table. The
+# attacker is assumed to know the whole population:
 
 [privacy]
 presence = {{ min = 0.0, max = 0.1, population = "{population}" }}
 
-# If only the counts of values are known, it holds in likely worlds:
+# If only the counts of values in the population are known, require a confidence:
 # presence = {{ min = 0.0, max = 0.1, confidence = 0.95, marginals = "{marginals}", marginals-of = "population" }}
 
-# --- Search: which of all safe releases is wanted? ---------------------------------------------------------------
+# --- Search ------------------------------------------------------------------------------------------------------
 
 [search]
-algorithm = "auto"                 # spalm, or sfalm with marginals; mpalm partitions and loses less
-loss = "lm"                        # the least detail lost, averaged over all values
+algorithm = "auto"                 # spalm, or sfalm with marginals; mpalm partitions and keeps more detail
+loss = "lm"                        # minimize the mean loss of detail
 "#
         );
     }

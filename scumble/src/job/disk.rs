@@ -4,6 +4,7 @@
 use super::{Beside, DiskParameters, Produced, Walk};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
+use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
@@ -158,7 +159,7 @@ impl ScannedTable {
         {
             let column = surveyed[*position];
             let Seen::Values(dictionary, rows) = &mut survey.columns[column] else { continue };
-            whole.push(Tallies::weighted(&leaf_of, rows));
+            whole.push(Tallies::weighted(leaf_of.raw(), rows));
             counted.push((column, std::mem::take(dictionary), leaf_of));
         }
         let (aim, target) = aim(policy, fields, roles, survey, &mut counted, file)?;
@@ -218,7 +219,7 @@ fn aim(
     fields: &arrow_schema::Fields,
     roles: &[Role],
     survey: &mut Survey,
-    counted: &mut Vec<(usize, crate::table::Dictionary, Vec<u32>)>,
+    counted: &mut Vec<(usize, crate::table::Dictionary, IdMap<Code, LeafId>)>,
     file: &Path,
 ) -> Result<(Aim, Option<CountedTarget>)> {
     let criterion = policy.search().partitioning.criterion;
@@ -231,7 +232,8 @@ fn aim(
         return Err(Error::Defect);
     };
     let dictionary = std::mem::take(dictionary);
-    let codes = (0..dictionary.len() as u32).collect();
+    // A target has no tree: its codes are its leaves.
+    let leaf_of = LeafId::first(dictionary.len()).collect();
     let position = counted.len();
     let numbers = numbers(&dictionary, fields[column].name(), file);
     let (aim, numbers) = match criterion {
@@ -240,7 +242,7 @@ fn aim(
         }
         _ => (Aim::InfoGain { column: position }, numbers.ok()),
     };
-    counted.push((column, dictionary, codes));
+    counted.push((column, dictionary, leaf_of));
     Ok((aim, Some(CountedTarget { column: position, numbers })))
 }
 
@@ -263,8 +265,8 @@ fn check_asked(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
     let policy = &walk.job.policy;
     if walk.job.keep_order {
         return Err(Error::Unsuitable {
-            what: "keeping the order of rows",
-            needs: "an algorithm that has the whole table in memory",
+            what: "keeping the row order",
+            needs: "an algorithm that works in memory, such as mondrian",
         });
     }
     if sink.wants_recoding() && policy.search().partitioning.style == Style::Tight {
@@ -293,7 +295,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let rows = survey.rows;
     walk.clock.phase("survey");
     let known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
-    check_whole(&known, rows)?;
+    check_whole(&known, rows, watch)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
     let limits = chosen.limits(memory, known.layout.width());
@@ -328,7 +330,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         written: 0,
     };
     let values = known.coder.counted.iter();
-    let values = values.map(|(.., codes)| codes.iter().max().map_or(0, |most| most + 1));
+    let values = values.map(|(.., leaf_of)| leaf_of.raw().iter().max().map_or(0, |most| most + 1));
     let machine = Disk {
         growth: known.growth(policy, watch),
         layout: &known.layout,
@@ -427,7 +429,7 @@ fn by_counts(machine: &mut Disk<'_, Stream<'_>>, rows: &Input<'_>, places: &[Pla
     match rothko_t::partition(machine, stock, places, false)? {
         None => Ok(()),
         Some(_) => {
-            let what = "even one frequency group".into();
+            let what = "one frequency group".into();
             Err(Error::TooLittleMemory { what, instead: Some("use rothko-s") })
         }
     }
@@ -471,7 +473,7 @@ fn released(schema: &Schema, roles: &[Role], coder: &Coder) -> (Schema, Vec<From
 }
 
 /// Refuses a table that does not meet the requirements as one group.
-fn check_whole(known: &ScannedTable, rows: u64) -> Result<()> {
+fn check_whole(known: &ScannedTable, rows: u64, watch: &Watch) -> Result<()> {
     let Required { requirements, names, .. } = &known.required;
     let group = Group { rows, columns: &known.whole, index: 0 };
     check_group(requirements, &group).map_err(|error| {
@@ -479,7 +481,10 @@ fn check_whole(known: &ScannedTable, rows: u64) -> Result<()> {
         let mut whole = Cells::new(0);
         // A table with more rows than a class can count does not fail for want of them.
         whole.add(&[], u32::try_from(rows).unwrap_or(u32::MAX));
-        let verified = judge_classes(&whole, &known.whole, requirements);
+        let verified = match judge_classes(&whole, &known.whole, requirements, watch) {
+            Ok(verified) => verified,
+            Err(error) => return error,
+        };
         let refusal = Refusal {
             rows,
             suppressible: 0,

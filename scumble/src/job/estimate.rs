@@ -30,14 +30,14 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
         let expected = expected.to_string();
         Error::BadParameter {
             place: None,
-            key: "threshold".into(),
+            key: "search.threshold".into(),
             value: value.to_string(),
             expected,
         }
     };
     match (options.by.unwrap_or(expected), threshold) {
         (ByAsked::Probability, Some(least)) if !(least > 0.0 && least <= 1.0) => {
-            Err(wrong(least, "a probability above 0, up to 1"))
+            Err(wrong(least, "a probability above 0 and at most 1"))
         }
         (ByAsked::Probability, Some(least)) => Ok(By::Probability(least)),
         (ByAsked::Probability, None) => {
@@ -45,7 +45,7 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
             Ok(By::Probability(if is_multidimensional { PROBABILITY.1 } else { PROBABILITY.0 }))
         }
         (ByAsked::Expectation, Some(most)) if !(most >= 0.0 && most.is_finite()) => {
-            Err(wrong(most, "a number of rows from 0"))
+            Err(wrong(most, "a number of rows of at least 0"))
         }
         (ByAsked::Expectation, Some(most)) => Ok(By::Expectation(most)),
         (ByAsked::Expectation, None) => Ok(By::Expectation(suppressible.max(1) as f64)),
@@ -140,7 +140,7 @@ impl BelievedSearch<'_> {
         }
         let (rows, suppressible) = (task.rows(), task.suppressible);
         let shortfall = Shortfall::NoCandidate { candidates: number, rows, suppressible };
-        Err(with_refusal(shortfall.into(), prepared, &last.mapping))
+        Err(with_refusal(shortfall.into(), prepared, &last.mapping, self.watch))
     }
 
     /// M-INSTANT.
@@ -150,9 +150,10 @@ impl BelievedSearch<'_> {
         if partitioning.criterion != Criterion::Median {
             return Err(Error::Incomplete {
                 file: self.policy.file().to_path_buf(),
-                missing: "m-instant splits at the median, because a summary knows no target; use \
-                          mondrian for another `split`"
-                    .into(),
+                missing:
+                    "m-instant supports only the split `median`, because a summary has no target; \
+                          use mondrian for other splits"
+                        .into(),
             });
         }
         let foreseen = m_instant::partition(&self.estimator, self.by, self.watch)?;
@@ -160,8 +161,8 @@ impl BelievedSearch<'_> {
         let foreseen_regions = self.translated(&Mapping::Regions(foreseen.regions))?;
         let Mapping::Regions(regions) = foreseen_regions else { return Err(Error::Defect) };
         let settled = m_instant::settle(&prepared.task, &regions, partitioning, self.watch);
-        let mut found =
-            settled.map_err(|error| with_refusal(error, prepared, &most_general(prepared)))?;
+        let mut found = settled
+            .map_err(|error| with_refusal(error, prepared, &most_general(prepared), self.watch))?;
         found.visited += foreseen.visited;
         let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
         Ok(Searched { algorithm: "m-instant", found, believed: Some(believed) })

@@ -34,8 +34,12 @@ pub fn init(source: &dyn Source, watch: &Watch) -> Result<String> {
     let roles = vec![Role::Sensitive; source.schema().fields().len()];
     let table = encode(source, &roles, watch, "read")?;
     let mut text = String::from(
-        "# A first guess, made from names and values. Check every role: what an outsider may know is a\n\
-         # quasi-identifier, what nobody should learn is sensitive, what names a person is an identifier.\n",
+        "# Types and roles are guessed from the names and values of columns. Check every role:\n\
+         # identifier: identifies a person directly; dropped\n\
+         # quasi-identifier: an outsider may know it; generalized\n\
+         # sensitive: nobody should learn it about a person\n\
+         # target: the release is used to predict it; released unchanged\n\
+         # insensitive: released unchanged\n",
     );
     // The more columns, the fewer levels each, so that the search goes through all recodings in
     // time.
@@ -75,7 +79,7 @@ pub fn init(source: &dyn Source, watch: &Watch) -> Result<String> {
         }
     }
     text.push_str(
-        "\n[privacy]                    # all that are given must hold together\nk = 5\n\
+        "\n[privacy]                    # all requirements must hold\nk = 5\n\
          # l-diversity = { kind = \"distinct\", l = 3 }\n# t-closeness = 0.2\n# variance = 1e6\n\n\
          [search]\nalgorithm = \"auto\"\nloss = \"lm\"\nsuppression = { scheme = \"records\", limit = 0.05 }\n",
     );
@@ -88,7 +92,9 @@ fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> Str
         Type::Date => {
             "hierarchy = { dates = [\"month\", \"quarter\", \"year\", \"decade\"] }".into()
         }
-        Type::Text => "# hierarchy = \"file.csv\"     # a row per leaf: leaf;parent;…;root".into(),
+        Type::Text => {
+            "# hierarchy = \"file.csv\"     # one row per leaf: leaf;parent;…;root".into()
+        }
         Type::Integer | Type::Real => {
             let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| {
                 (low.min(number), high.max(number))
@@ -104,7 +110,7 @@ fn hierarchy(kind: Type, widths: u32, numbers: impl Iterator<Item = f64>) -> Str
                 * power;
             // Intervals are counted exactly up to 2^53 only.
             if step * 8.0 > (1u64 << 53) as f64 {
-                return "# hierarchy = { intervals = [1, 2], from = 0, to = 10 }     # too wide a range to guess"
+                return "# hierarchy = { intervals = [1, 2], from = 0, to = 10 }     # the range is too wide to guess"
                     .into();
             }
             let widths: Vec<String> = (0..widths)

@@ -6,18 +6,19 @@ use super::world::{confidences, exactly};
 use super::{Beside, Decision, Produced, Walk};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Result};
+use crate::ids::Id;
 use crate::policy::Policy;
 use crate::random::Secrets;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Io, Losses, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows,
-    SearchReport, Sink, Token, schema,
+    Background, Io, Losses, OfTarget, RELEASE, Recoded, RecodingReport, Records, ReleaseKind,
+    ReleasedRows, SearchReport, Sink, Token, schema,
 };
 use crate::source::{Series, encode};
-use crate::table::{Data, Role, Table, Tallies, Type};
+use crate::table::{Column, Data, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Taxonomy, TreeNode};
+use crate::watch::{PIECE, Watch};
 use std::io::Write;
-use std::path::Path;
 
 /// A table in memory, bound to the policy.
 pub(super) struct Bound<'a> {
@@ -30,18 +31,19 @@ pub(super) struct Bound<'a> {
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     let (bound, bytes) = bind(walk)?;
     let (algorithm, mapping, search) = decide(walk, &bound)?;
-    let recoded = bound.recode(&mapping, walk.job.secrets());
-    let recoded = recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping))?;
+    let recoded = bound.recode(&mapping, walk.job.secrets(), walk.watch);
+    let recoded =
+        recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping, walk.watch))?;
     let token = bound.token();
     let (losses, rows) = rayon::join(
-        || losses(&bound.table, &bound.prepared, &recoded),
+        || losses(&bound.table, &bound.prepared, &recoded, walk.watch),
         || {
             let leaf_cell = &bound.prepared.leaf_cell;
-            ReleasedRows::new(&bound.table, leaf_cell, &recoded, token, walk.job.keep_order)
+            let keep_order = walk.job.keep_order;
+            ReleasedRows::new(&bound.table, leaf_cell, &recoded, token, keep_order, walk.watch)
         },
     );
-    let rows = rows?;
-    walk.watch.check()?;
+    let (losses, rows) = (losses?, rows?);
     let schema = schema(&bound.table, token);
     let mut table = Background::new(sink.table(RELEASE, &schema)?, &schema, 2);
     walk.clock.phase("recode");
@@ -65,7 +67,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     }
     walk.clock.phase("write");
     let Recoded { values, classes, class_of, .. } = &recoded;
-    let exact = exactly(&bound.prepared.task, values, classes, class_of);
+    let exact = exactly(&bound.prepared.task, values, classes, class_of, walk.watch)?;
     let policy = bound.policy.with_caps(&bound.prepared.caps)?;
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let recoding = bound.decided(&mapping, &recoded);
@@ -99,7 +101,7 @@ fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, u64)> {
         population: population.as_ref().map(|(table, _)| table),
         confidences: confidences.as_deref(),
     };
-    let mut prepared = policy.prepare_within(&table, outside)?;
+    let mut prepared = policy.prepare_within(&table, outside, watch)?;
     let task = &mut prepared.task;
     let shortcuts = walk.job.parameters.shortcuts;
     task.confident = task.confident.take().map(|confident| confident.with_shortcuts(shortcuts));
@@ -129,7 +131,7 @@ fn decide(
             Ok((searched.algorithm, found.mapping, Some(report.warranted(found.warrant))))
         }
         decision => {
-            let (name, mapping) = decide_mapping(decision, &bound.prepared, &bound.table.file)?;
+            let (name, mapping) = decide_mapping(decision, &bound.prepared)?;
             Ok((name, mapping, None))
         }
     }
@@ -139,7 +141,6 @@ fn decide(
 pub(super) fn decide_mapping(
     decision: &Decision,
     prepared: &Prepared,
-    file: &Path,
 ) -> Result<(&'static str, Mapping)> {
     let Prepared { names, task, .. } = prepared;
     match decision {
@@ -148,9 +149,9 @@ pub(super) fn decide_mapping(
             let levels = levels_by_hand(given, names, &task.taxonomies)?;
             Ok(("fixed-levels", Mapping::Levels(levels)))
         }
-        Decision::Saved(recoding) => {
+        Decision::Saved(recoding, name) => {
             let columns = Columns { names, taxonomies: &task.taxonomies, axes: &task.axes };
-            Ok(("saved-recoding", recoding.bind(columns, file)?))
+            Ok(("saved-recoding", recoding.bind(columns, name)?))
         }
     }
 }
@@ -199,42 +200,58 @@ impl Bound<'_> {
     }
 
     /// The classes of a mapping and what is suppressed of them.
-    fn recode(&self, mapping: &Mapping, secrets: Secrets) -> Result<Recoded> {
+    fn recode(&self, mapping: &Mapping, secrets: Secrets, watch: &Watch) -> Result<Recoded> {
         let task = &self.prepared.task;
         let cuts = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_)));
-        let Some(cuts) = cuts else { return Recoded::new(task, mapping) };
-        let leaf_cell = &self.prepared.leaf_cell;
-        let cells: Vec<u32> =
-            self.table.row_cells.iter().map(|cell| leaf_cell[*cell as usize]).collect();
+        let Some(cuts) = cuts else { return Recoded::try_new(task, mapping, watch) };
+        let cells = self.table.row_cells.then(&self.prepared.leaf_cell, watch)?;
         let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
-        Recoded::by_scheme(task, mapping, &cuts.problem, records, secrets)
+        Recoded::by_scheme(task, mapping, &cuts.problem, records, secrets, watch)
     }
 }
 
 /// What a recoded table lost. If there are several targets, the first counts.
-fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded) -> Losses {
+fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded, watch: &Watch) -> Result<Losses> {
     let task = &prepared.task;
-    let target = table.with_role(Role::Target).next().and_then(|column| {
-        let Data::Coded { dictionary, codes, .. } = &column.data else { return None };
-        let class = |cell: &u32| recoded.class_of[prepared.leaf_cell[*cell as usize] as usize];
-        let classes: Vec<u32> = table.row_cells.iter().map(class).collect();
-        let mut whole = vec![0; dictionary.len()];
-        codes.iter().for_each(|code| whole[*code as usize] += 1);
-        let by_class =
-            |classes: &[u32], codes: &[u32]| Tallies::count(recoded.classes.len(), classes, codes);
-        let released = match &recoded.within {
-            None => by_class(&classes, codes),
-            Some(within) => {
-                let rows = classes.iter().zip(codes).zip(&within.rows);
-                let rows = rows.filter(|(_, is_lost)| !**is_lost);
-                let (classes, codes): (Vec<u32>, Vec<u32>) =
-                    rows.map(|((class, code), _)| (*class, *code)).unzip();
-                by_class(&classes, &codes)
-            }
-        };
-        let numbers: Option<Vec<f64>> =
-            dictionary.values().map(|value| Type::Real.number(value)).collect();
-        Some(recoded.of_target(task, &whole, &released, numbers.as_deref()))
-    });
-    Losses::new(recoded.lm(task), recoded.dm(task), target, Some(recoded.entropy(task)))
+    let target = table.with_role(Role::Target).next();
+    let target = target.map(|column| of_target(column, table, prepared, recoded, watch));
+    let target = target.transpose()?.flatten();
+    watch.check()?;
+    let (lm, dm) = (recoded.lm(task), recoded.dm(task));
+    watch.check()?;
+    Ok(Losses::new(lm, dm, target, Some(recoded.entropy(task))))
+}
+
+/// What a recoded table tells about a target.
+fn of_target(
+    column: &Column,
+    table: &Table,
+    prepared: &Prepared,
+    recoded: &Recoded,
+    watch: &Watch,
+) -> Result<Option<OfTarget>> {
+    let Data::Coded { dictionary, codes, .. } = &column.data else { return Ok(None) };
+    let classes = recoded.class_of_row(table, &prepared.leaf_cell, watch)?;
+    let mut whole = vec![0; dictionary.len()];
+    watch.each(codes.raw(), PIECE, |code| whole[*code as usize] += 1)?;
+    let by_class = |classes: &[u32], codes: &[u32]| {
+        Tallies::try_count(recoded.classes.len(), classes, codes, watch)
+    };
+    let released = match &recoded.within {
+        None => by_class(classes.raw(), codes.raw()),
+        Some(within) => {
+            let (mut kept_classes, mut kept_codes) = (Vec::new(), Vec::new());
+            let rows = classes.iter().zip(codes.iter()).zip(within.rows.values());
+            watch.each(rows, PIECE, |((class, code), is_lost)| {
+                if !is_lost {
+                    kept_classes.push(class.number());
+                    kept_codes.push(code.number());
+                }
+            })?;
+            by_class(&kept_classes, &kept_codes)
+        }
+    }?;
+    let numbers: Option<Vec<f64>> =
+        dictionary.values().map(|value| Type::Real.number(value)).collect();
+    Ok(Some(recoded.of_target(&prepared.task, &whole, &released, numbers.as_deref())))
 }

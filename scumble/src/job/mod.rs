@@ -120,7 +120,7 @@ enum Decision {
     /// Levels fixed by hand.
     Levels(Vec<(String, usize)>),
     /// A saved recoding.
-    Saved(Recoding),
+    Saved(Recoding, PathBuf),
 }
 
 impl Job {
@@ -170,9 +170,12 @@ impl Job {
         self
     }
 
-    /// Recodes in the way of a saved recoding; nothing is searched.
-    pub fn recoding(mut self, recoding: Recoding) -> Job {
-        self.decision = Decision::Saved(recoding);
+    /// Recodes in the way of a saved recoding; nothing is searched. Messages call it `name`: its file,
+    /// which no output may overwrite, or any name.
+    pub fn recoding(mut self, recoding: Recoding, name: impl Into<PathBuf>) -> Job {
+        let name = name.into();
+        self.inputs.push(name.clone());
+        self.decision = Decision::Saved(recoding, name);
         self
     }
 
@@ -360,7 +363,7 @@ impl<'a> Walk<'a> {
         if policy.privacy().distribution.is_some() && !sink.takes_several() {
             return Err(Error::Unsuitable {
                 what: "a distribution",
-                needs: "a folder, because it has several tables",
+                needs: "a folder as output, because it has several tables",
             });
         }
         let inputs = self.job.files(self.source);
@@ -435,14 +438,15 @@ impl<'a> Walk<'a> {
                 });
             }
         };
+        // A release that contradicts itself was not counted, and says what is wrong with it.
+        verification.check()?;
         let (file, written) = (sealed.name().to_path_buf(), produced.written);
         if verification.released != written {
             let found = verification.released;
-            let problem = format!("{written} rows were written and {found} were read back");
+            let problem = format!("{written} rows were written, but {found} were read back");
             let (classes, failing) = (verification.classes.classes, Vec::new());
             return Err(Error::CheckFailed { file, classes, failing, problems: vec![problem] });
         }
-        verification.check()?;
         Ok(verification)
     }
 

@@ -72,7 +72,7 @@ struct Described<'a> {
 fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
     let wrong = || Error::Mismatch {
         file: release.name().to_path_buf(),
-        problem: "its report is not that of a distribution release".into(),
+        problem: "report.json is not the report of a distribution".into(),
     };
     let ReleaseKind::Distribution { distribution } = &report.release else { return Err(wrong()) };
     let kind = |(name, kind): &(String, String)| {
@@ -99,7 +99,7 @@ pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Res
     let header = table.names();
     let position = |name: &str| {
         let found = header.iter().position(|known| known == name);
-        found.ok_or_else(|| mismatch("a column is missing that the report names"))
+        found.ok_or_else(|| mismatch("a column that the report names is missing"))
     };
     let mut keys = vec![position("group")?];
     let mut used: Vec<(usize, Type)> = Vec::new();
@@ -133,7 +133,7 @@ pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Res
         };
         if query.condition.holds(&cell) == Some(true) {
             let group = groups[codes[group_at] as usize]
-                .ok_or_else(|| mismatch("a group that groups.csv lacks"))?;
+                .ok_or_else(|| mismatch("a group is missing from groups.csv"))?;
             let by: Vec<&str> = query.by.iter().map(|column| cell(*column).text).collect();
             *selected.entry(by).or_default().entry(group).or_default() += count;
         }

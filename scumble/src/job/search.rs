@@ -61,7 +61,8 @@ pub(super) fn by_rows(
         Algorithm::LPlusOptimize => ("l-plus-optimize", cuts::search(job, prepared, watch)),
         Algorithm::Annealing => ("annealing", cuts::search(job, prepared, watch)),
     };
-    let found = found.map_err(|error| with_refusal(error, prepared, &most_general(prepared)))?;
+    let found =
+        found.map_err(|error| with_refusal(error, prepared, &most_general(prepared), watch))?;
     Ok((name, found))
 }
 
@@ -87,17 +88,16 @@ pub(super) fn levels_by_hand(
         if !names.contains(name) {
             let near = nearest(name, names.iter().map(String::as_str));
             let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            return Err(wrong(name.clone(), format!("quasi-identifiers{hint}")));
+            return Err(wrong(name.clone(), format!("the name of a quasi-identifier{hint}")));
         }
     }
     let level = |(name, taxonomy): (&String, &Arc<Taxonomy>)| {
         let mut matching = given.iter().filter(|(given, _)| given == name);
         match (matching.next(), matching.next()) {
-            (None, _) => Err(wrong(
-                name.clone(),
-                "a level for every quasi-identifier, and this one has none".into(),
-            )),
-            (_, Some(_)) => Err(wrong(name.clone(), "one level for each quasi-identifier".into())),
+            (None, _) => Err(wrong(name.clone(), "a level for this quasi-identifier".into())),
+            (_, Some(_)) => {
+                Err(wrong(name.clone(), "only one level for this quasi-identifier".into()))
+            }
             (Some((_, level)), None) if *level > taxonomy.height() => Err(wrong(
                 format!("{name}={level}"),
                 format!("a level from 0 to {}", taxonomy.height()),
@@ -109,25 +109,37 @@ pub(super) fn levels_by_hand(
 }
 
 /// An unmet requirement, with what a mapping would reach before suppression.
-pub(super) fn with_refusal(error: Error, prepared: &Prepared, mapping: &Mapping) -> Error {
+pub(super) fn with_refusal(
+    error: Error,
+    prepared: &Prepared,
+    mapping: &Mapping,
+    watch: &Watch,
+) -> Error {
     let Error::CannotBeMet { shortfall, refusal: None } = error else { return error };
+    match refusal(prepared, mapping, watch) {
+        Ok(refusal) => Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) },
+        Err(error) => error,
+    }
+}
+
+/// What a mapping would reach before suppression.
+fn refusal(prepared: &Prepared, mapping: &Mapping, watch: &Watch) -> Result<Refusal> {
     let task = &prepared.task;
-    let Classes { values, classes, tallies, class_of } = Classes::new(task, mapping);
-    let mut verified = judge_classes(&classes, &tallies, &task.requirements);
-    verified.privacy.extend(super::world::exactly(task, &values, &classes, &class_of));
+    let Classes { values, classes, tallies, class_of } = Classes::new(task, mapping, watch)?;
+    let mut verified = judge_classes(&classes, &tallies, &task.requirements, watch)?;
+    verified.privacy.extend(super::world::exactly(task, &values, &classes, &class_of, watch)?);
     let levels = match mapping {
         Mapping::Levels(levels) => {
             Some(prepared.names.iter().cloned().zip(levels.iter().copied()).collect())
         }
         Mapping::Cuts(_) | Mapping::Regions(_) => None,
     };
-    let refusal = Refusal {
+    Ok(Refusal {
         rows: task.rows(),
         suppressible: task.suppressible,
         classes: verified.classes,
         smallest_class: verified.smallest,
         privacy: verified.judged(&prepared.counted),
         levels,
-    };
-    Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) }
+    })
 }

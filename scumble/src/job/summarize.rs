@@ -2,6 +2,7 @@
 
 use super::{InstantParameters, Job};
 use crate::error::{Error, Result};
+use crate::ids::TableCellId;
 use crate::source::{Batch, Codes, Source, ahead};
 use crate::summary::{Attribute, Builder, Structure, Summary};
 use crate::table::{Data, Dictionary, Role, Table};
@@ -102,15 +103,16 @@ pub(super) fn of_table(job: &Job, table: &Table, watch: &Watch) -> Result<Summar
         }
     }
     let sensitive = table.with_role(Role::Sensitive).filter_map(|column| match &column.data {
-        Data::Coded { codes, .. } => Some(codes.as_slice()),
+        Data::Coded { codes, .. } => Some(codes.raw()),
         _ => None,
     });
     let sensitive: Vec<&[u32]> = sensitive.collect();
     let (seed, memory) = (job.seed.unwrap_or(0), job.limits.memory());
     let mut builder = builder(columns.len(), &job.parameters.instant, seed, memory);
-    for (chunk, cells) in table.row_cells.chunks(ROWS).enumerate() {
+    for (chunk, cells) in table.row_cells.raw().chunks(ROWS).enumerate() {
         watch.check()?;
-        let of_key = |key: usize| cells.iter().map(|cell| table.cells.codes(*cell)[key]).collect();
+        let code = |cell: u32, key: usize| table.cells.codes(TableCellId(cell))[key];
+        let of_key = |key: usize| cells.iter().map(|cell| code(*cell, key)).collect();
         let keys: Vec<Vec<u32>> = (0..table.cells.width()).map(of_key).collect();
         let from = chunk * ROWS;
         let others = sensitive.iter().map(|codes| &codes[from..from + cells.len()]);

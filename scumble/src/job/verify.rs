@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::policy::Policy;
 use crate::release::{Report, Tables, Verification, check_distribution, check_table};
 use crate::source::{Source, encode};
+use crate::table::Role;
 use crate::watch::Watch;
 
 impl Job {
@@ -24,26 +25,25 @@ impl Job {
     ) -> Result<Verification> {
         let before = release.read_before();
         let of_original = original.map(|original| (original.meter(), original.meter().start()));
-        let mut verification = self.on_threads(|| match release.only() {
-            None => super::distribution::verify(self, release, original, watch),
-            Some(table) => self.verify_table(table, release, original, report, watch),
-        })?;
+        let mut verification =
+            self.on_threads(|| self.verify_with_caps(release, original, report, watch))?;
         let original = of_original.map_or(0, |(meter, start)| meter.since(start).read);
         let read = &mut verification.io.bytes_read;
         *read = read.saturating_sub(before) + original;
         Ok(verification)
     }
 
-    /// Re-checks a release of one table.
-    fn verify_table(
+    /// The same with the caps that the policy derives from frequencies.
+    fn verify_with_caps(
         &self,
-        table: &dyn Source,
         release: &Tables,
         original: Option<&dyn Source>,
         report: Option<&Report>,
         watch: &Watch,
     ) -> Result<Verification> {
-        refuse_distribution(&self.policy)?;
+        if release.only().is_some() {
+            refuse_distribution(&self.policy)?;
+        }
         let caps = match (self.policy.derives_caps(), original) {
             (false, _) => None,
             (true, Some(original)) => Some(self.caps_of(original, watch)?),
@@ -51,8 +51,13 @@ impl Job {
         };
         let policy = caps.map(|caps| self.policy.with_caps(&caps)).transpose()?;
         let policy = policy.as_ref().unwrap_or(&self.policy);
-        let memory = Some(self.limits.memory());
-        Ok(check_table(table, policy, memory, watch)?.into_verification(release))
+        match release.only() {
+            None => super::distribution::verify(policy, release, original, watch),
+            Some(table) => {
+                let memory = Some(self.limits.memory());
+                Ok(check_table(table, policy, memory, watch)?.into_verification(release))
+            }
+        }
     }
 
     /// The caps that the policy derives from the frequencies of a table's sensitive values.
@@ -63,8 +68,15 @@ impl Job {
     ) -> Result<Vec<(String, String, crate::ratio::Ratio)>> {
         let names = original.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let roles = self.policy.roles(&names, &original.file(), false)?;
-        self.policy.caps_of(&encode(original, &roles, watch, "read")?)
+        let mut roles = self.policy.roles(&names, &original.file(), false)?;
+        // The attribute of a distribution is nothing to other requirements.
+        let distribution = self.policy.privacy().distribution.as_ref();
+        for (name, role) in names.iter().zip(&mut roles) {
+            if distribution.is_some_and(|asked| asked.attribute == *name) {
+                *role = Role::Insensitive;
+            }
+        }
+        self.policy.caps_of(&encode(original, &roles, watch, "read")?, watch)
     }
 }
 
@@ -75,7 +87,7 @@ fn refuse_distribution(policy: &Policy) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::Unsuitable {
             what: "a distribution",
-            needs: "a release of several tables, which is a folder",
+            needs: "the folder of the release, not a file",
         }),
     }
 }

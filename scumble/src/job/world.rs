@@ -2,6 +2,7 @@
 //! a presence.
 
 use crate::error::{Error, Place, Result};
+use crate::ids::{CellId, ClassId, Id, IdMap};
 use crate::policy::{Policy, nearest};
 use crate::ratio::Ratio;
 use crate::release::{Judgement, RecodedValues};
@@ -10,30 +11,36 @@ use crate::source::{Source, Texts, ahead};
 use crate::table::Cells;
 use crate::watch::Watch;
 
+/// Classes that are looked at between two polls for an abort.
+const TUPLES: usize = 1 << 12;
+
 /// The exact judgement of classes whose table is known, where presence is judged in likely worlds.
 pub(super) fn exactly(
     task: &Task,
     values: &[RecodedValues],
-    classes: &Cells,
-    class_of: &[u32],
-) -> Option<Judgement> {
-    let confident = task.confident.as_ref()?;
-    let merge =
-        |column: usize| task.tallies[column].merge(classes.len(), class_of, task.values[column]);
-    let needed = confident.needed_by().map(merge);
-    let tuple = |class: u32| {
+    classes: &Cells<ClassId>,
+    class_of: &IdMap<CellId, ClassId>,
+    watch: &Watch,
+) -> Result<Option<Judgement>> {
+    let Some(confident) = task.confident.as_ref() else { return Ok(None) };
+    let merge = |column: usize| {
+        task.tallies[column].try_merge(classes.len(), class_of.raw(), task.values[column], watch)
+    };
+    let needed = confident.needed_by().map(merge).transpose()?;
+    let tuple = |class: ClassId| {
         let codes = classes.codes(class).iter().enumerate();
         let marked =
             codes.map(|(column, value)| confident.marked(column, values[column].codes(*value)));
         let needed = needed
             .as_ref()
-            .and_then(|needed| needed.group(class as usize).last())
+            .and_then(|needed| needed.group(class.index()).last())
             .map_or(0, |last| last.0);
-        confident.tuple(u64::from(classes.counts()[class as usize]), marked.collect(), needed)
+        confident.tuple(u64::from(classes.count(class)), marked.collect(), needed)
     };
-    let (smallest, failing) =
-        confident.smallest(&(0..classes.len() as u32).map(tuple).collect::<Vec<_>>());
-    Some(Judgement { statement: confident.statement(), achieved: Some(smallest), failing })
+    let mut tuples = Vec::with_capacity(classes.len());
+    watch.each(classes.ids(), TUPLES, |class| tuples.push(tuple(class)))?;
+    let (smallest, failing) = confident.try_smallest(&tuples, watch)?;
+    Ok(Some(Judgement { statement: confident.statement(), achieved: Some(smallest), failing }))
 }
 
 /// The confidence that each row of the input needs, if the policy names a column for it. The column
@@ -70,7 +77,7 @@ pub(super) fn confidences(
                     place: Some(Place::file(&file).line(batch.lines.of(row)).column(column)),
                     key: "confidence".into(),
                     value: text.to_string(),
-                    expected: "a share from 0 to 1, or nothing".into(),
+                    expected: "a share from 0 to 1, or an empty field".into(),
                 };
                 let known = known.filter(|share| *share <= Ratio::ONE).ok_or_else(wrong)?;
                 confidences.push(known);

@@ -95,14 +95,13 @@ impl PolicyBuilder {
 
     /// Checks everything.
     pub fn build(self) -> Result<Policy> {
-        // What stands in the way of a key is mostly wrong itself, which says more.
+        // A value in the place of a table is usually an error itself, with a better message.
         let policy = file::read(self.document, &self.file, &self.loaded)?;
         match self.blocked {
-            Some(key) => Err(Error::BadParameter {
+            Some(key) => Err(Error::Inapplicable {
                 place: Some(Place::file(self.file)),
                 key,
-                value: "a key".into(),
-                expected: "only tables on the way to it".into(),
+                problem: "is not inside a table".into(),
             }),
             None => policy.with_caps(&self.caps),
         }

@@ -17,8 +17,8 @@ impl Policy {
             matches!(self.search.algorithm, Algorithm::SaOnly | Algorithm::QiSa);
         if is_of_distribution && self.privacy.distribution.is_none() {
             return Err(self.incomplete(
-                "the algorithm needs `distribution` under [privacy]; without it use incognito or \
-                 mondrian"
+                "the algorithm requires `distribution` under [privacy]; add it, or use another \
+                 algorithm"
                     .into(),
             ));
         }
@@ -27,7 +27,7 @@ impl Policy {
         let decided_by_summary = self.search.algorithm.is_instant();
         if !self.search.without().is_empty() && !is_confident && !decided_by_summary {
             return Err(self.incomplete(
-                "`without` needs the algorithm s-instant or m-instant, or a `presence` with \
+                "`without` requires the algorithm s-instant or m-instant, or `presence` with \
                  `marginals`"
                     .into(),
             ));
@@ -40,7 +40,7 @@ impl Policy {
         ];
         if let Some((key, _)) = by_summary.iter().find(|(_, given)| *given && !decided_by_summary) {
             return Err(
-                self.incomplete(format!("`{key}` needs the algorithm s-instant or m-instant"))
+                self.incomplete(format!("`{key}` requires the algorithm s-instant or m-instant"))
             );
         }
         Ok(())
@@ -51,22 +51,24 @@ impl Policy {
         let algorithm = self.search.algorithm;
         if self.privacy.presence.is_some() && self.privacy.distribution.is_some() {
             return Err(self.incomplete(
-                "`presence` and `distribution` cannot be combined: a folder of records hides no membership"
+                "`presence` and `distribution` cannot be combined, because the records of a \
+                 distribution show who is in the table"
                     .into(),
             ));
         }
         let Some(asked) = &self.privacy.presence else {
             return match algorithm {
                 Algorithm::Spalm | Algorithm::Mpalm | Algorithm::Sfalm => Err(self.incomplete(
-                    "the algorithm needs `presence` under [privacy]; without it use incognito or mondrian"
+                    "the algorithm requires `presence` under [privacy]; add it, or use another \
+                     algorithm"
                         .into(),
                 )),
                 _ => Ok(()),
             };
         };
         if self.search.suppression > Ratio::ZERO {
-            let missing = "`presence` and suppression cannot be combined: a person who is left \
-                           out of the release is still in the table";
+            let missing = "`presence` and suppression cannot be combined, because a suppressed \
+                           person is still in the table";
             return Err(self.incomplete(missing.into()));
         }
         match (algorithm, &asked.world) {
@@ -74,10 +76,11 @@ impl Policy {
             | (Algorithm::Spalm, WorldAsked::Population(_))
             | (Algorithm::Sfalm, WorldAsked::Marginals(_)) => Ok(()),
             (_, WorldAsked::Population(_)) => Err(self.incomplete(
-                "`presence` with a population needs the algorithm spalm or mpalm".into(),
+                "`presence` with a population requires the algorithm spalm or mpalm".into(),
             )),
-            (_, WorldAsked::Marginals(_)) => Err(self
-                .incomplete("`presence` with marginals needs the algorithm sfalm or mpalm".into())),
+            (_, WorldAsked::Marginals(_)) => Err(self.incomplete(
+                "`presence` with marginals requires the algorithm sfalm or mpalm".into(),
+            )),
         }
     }
 
@@ -89,9 +92,8 @@ impl Policy {
             (Some(scheme), true) => Ok(scheme),
             (None, true) if self.search().suppression == Ratio::ZERO => Ok(Suppression::None),
             (None, true) => Err(self.incomplete(
-                "a search for cuts weighs suppression against generalization and knows no limit; \
-                 use the suppression scheme none, all-records, violating-records, all-values or \
-                 violating-values"
+                "a search for cuts has no suppression limit; use the suppression scheme none, \
+                 all-records, violating-records, all-values or violating-values"
                     .into(),
             )),
             (Some(scheme), false) => {
@@ -99,8 +101,8 @@ impl Policy {
                 let name = names.iter().find(|(_, known)| *known == scheme);
                 let name = name.map_or("", |(name, _)| name);
                 Err(self.incomplete(format!(
-                    "the suppression scheme `{name}` needs the algorithm l-plus-optimize or \
-                     annealing; the others know `records` and `none`"
+                    "the suppression scheme `{name}` requires the algorithm l-plus-optimize or \
+                     annealing; use `records` or `none` with others"
                 )))
             }
         }

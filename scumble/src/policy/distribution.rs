@@ -26,9 +26,9 @@ pub enum TargetForm {
     Source,
     /// The normal distribution.
     Normal {
-        /// Its mean; that of the values where absent.
+        /// The mean (default: that of the values).
         mean: Option<f64>,
-        /// Its standard deviation; that of the values where absent.
+        /// The standard deviation (default: that of the values).
         deviation: Option<f64>,
     },
     /// The value of rank k has weight 1 / k^s.
@@ -147,7 +147,7 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
     let rounding = match section.get("rounding") {
         None => None,
         Some(entry) => {
-            let expected = "a share above 0 and at most 0.5, such as \"1%\"";
+            let expected = "a share from 0.000001 to 0.5, such as \"1%\"";
             let share = entry.ratio(expected)?;
             // Smaller ones would ask for weights of millions, which no group can follow.
             let fits = share.to_f64() >= 1e-6 && share.to_f64() <= 0.5;
@@ -171,7 +171,10 @@ fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
     let found: Vec<(String, usize)> = match entry.value() {
         Value::Table(_) => {
             let level = |(name, entry): (&str, Entry<'_>)| {
-                Ok((name.to_string(), entry.whole("a level: a whole number from 0")? as usize))
+                Ok((
+                    name.to_string(),
+                    entry.whole("a level: a whole number of at least 0")? as usize,
+                ))
             };
             entry.table(None)?.entries.into_iter().map(level).collect::<Result<_>>()?
         }
@@ -180,7 +183,7 @@ fn groups(entry: &Entry<'_>) -> Result<Vec<(String, usize)>> {
     };
     let repeated =
         (1..found.len()).any(|at| found[..at].iter().any(|(name, _)| *name == found[at].0));
-    if repeated { Err(entry.wrong("each column once")) } else { Ok(found) }
+    if repeated { Err(entry.inapplicable("names a column twice")) } else { Ok(found) }
 }
 
 fn fakes(entry: &Entry<'_>) -> Result<Fakes> {
@@ -242,7 +245,7 @@ fn target(entry: &Entry<'_>) -> Result<TargetAsked> {
         _ => true,
     };
     if let Some((_, stray)) = section.entries.iter().find(|(key, _)| !belongs(key)) {
-        return Err(stray.wrong(format!("nothing: it does not go with `{kind}`")));
+        return Err(stray.inapplicable(format!("cannot be used with the kind `{kind}`")));
     }
     let form = match kind {
         "normal" => TargetForm::Normal {
@@ -277,12 +280,15 @@ fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
     let file = entry.origin.path(path);
     let weights = entry.origin.loaded.target(&file).map_err(|error| match error {
         Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => entry.wrong(
-            "uniform, source, normal, zipf, or the path of a CSV `value,weight` that exists",
+            "uniform, source, normal, zipf, or the path of an existing CSV file `value,weight`",
         ),
         error => error,
     })?;
     if weights.iter().all(|(_, _, weight)| weight.numerator() == 0) {
-        let missing = format!("{}: no value has a weight above 0", file.display());
+        let missing = format!(
+            "{}: all weights are 0; give at least one value a weight above 0",
+            file.display()
+        );
         return Err(Error::Incomplete { file: entry.origin.file.to_path_buf(), missing });
     }
     Ok(TargetForm::File { file, weights })

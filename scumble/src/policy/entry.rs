@@ -61,7 +61,7 @@ impl<'a> Section<'a> {
             }
             let entry = Entry { origin, path, setting };
             if !seen.insert(name.as_str()) {
-                return Err(entry.wrong("each key once"));
+                return Err(entry.inapplicable("is a duplicate key"));
             }
             entries.push((name, entry));
         }
@@ -74,7 +74,7 @@ impl<'a> Section<'a> {
 
     pub(super) fn required(&self, name: &str) -> Result<&Entry<'a>> {
         self.get(name).ok_or_else(|| {
-            let missing = format!("[{}] needs `{name}`", self.path);
+            let missing = format!("missing key `{name}` in [{}]", self.path);
             Error::Incomplete { file: self.origin.file.to_path_buf(), missing }
         })
     }
@@ -96,7 +96,7 @@ impl<'a> Section<'a> {
     ) -> Result<Option<u64>> {
         let Some(entry) = self.get(name) else { return Ok(None) };
         let expected = match *range.end() {
-            u64::MAX => format!("a whole number from {}", range.start()),
+            u64::MAX => format!("a whole number of at least {}", range.start()),
             end => format!("a whole number from {} to {end}", range.start()),
         };
         let number = entry.whole(&expected)?;
@@ -132,7 +132,7 @@ impl<'a> Entry<'a> {
         match self.value() {
             Value::Text(text) | Value::Number(text) | Value::Other(_, text) => text.clone(),
             Value::Boolean(value) => value.to_string(),
-            Value::List(_) => "an array".into(),
+            Value::List(_) => "a list".into(),
             Value::Table(_) => "a table".into(),
         }
     }
@@ -143,6 +143,15 @@ impl<'a> Entry<'a> {
             key: self.path.clone(),
             value: self.shown(),
             expected: expected.into(),
+        }
+    }
+
+    /// An error about a key that cannot be used together with the others.
+    pub(super) fn inapplicable(&self, problem: impl Into<String>) -> Error {
+        Error::Inapplicable {
+            place: Some(self.origin.place(self.setting.line)),
+            key: self.path.clone(),
+            problem: problem.into(),
         }
     }
 
@@ -165,7 +174,7 @@ impl<'a> Entry<'a> {
     /// One table, or a list of them.
     pub(super) fn one_or_more(&self) -> Result<Vec<Entry<'a>>> {
         match self.value() {
-            Value::List(list) if list.is_empty() => Err(self.wrong("at least one")),
+            Value::List(list) if list.is_empty() => Err(self.wrong("at least one table")),
             Value::List(_) => self.items(),
             _ => Ok(vec![self.clone()]),
         }
@@ -174,7 +183,7 @@ impl<'a> Entry<'a> {
     pub(super) fn str(&self) -> Result<&'a str> {
         match self.value() {
             Value::Text(text) => Ok(text),
-            _ => Err(self.wrong("a text")),
+            _ => Err(self.wrong("a string")),
         }
     }
 

@@ -73,9 +73,9 @@ fn diversity(entry: &Entry<'_>) -> Result<DiversityAsked> {
     let names = ["frequency", "distinct", "entropy", "recursive"];
     let chosen = kind.choice(names.map(|name| (name, name)))?;
     if let (Some(c), true) = (section.get("c"), chosen != "recursive") {
-        return Err(c.wrong("nothing: `c` goes with the kind `recursive`"));
+        return Err(c.inapplicable("requires the kind `recursive`"));
     }
-    let (real, whole) = ("a number from 1", "a whole number from 1");
+    let (real, whole) = ("a number of at least 1", "a whole number of at least 1");
     let form = match chosen {
         "frequency" => Diversity::Frequency(l.ratio(real)?),
         "entropy" => Diversity::Entropy(l.ratio(real)?),
@@ -154,7 +154,7 @@ fn thresholds(entry: &Entry<'_>) -> Result<ThresholdsAsked> {
         }
     }
     if asked.default.is_none() && asked.from_frequency.is_none() && asked.values.is_empty() {
-        return Err(entry.wrong("a cap for some value, a `default` or `from-frequency`"));
+        return Err(entry.wrong("a cap for a value, `default` or `from-frequency`"));
     }
     Ok(asked)
 }

@@ -9,7 +9,7 @@ use crate::taxonomy::{DateLevel, Hierarchy, HierarchyFile, Intervals, Mask, Side
 use std::path::Path;
 
 const SIDES: [(&str, Side); 2] = [("right", Side::Right), ("left", Side::Left)];
-const STEPS: &str = "steps from fine to coarse: month, quarter, year, decade";
+const STEPS: &str = "steps from fine to coarse, from month, quarter, year, decade";
 
 pub(super) fn read(entry: &Entry<'_>) -> Result<Hierarchy> {
     if let Value::Text(path) = entry.value() {
@@ -29,7 +29,7 @@ pub(super) fn read(entry: &Entry<'_>) -> Result<Hierarchy> {
         key => key == kind,
     };
     if let Some((_, stray)) = section.entries.iter().find(|(key, _)| !belongs(key)) {
-        return Err(stray.wrong(format!("nothing: it does not go with `{kind}`")));
+        return Err(stray.inapplicable(format!("cannot be used with `{kind}`")));
     }
     let given = section.required(kind)?;
     match kind {

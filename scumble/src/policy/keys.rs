@@ -1,16 +1,15 @@
-//! Every key that a policy may have. Errors and the reference in `docs/policy.md` come from this
-//! list.
+//! All keys of a policy. Errors and the reference in `docs/policy.md` are generated from this list.
 
 use strsim::levenshtein;
 
-/// A key: where it stands, its name and its meaning.
+/// A key of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// The table it stands in; `attributes.*` for each attribute.
+    /// The table that contains it; `attributes.*` for each attribute.
     pub section: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub meaning: &'static str,
 }
 
@@ -21,9 +20,9 @@ const fn key(section: &'static str, name: &'static str, meaning: &'static str) -
 /// The list.
 pub const KEYS: &[Key] = &[
     key("", "attributes", "a table for each column"),
-    key("", "defaults", "what holds for columns that say nothing else"),
-    key("", "privacy", "what every released class must meet; all requirements must hold together"),
-    key("", "search", "how the release is found"),
+    key("", "defaults", "defaults for all columns"),
+    key("", "privacy", "requirements for every class of the release; all must hold"),
+    key("", "search", "how to search for the release"),
     key("attributes.*", "role", "identifier, quasi-identifier, sensitive, target or insensitive"),
     key("attributes.*", "type", "integer, real, text or date (default: inferred from the values)"),
     key(
@@ -34,9 +33,13 @@ pub const KEYS: &[Key] = &[
     key(
         "attributes.*",
         "missing",
-        "a list of values that mean \"missing\" in this column, besides the empty one",
+        "a list of values that mean \"missing\" in this column, in addition to the empty value",
     ),
-    key("attributes.*.hierarchy", "intervals", "widths, each a multiple of the one before"),
+    key(
+        "attributes.*.hierarchy",
+        "intervals",
+        "a list of widths, each a multiple of the previous one",
+    ),
     key(
         "attributes.*.hierarchy",
         "from",
@@ -52,8 +55,12 @@ pub const KEYS: &[Key] = &[
         "mask",
         "\"right\" or \"left\": the side from which characters are masked",
     ),
-    key("attributes.*.hierarchy", "char", "the character that replaces masked ones (default: `*`)"),
-    key("attributes.*.hierarchy", "dates", "a list from month, quarter, year, decade"),
+    key("attributes.*.hierarchy", "char", "the masking character (default: `*`)"),
+    key(
+        "attributes.*.hierarchy",
+        "dates",
+        "a list of steps, from fine to coarse: month, quarter, year, decade",
+    ),
     key(
         "attributes.*.hierarchy",
         "tree",
@@ -76,47 +83,51 @@ pub const KEYS: &[Key] = &[
     key(
         "privacy",
         "distribution",
-        "the distribution that a sensitive attribute must seem to be drawn from: a table with `attribute` and `target`",
+        "the target distribution of a sensitive attribute: a table with `attribute` and `target`",
     ),
     key(
         "privacy",
         "presence",
-        "delta-presence: a table with `min`, `max` and what is known of the population",
+        "delta-presence: a table with `min`, `max`, and `population` or `marginals`",
     ),
     key("privacy.l-diversity", "kind", "frequency, distinct, entropy or recursive"),
-    key("privacy.l-diversity", "l", "how diverse a class must be, from 1"),
+    key("privacy.l-diversity", "l", "the minimum diversity of a class, at least 1"),
     key("privacy.l-diversity", "c", "the factor of recursive (c, l)-diversity, above 0"),
-    key("privacy.l-diversity", "sensitive", "the sensitive attribute it is about (default: all)"),
+    key("privacy.l-diversity", "sensitive", "the sensitive attribute it applies to (default: all)"),
     key("privacy.t-closeness", "t", "the maximum distance between a class and the table, 0 to 1"),
     key(
         "privacy.t-closeness",
         "distance",
         "fitting, equal, ordered or hierarchical (default: fitting)",
     ),
-    key("privacy.t-closeness", "sensitive", "the sensitive attribute it is about (default: all)"),
+    key("privacy.t-closeness", "sensitive", "the sensitive attribute it applies to (default: all)"),
     key("privacy.variance", "at-least", "the minimum variance of a class, above 0"),
     key(
         "privacy.variance",
         "sensitive",
-        "the sensitive attribute it is about (default: all numeric ones)",
+        "the sensitive attribute it applies to (default: all numeric ones)",
     ),
     key(
         "privacy",
         "thresholds",
         "l+-diversity: the maximum share of a class that each sensitive value may have",
     ),
-    key("privacy.thresholds", "default", "the cap of values that have none of their own"),
+    key(
+        "privacy.thresholds",
+        "default",
+        "the cap of values without a cap of their own (default: no cap)",
+    ),
     key(
         "privacy.thresholds",
         "from-frequency",
-        "the cap of values rarer than average; caps of other values are in proportion to their frequency",
+        "the cap of values rarer than average; caps of other values are proportional to their frequency",
     ),
     key(
         "privacy.thresholds",
         "values",
-        "a table of caps by value; caps may also stand beside these keys",
+        "a table from values to caps; caps may also be given next to these keys",
     ),
-    key("privacy.thresholds", "sensitive", "the sensitive attribute it is about (default: all)"),
+    key("privacy.thresholds", "sensitive", "the sensitive attribute it applies to (default: all)"),
     key(
         "privacy.presence",
         "min",
@@ -126,7 +137,7 @@ pub const KEYS: &[Key] = &[
     key(
         "privacy.presence",
         "population",
-        "the path of a table of the whole population, the people of the table among them",
+        "the path of a table of the whole population, including the people in the table",
     ),
     key(
         "privacy.presence",
@@ -141,12 +152,12 @@ pub const KEYS: &[Key] = &[
     key(
         "privacy.presence",
         "confidence",
-        "how certain it must be that the range is kept; with `marginals`",
+        "the minimum confidence that the range is kept; required with `marginals`",
     ),
     key(
         "privacy.presence",
         "confidence-column",
-        "a column with a confidence for each row, instead of `confidence`",
+        "a column with a confidence for each row; empty fields use `confidence`",
     ),
     key(
         "privacy.presence",
@@ -163,7 +174,7 @@ pub const KEYS: &[Key] = &[
         "target",
         "uniform, source, normal, zipf, the path of a CSV `value,weight`, or a table",
     ),
-    key("privacy.distribution", "targets", "a table from names of groups to targets of their own"),
+    key("privacy.distribution", "targets", "a table from group names to targets"),
     key(
         "privacy.distribution",
         "groups",
@@ -182,41 +193,45 @@ pub const KEYS: &[Key] = &[
     key(
         "privacy.distribution",
         "arity",
-        "children of each node if the attribute has no hierarchy (default: 2)",
+        "the number of children of a node if the attribute has no hierarchy (default: 2)",
     ),
     key(
         "privacy.distribution",
         "domain",
-        "[from, to]: every whole number between is a value, even if it does not occur",
+        "[from, to]: every whole number in this range is a value, even if it does not occur",
     ),
     key(
         "privacy.distribution",
         "rounding",
-        "how far the share of a node may be from the target's, for smaller whole weights",
+        "the maximum difference between the share of a node and its target, which allows smaller weights",
     ),
     key("privacy.distribution.target", "kind", "uniform, source, normal or zipf"),
     key(
         "privacy.distribution.target",
         "of",
-        "table or group: whose values and range the target has (default: table)",
+        "table or group: whose values and range define the target (default: table)",
     ),
-    key("privacy.distribution.target", "mean", "of normal (default: the mean of the values)"),
+    key(
+        "privacy.distribution.target",
+        "mean",
+        "the mean of a normal target (default: that of the values)",
+    ),
     key(
         "privacy.distribution.target",
         "deviation",
-        "of normal (default: the standard deviation of the values)",
+        "the standard deviation of a normal target (default: that of the values)",
     ),
     key(
         "privacy.distribution.target",
         "s",
-        "of zipf: the value of rank k has weight 1 / k^s (default: 1)",
+        "the exponent of a zipf target: the value of rank k has weight 1 / k^s (default: 1)",
     ),
     key(
         "search",
         "algorithm",
         "auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution (default: auto)",
     ),
-    key("search", "loss", "lm, dm or cm: what is minimised (default: lm)"),
+    key("search", "loss", "lm, dm or cm: the loss to minimize (default: lm)"),
     key(
         "search",
         "split",
@@ -225,12 +240,12 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "least-gain",
-        "below this gain a partitioning algorithm splits at the median (default: 0.01)",
+        "the minimum gain; below it, partitioning algorithms split at the median (default: 0.01)",
     ),
     key(
         "search",
         "regions",
-        "tight or cover: how the regions of a partitioning algorithm are labelled (default: tight)",
+        "tight or cover: how partitioning algorithms label regions (default: tight)",
     ),
     key(
         "search",
@@ -250,44 +265,40 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "strategy",
-        "best-first, top-down or bottom-up: the order in which full-domain recodings are visited (default: best-first)",
+        "best-first, top-down or bottom-up: the order in which to visit full-domain recodings (default: best-first)",
     ),
     key(
         "search",
         "time-limit",
-        "a search for cuts ends after this time, such as \"10s\", with the best so far",
+        "the time limit of a search for cuts, such as \"10s\" (default: none)",
     ),
-    key("search", "top", "cuts are drawn at random from this many of the best (default: 1)"),
+    key("search", "top", "the number of best cuts to choose from at random (default: 1)"),
     key(
         "search",
         "extra-generalization",
-        "true: cuts are one random step more general than what was found (default: false)",
+        "true: generalize the cut by one random step (default: false)",
     ),
     key(
         "search",
         "sample-tuples",
-        "rows of a sample of rothko-s, and of a partition that is finished in memory (default: by memory)",
+        "rows in a sample of rothko-s, and in a partition finished in memory (default: depends on the memory limit)",
     ),
     key(
         "search",
         "frequency-groups",
-        "frequency groups that rothko-t keeps in memory (default: by memory)",
+        "frequency groups that rothko-t keeps in memory (default: depends on the memory limit)",
     ),
     key(
         "search",
         "fan-out",
-        "partitions that are written at a time, 2 to 65536 (default: by memory)",
+        "partitions written at a time, 2 to 65536 (default: depends on the memory limit)",
     ),
     key(
         "search",
         "alpha",
-        "the probability that a sample leads to a split that must be undone, up to 0.5 (default: 0.05)",
+        "the probability that a sample leads to a split that must be undone, at most 0.5 (default: 0.05)",
     ),
-    key(
-        "search",
-        "naive",
-        "true: samples are trusted without a test, for comparison (default: false)",
-    ),
+    key("search", "naive", "true: trust samples without a test, for comparison (default: false)"),
     key(
         "search",
         "summary-kind",
@@ -296,23 +307,23 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "max-parents",
-        "parents of an attribute in a Bayesian network, 1 or 2 (default: 1)",
+        "the maximum number of parents of an attribute in a Bayesian network, 1 or 2 (default: 1)",
     ),
     key(
         "search",
         "structure-search",
-        "greedy or annealed: how a network with two parents is searched (default: greedy)",
+        "greedy or annealed: how to search for a network with two parents (default: greedy)",
     ),
-    key("search", "sample-rows", "rows of a summary that is a sample (default: 20000)"),
+    key("search", "sample-rows", "rows in a summary of kind sample (default: 20000)"),
     key(
         "search",
         "sigmas",
-        "1 to 9: densities further from the mean than this many standard deviations are left out; with `marginals` (default: 2)",
+        "1 to 9: ignore densities more than this many standard deviations from the mean; with `marginals` (default: 2)",
     ),
     key(
         "search",
         "bucket",
-        "counts are taken in buckets of this size, from 2; with `marginals` (default: 4)",
+        "the size of buckets of counts, at least 2; with `marginals` (default: 4)",
     ),
     key(
         "search",
@@ -328,12 +339,12 @@ pub const KEYS: &[Key] = &[
     key(
         "search.suppression",
         "limit",
-        "the maximum share of rows that may be left out; with `records` (default: 0)",
+        "the maximum share of rows to suppress; with the scheme `records` (default: 0)",
     ),
     key(
         "search.suppression",
         "token",
-        "the text that replaces a suppressed sensitive value (default: `*`)",
+        "the string that replaces a suppressed sensitive value (default: `*`)",
     ),
 ];
 

@@ -94,7 +94,7 @@ fn read_target(file: &Path) -> Result<TargetWeights> {
                     place: Some(place()),
                     key: "weight".into(),
                     value: weight,
-                    expected: "a number from 0: 3, 0.25 or 1/4".into(),
+                    expected: "a number of at least 0, such as 3, 0.25 or 1/4".into(),
                 });
             }
         }

@@ -19,6 +19,7 @@ mod presence;
 mod privacy;
 mod search;
 
+pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
 pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
 pub use document::Setting;
@@ -205,7 +206,7 @@ impl Policy {
             .unwrap_or(&self.missing)
     }
 
-    /// An error about something that the policy must say and does not.
+    /// An error about a policy that is incomplete or contradicts itself.
     pub(crate) fn incomplete(&self, missing: String) -> Error {
         Error::Incomplete { file: self.file.clone(), missing }
     }

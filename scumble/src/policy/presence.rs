@@ -62,7 +62,7 @@ impl PresenceAsked {
         }
     }
 
-    /// The public table, where there is one.
+    /// The public table, if there is one.
     pub fn population(&self) -> Option<&Path> {
         match &self.world {
             WorldAsked::Population(file) => Some(file),
@@ -70,7 +70,7 @@ impl PresenceAsked {
         }
     }
 
-    /// The attribute distributions, where there are.
+    /// The attribute distributions, if there are any.
     pub fn marginals(&self) -> Option<&MarginalsAsked> {
         match &self.world {
             WorldAsked::Population(_) => None,
@@ -83,12 +83,12 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<PresenceAsked> {
     let section = entry.table(Some("privacy.presence"))?;
     let (min, max) = (share(&section, "min", Ratio::ZERO)?, share(&section, "max", Ratio::ONE)?);
     if min > max {
-        return Err(section.required("min")?.wrong(format!("a share up to `max`, which is {max}")));
+        return Err(section.required("min")?.wrong(format!("at most `max`, which is {max}")));
     }
     if max == Ratio::ZERO {
         return Err(section
             .required("max")?
-            .wrong("a share above 0, since somebody is in the table"));
+            .wrong("a share above 0, because the table is not empty"));
     }
     Ok(PresenceAsked { min, max, world: world(entry, &section)? })
 }
@@ -100,17 +100,18 @@ fn share(section: &Section<'_>, name: &str, absent: Ratio) -> Result<Ratio> {
 fn world(entry: &Entry<'_>, section: &Section<'_>) -> Result<WorldAsked> {
     let Some(marginals) = section.get("marginals") else {
         let Some(population) = section.get("population") else {
-            return Err(entry
-                .wrong("`population`, a table of everybody, or `marginals` with a `confidence`"));
+            return Err(
+                entry.inapplicable("requires `population`, or `marginals` and `confidence`")
+            );
         };
         let only = ["confidence", "marginals-of", "cover", "confidence-column"];
         if let Some(stray) = only.into_iter().find_map(|name| section.get(name)) {
-            return Err(stray.wrong("nothing: it goes with `marginals`"));
+            return Err(stray.inapplicable("requires `marginals`"));
         }
         return Ok(WorldAsked::Population(entry.origin.path(population.str()?)));
     };
     if let Some(stray) = section.get("population") {
-        return Err(stray.wrong("either `population` or `marginals`"));
+        return Err(stray.inapplicable("cannot be used with `marginals`"));
     }
     let file = entry.origin.path(marginals.str()?);
     let of = [("population", MarginalsOf::Population), ("others", MarginalsOf::Others)];

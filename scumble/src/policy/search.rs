@@ -4,7 +4,7 @@ use super::Privacy;
 use super::entry::{Entry, Section};
 use crate::error::Result;
 use crate::estimate::multinomial::Shortcuts as EstimateShortcuts;
-use crate::loss::Loss;
+use crate::loss::LossChoice;
 use crate::privacy::Shortcuts as PresenceShortcuts;
 use crate::ratio::Ratio;
 use crate::recoding::Style;
@@ -51,7 +51,7 @@ pub enum Algorithm {
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
     pub const NAMES: [(&'static str, Algorithm, &'static str); 14] = [
-        ("auto", Algorithm::Auto, "incognito, or rothko-s where the input exceeds the memory"),
+        ("auto", Algorithm::Auto, "incognito, or rothko-s if the input exceeds the memory"),
         (
             "incognito",
             Algorithm::Incognito,
@@ -60,23 +60,23 @@ impl Algorithm {
         (
             "s-instant",
             Algorithm::SInstant,
-            "a likely good one from a summary of the table, checked against the rows",
+            "a full-domain recoding chosen from a summary of the table, checked against the rows",
         ),
         ("mondrian", Algorithm::Mondrian, "greedy partitioning into regions, in memory"),
         (
             "m-instant",
             Algorithm::MInstant,
-            "partitioning that a summary of the table decides, mended where the rows disagree",
+            "partitioning chosen from a summary of the table, corrected against the rows",
         ),
         (
             "rothko-t",
             Algorithm::RothkoT,
-            "the same regions for tables that do not fit into memory, by exact counts",
+            "the regions of mondrian for tables larger than memory, from exact counts",
         ),
         (
             "rothko-s",
             Algorithm::RothkoS,
-            "partitioning for tables that do not fit into memory, by samples",
+            "partitioning for tables larger than memory, from samples",
         ),
         (
             "l-plus-optimize",
@@ -91,19 +91,15 @@ impl Algorithm {
         (
             "spalm",
             Algorithm::Spalm,
-            "of a `presence` with a population: the provably best full-domain recoding",
+            "for `presence` with a population: the provably best full-domain recoding",
         ),
-        ("mpalm", Algorithm::Mpalm, "of a `presence`: greedy partitioning into regions"),
-        (
-            "sfalm",
-            Algorithm::Sfalm,
-            "of a `presence` with marginals: the best full-domain recoding",
-        ),
-        ("sa-only", Algorithm::SaOnly, "of a `distribution`: each group is one bucket"),
+        ("mpalm", Algorithm::Mpalm, "for `presence`: greedy partitioning into regions"),
+        ("sfalm", Algorithm::Sfalm, "for `presence` with marginals: the best full-domain recoding"),
+        ("sa-only", Algorithm::SaOnly, "for `distribution`: each group is one bucket"),
         (
             "qi-sa",
             Algorithm::QiSa,
-            "of a `distribution`: each group is cut by equal quasi-identifiers",
+            "for `distribution`: each group is split by equal quasi-identifiers",
         ),
     ];
 
@@ -141,7 +137,7 @@ pub struct SearchAsked {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: LossChoice,
     /// The share of rows that may be left out.
     pub suppression: Ratio,
     /// What happens to classes that fail in a search for cuts; `None` if whole classes are left out
@@ -288,7 +284,7 @@ impl ByAsked {
 pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<SearchAsked> {
     let mut search = SearchAsked {
         algorithm: Algorithm::Auto,
-        loss: Loss::Lm,
+        loss: LossChoice::Lm,
         suppression: Ratio::ZERO,
         scheme: None,
         token: "*".into(),
@@ -307,13 +303,13 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
     let section = entry.table(Some("search"))?;
     let algorithms = Algorithm::NAMES.map(|(name, value, _)| (name, value));
     search.algorithm = section.choice("algorithm", algorithms)?.unwrap_or(Algorithm::Auto);
-    let losses = Loss::NAMES.into_iter().map(|(name, value, _)| (name, value));
-    search.loss = section.choice("loss", losses)?.unwrap_or(Loss::Lm);
+    let losses = LossChoice::NAMES.into_iter().map(|(name, value, _)| (name, value));
+    search.loss = section.choice("loss", losses)?.unwrap_or(LossChoice::Lm);
     partitioning(&section, &mut search.partitioning)?;
     search.space = section.choice("space", Space::NAMES)?.unwrap_or_default();
     search.by = section.choice("by", ByAsked::NAMES)?;
     search.threshold =
-        section.get("threshold").map(|entry| entry.ratio("a number from 0")).transpose()?;
+        section.get("threshold").map(|entry| entry.ratio("a number of at least 0")).transpose()?;
     if let Some(entry) = section.get("suppression") {
         suppression(entry, &mut search)?;
     }
@@ -336,7 +332,7 @@ fn partitioning(section: &Section<'_>, partitioning: &mut Partitioning) -> Resul
     if let Some(entry) = section.get("least-gain") {
         let gain = entry.number()?;
         if gain.is_nan() || gain < 0.0 {
-            return Err(entry.wrong("a number from 0"));
+            return Err(entry.wrong("a number of at least 0"));
         }
         partitioning.least_gain = gain;
     }
@@ -354,12 +350,12 @@ fn suppression(entry: &Entry<'_>, search: &mut SearchAsked) -> Result<()> {
     if let Some(token) = section.get("token") {
         search.token = token.str()?.to_string();
         if search.token.is_empty() || Type::Real.number(&search.token).is_some() {
-            return Err(token.wrong("a text that is neither empty nor a number"));
+            return Err(token.wrong("a string that is neither empty nor a number"));
         }
     }
     if let Some(limit) = section.get("limit") {
         if search.scheme.is_some_and(|scheme| scheme != Suppression::None) {
-            return Err(limit.wrong("nothing: it goes with the scheme `records`"));
+            return Err(limit.inapplicable("requires the scheme `records`"));
         }
         search.suppression = limit.share("a share from 0 to 1")?;
     }
@@ -381,7 +377,9 @@ fn cuts(section: &Section<'_>, algorithm: Algorithm) -> Result<CutParameters> {
     let given = ["time-limit", "top", "extra-generalization"];
     let given = given.into_iter().find_map(|name| section.get(name));
     match given.filter(|_| !algorithm.is_on_cuts() && parameters != CutParameters::default()) {
-        Some(entry) => Err(entry.wrong("the algorithm l-plus-optimize or annealing")),
+        Some(entry) => {
+            Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"))
+        }
         None => Ok(parameters),
     }
 }
@@ -407,7 +405,7 @@ fn duration(entry: &Entry<'_>) -> Result<Duration> {
 fn disk(section: &Section<'_>) -> Result<DiskParameters> {
     let most = u64::from(u32::MAX);
     let alpha = |entry: &Entry<'_>| {
-        let expected = "a number above 0, up to 0.5";
+        let expected = "a number above 0 and at most 0.5";
         let alpha = entry.ratio(expected)?;
         let allowed = alpha > Ratio::ZERO && alpha.to_f64() <= 0.5;
         if allowed { Ok(alpha) } else { Err(entry.wrong(expected)) }
@@ -432,10 +430,10 @@ fn instant(section: &Section<'_>) -> Result<InstantParameters> {
     let kind = parameters.summary_kind.unwrap_or_default();
     match (section.get("sample-rows"), section.get("max-parents")) {
         (Some(entry), _) if kind != SummaryKind::Sample => {
-            Err(entry.wrong("the summary kind `sample`"))
+            Err(entry.inapplicable("requires the summary kind `sample`"))
         }
         (_, Some(entry)) if parameters.max_parents > Some(1) && kind != SummaryKind::Bayes => {
-            Err(entry.wrong("the summary kind `bayes`"))
+            Err(entry.inapplicable("requires the summary kind `bayes`"))
         }
         _ => Ok(parameters),
     }
@@ -446,7 +444,7 @@ fn shortcuts(section: &Section<'_>, is_confident: bool) -> Result<PresenceShortc
     let mut shortcuts = PresenceShortcuts::default();
     let given = ["sigmas", "bucket"].into_iter().find_map(|name| section.get(name));
     if let Some(entry) = given.filter(|_| !is_confident) {
-        return Err(entry.wrong("a `presence` with `marginals`"));
+        return Err(entry.inapplicable("requires `presence` with `marginals`"));
     }
     if let Some(sigmas) = section.whole("sigmas", 1..=9)? {
         shortcuts.sigmas = Some(sigmas as f64);
@@ -469,7 +467,7 @@ fn without(entry: &Entry<'_>, is_confident: bool, search: &mut SearchAsked) -> R
             let expected = if search.algorithm.is_instant() {
                 format!("one of {names}")
             } else {
-                format!("one of {names}; others need a `presence` with `marginals`")
+                format!("one of {names}; other names require `presence` with `marginals`")
             };
             search.instant.shortcuts =
                 search.instant.shortcuts.without(name).ok_or_else(|| item.wrong(expected))?;

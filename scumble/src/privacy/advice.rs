@@ -1,74 +1,72 @@
 //! From acceptable misuse to delta-presence (Nergiz and Clifton 2008, section 6).
 //!
-//! Everybody believes that a person has the condition with the prior probability b. Of a population
-//! of P people T are in the table, and all of them have it. Whoever knows that a person is in the
-//! table with probability p believes
+//! A person has the condition with the prior probability b. The population has P people. T of them
+//! are in the table, and all of these have the condition. Someone who knows that a person is in the
+//! table with probability p believes in the condition with probability
 //!
 //! ```text
 //! b' = p + (1 - p) (b P - T) / (P - T) = p P (1 - b) / (P - T) + (b P - T) / (P - T)
 //! ```
 //!
-//! Belief may be worth as much as the acceptable misuse m of the cost d of a disclosure: a = m / d.
-//! From b' - b <= a and b - b' <= a' follow
+//! A disclosure costs d, and misuse up to m is acceptable, so belief may change by a = m / d. From
+//! b' - b <= a and b - b' <= a' follow
 //!
 //! ```text
 //! p <= delta-max = ( a  P + (1 - a  - b) T) / ((1 - b) P)
 //! p >= delta-min = (-a' P + (1 + a' - b) T) / ((1 - b) P)
 //! ```
 //!
-//! With a confidence c there is a rest of 1 - c in which a person may be exposed altogether: belief
-//! grows to 1 at most, which costs (1 - b) d. The expected liability is (1 - c)(1 - b) d for each
-//! person of the table. The paper sets it apart from the misuse as well; its printed term, (1 / c)
-//! / d, has no unit.
+//! With confidence c, the range may fail with probability 1 - c. Belief then rises to 1 at most,
+//! which costs (1 - b) d. The expected liability is (1 - c)(1 - b) d for each person in the table.
+//! The paper states it separately, too; its printed term, (1 / c) / d, has no unit.
 
-/// What is known and what is acceptable. Costs are in any one unit.
+/// What is known and what is acceptable. All costs have the same unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stakes {
-    /// b: how likely anybody has the condition.
+    /// b: the probability that a person of the population has the condition.
     pub prior: f64,
-    /// P.
+    /// P: the number of people in the population.
     pub population: f64,
-    /// T.
+    /// T: the number of people in the table.
     pub table: f64,
-    /// d: what a disclosure costs.
+    /// d: the cost of a disclosure.
     pub cost: f64,
-    /// m: the misuse that is acceptable when somebody is believed to have it more likely than
-    /// before.
+    /// m: the acceptable expected cost if belief in the condition rises.
     pub misuse: f64,
-    /// The same when somebody is believed to have it less likely; any where absent.
+    /// The acceptable expected cost if belief in the condition falls (default: unlimited).
     pub misuse_below: Option<f64>,
-    /// c: how sure one will be of the range.
+    /// c: the confidence in the range.
     pub confidence: f64,
 }
 
-/// What follows.
+/// The resulting range of delta-presence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Advice {
-    /// The least presence.
+    /// The minimum.
     pub min: f64,
-    /// The greatest one.
+    /// The maximum.
     pub max: f64,
-    /// The expected liability for each person of the table.
+    /// The expected liability for each person in the table.
     pub liability: f64,
 }
 
-/// Why there is no advice.
+/// An invalid parameter of [`Stakes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unadvisable {
     /// The prior is not between 0 and 1.
     Prior,
-    /// The table is not a part of the population.
+    /// The table is empty or not smaller than the population.
     Table,
-    /// More people are in the table than the prior says there are with the condition.
+    /// The table has more people than the prior implies have the condition.
     MoreThanPrior,
-    /// A cost is not a number above 0, or misuse is not one from 0.
+    /// The cost is not above 0, or misuse is below 0.
     Cost,
     /// The confidence is not from 0 to 1.
     Confidence,
 }
 
 impl Stakes {
-    /// The presence that is acceptable. Ends are rounded inwards to six digits.
+    /// The acceptable range. Both ends are rounded inwards to six digits.
     pub fn advice(&self) -> Result<Advice, Unadvisable> {
         let Stakes { prior: b, population: p, table: t, cost: d, misuse, misuse_below, confidence } =
             *self;
@@ -101,7 +99,7 @@ impl Stakes {
         Ok(Advice { min, max, liability: (1.0 - confidence) * (1.0 - b) * d })
     }
 
-    /// What is believed of a person who is in the table with this probability.
+    /// The belief in the condition of a person who is in the table with this probability.
     pub fn belief(&self, presence: f64) -> f64 {
         let rest = (self.prior * self.population - self.table) / (self.population - self.table);
         presence + (1.0 - presence) * rest

@@ -15,7 +15,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
 /// Part of the message for every query that is refused.
-const SUPPORTED: &str = "supported is SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release \
+const SUPPORTED: &str = "supported: SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release \
                          [WHERE columns of the records with =, <>, <, <=, >, >=, BETWEEN, IN, LIKE, ILIKE, IS NULL, AND, OR, NOT] \
                          [GROUP BY columns]";
 
@@ -44,12 +44,12 @@ pub struct Names<'a> {
 /// Parses a query.
 pub fn parse(sql: &str, names: Names<'_>) -> Result<Query> {
     if sql.len() > MOST_BYTES {
-        return Err(refused(format!("it is longer than {MOST_BYTES} bytes")));
+        return Err(refused(format!("longer than {MOST_BYTES} bytes")));
     }
     std::thread::scope(|scope| {
         let thread =
             std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || read(sql, names));
-        let thread = thread.map_err(Error::io("a thread".as_ref(), "start"))?;
+        let thread = thread.map_err(Error::io("query".as_ref(), "start a thread"))?;
         thread.join().unwrap_or(Err(Error::Defect))
     })
 }
@@ -59,23 +59,23 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         refused(error.to_string().trim_start_matches("sql parser error: ").to_string())
     })?;
     let [Statement::Query(query)] = &statements[..] else {
-        return Err(refused("it is not one SELECT"));
+        return Err(refused("expected one SELECT statement"));
     };
     let SetExpr::Select(select) = query.body.as_ref() else {
-        return Err(refused("it is not a plain SELECT"));
+        return Err(refused("expected a plain SELECT"));
     };
     let [from] = &select.from[..] else {
-        return Err(refused("it needs FROM one table, the release"));
+        return Err(refused("expected one table, the release, in FROM"));
     };
     let TableFactor::Table { name: table, alias, .. } = &from.relation else {
-        return Err(refused("it needs FROM one table, the release"));
+        return Err(refused("expected one table, the release, in FROM"));
     };
     let plain_from = match alias {
         None => vec![table.to_string()],
         Some(alias) => vec![format!("{table} {alias}"), format!("{table} AS {alias}")],
     };
     let GroupByExpr::Expressions(by, modifiers) = &select.group_by else {
-        return Err(refused("GROUP BY ALL"));
+        return Err(refused("GROUP BY ALL is not supported"));
     };
     let list = |items: Vec<String>| items.join(", ");
     let plain = format!(
@@ -92,7 +92,7 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         || !plain_from.contains(&from.to_string())
         || !modifiers.is_empty()
     {
-        return Err(refused("it has a clause that is not supported"));
+        return Err(refused("a clause is not supported"));
     }
     let reader = Reader { names, used: std::cell::RefCell::new(Vec::new()) };
     let by: Vec<usize> =
@@ -107,18 +107,18 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         match expression {
             Expr::Function(function) => {
                 if aggregate.replace(reader.aggregate(function)?).is_some() {
-                    return Err(refused("it has several aggregates; ask for one at a time"));
+                    return Err(refused("several aggregates; use one at a time"));
                 }
             }
             other => {
                 let column = reader.column(other)?;
                 if !by.contains(&column) {
-                    return Err(refused(format!("{other} is selected and not in GROUP BY")));
+                    return Err(refused(format!("{other} must appear in GROUP BY")));
                 }
             }
         }
     }
-    let aggregate = aggregate.ok_or_else(|| refused("it has no aggregate"))?;
+    let aggregate = aggregate.ok_or_else(|| refused("no aggregate"))?;
     let condition =
         select.selection.as_ref().map(|condition| reader.condition(condition)).transpose()?;
     Ok(Query {
@@ -155,12 +155,12 @@ impl Reader<'_> {
     fn column(&self, expression: &Expr) -> Result<usize> {
         let Some(ident) = last_part(expression) else {
             return Err(refused(format!(
-                "{expression} is not a column; a name with special characters stands in double quotes"
+                "{expression} is not a column; put names with special characters in double quotes"
             )));
         };
         if is_meant(ident, self.names.attribute) {
             return Err(refused(format!(
-                "{} is the sensitive attribute: it is asked for, it cannot be a condition",
+                "{} is the sensitive attribute and can only be aggregated",
                 quoted(&ident.value)
             )));
         }
@@ -170,7 +170,7 @@ impl Reader<'_> {
         let column = found.ok_or_else(|| {
             let known: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
             refused(format!(
-                "the records have no column {}; they have {}",
+                "no column {}; the columns are {}",
                 quoted(&ident.value),
                 known.join(", ")
             ))
@@ -190,7 +190,7 @@ impl Reader<'_> {
         let name = function.name.to_string().to_uppercase();
         let known = Aggregate::NAMES.iter().find(|(known, _)| *known == name);
         let aggregate =
-            known.ok_or_else(|| refused(format!("there is no aggregate {}", function.name)))?.1;
+            known.ok_or_else(|| refused(format!("unknown aggregate {}", function.name)))?.1;
         let only = match &function.args {
             FunctionArguments::List(list) => match &list.args[..] {
                 [FunctionArg::Unnamed(argument)] => Some(argument),
@@ -198,9 +198,9 @@ impl Reader<'_> {
             },
             _ => None,
         };
-        let argument = only.ok_or_else(|| refused(format!("{name} is of one argument")))?;
+        let argument = only.ok_or_else(|| refused(format!("{name} takes one argument")))?;
         if function.to_string() != format!("{}({argument})", function.name) {
-            return Err(refused(format!("{function} has more than a plain argument")));
+            return Err(refused(format!("{function} is not supported; use a plain argument")));
         }
         match argument {
             FunctionArgExpr::Wildcard if aggregate == Aggregate::Count => Ok(aggregate),
@@ -211,12 +211,14 @@ impl Reader<'_> {
                 if self.names.numeric || aggregate == Aggregate::Count {
                     Ok(aggregate)
                 } else {
-                    Err(refused(format!("{name} needs numbers, and {expression} has categories")))
+                    Err(refused(format!(
+                        "{name} requires numbers, but {expression} is categorical"
+                    )))
                 }
             }
             other => {
                 let name = quoted(self.names.attribute);
-                Err(refused(format!("{other} is not the sensitive attribute, which is {name}")))
+                Err(refused(format!("{other} is not the sensitive attribute {name}")))
             }
         }
     }
@@ -280,7 +282,11 @@ impl Reader<'_> {
             BinaryOperator::LtEq => Comparison::AtMost,
             BinaryOperator::Gt => Comparison::Greater,
             BinaryOperator::GtEq => Comparison::AtLeast,
-            other => return Err(refused(format!("{left} {other} {right} is not a comparison"))),
+            other => {
+                return Err(refused(format!(
+                    "{left} {other} {right} is not a supported comparison"
+                )));
+            }
         };
         // Templates often contain comparisons of constants, such as 1 = 1.
         if let (Some(one), Some(other)) = (constant(left)?, constant(right)?) {
@@ -306,14 +312,17 @@ impl Reader<'_> {
             (_, Literal::Null) => Ok(Literal::Null),
             (Type::Integer | Type::Real, Literal::Number(number)) => Ok(Literal::Number(number)),
             (Type::Integer | Type::Real, Literal::Text(text)) => {
-                let number = Type::Real
-                    .number(&text)
-                    .ok_or_else(|| refused(format!("{name} has numbers, not {}", quoted(&text))))?;
+                let number = Type::Real.number(&text).ok_or_else(|| {
+                    refused(format!(
+                        "{name} is numeric and cannot be compared with {}",
+                        quoted(&text)
+                    ))
+                })?;
                 Ok(Literal::Number(number))
             }
             (Type::Text | Type::Date, Literal::Text(text)) => Ok(Literal::Text(text)),
             (_, Literal::Number(number)) => {
-                Err(refused(format!("{name} has texts; write '{number}'")))
+                Err(refused(format!("{name} is text; write '{number}'")))
             }
         }
     }
@@ -328,13 +337,13 @@ impl Reader<'_> {
         let column = self.column(expression)?;
         let text = |expression: &Expr| match constant(expression)? {
             Some(Literal::Text(text)) => Ok(text),
-            _ => Err(refused(format!("{expression} is not a text"))),
+            _ => Err(refused(format!("{expression} is not a string"))),
         };
         let escape: Option<char> = match escape.map(text).transpose()? {
             None => None,
             Some(text) if text.chars().count() == 1 => text.chars().next(),
             Some(text) => {
-                return Err(refused(format!("ESCAPE {} is not one character", quoted(&text))));
+                return Err(refused(format!("ESCAPE {} must be one character", quoted(&text))));
             }
         };
         let pattern = text(pattern)?;
@@ -346,7 +355,7 @@ impl Reader<'_> {
                 _ if Some(character) == escape => Piece::Character(
                     characters
                         .next()
-                        .ok_or_else(|| refused("a pattern that ends with its escape character"))?,
+                        .ok_or_else(|| refused("the pattern ends with its escape character"))?,
                 ),
                 '%' => Piece::Rest,
                 '_' => Piece::Any,
@@ -392,6 +401,6 @@ fn constants(one: Literal, comparison: Comparison, other: Literal) -> Result<Opt
         (Literal::Text(text), Literal::Text(_)) if !text.is_empty() => {
             Ok(Condition::Compare(0, comparison, other.clone()).holds(&|_| cell(text)))
         }
-        _ => Err(refused("two constants of different kinds are compared")),
+        _ => Err(refused("cannot compare constants of different types")),
     }
 }

@@ -44,9 +44,9 @@ impl AttributeCut {
         };
         if let Some(code) = (0..taxonomy.codes()).find(|code| !covered(*code)) {
             let (name, value) = (quoted(&self.name), quoted(taxonomy.level(0).label(code)));
-            return Err(format!("its cut of {name} does not cover the value {value}"));
+            return Err(format!("the cut of {name} does not cover the value {value}"));
         }
         Cut::new(taxonomy, nodes)
-            .ok_or_else(|| format!("its cut of {} covers a value twice", quoted(&self.name)))
+            .ok_or_else(|| format!("the cut of {} covers a value twice", quoted(&self.name)))
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{RegionNode, Regions};
 use crate::error::Result;
+use crate::ids::CellId;
 use crate::table::Cells;
 use crate::taxonomy::Axis;
 use crate::watch::{PIECE, Watch};
@@ -21,7 +22,7 @@ type CellsAtNode<'a> = (u32, &'a mut [u32]);
 struct Descent<'a> {
     regions: &'a Regions,
     axes: &'a [Axis],
-    cells: &'a Cells,
+    cells: &'a Cells<CellId>,
     watch: &'a Watch,
 }
 
@@ -44,7 +45,7 @@ impl Regions {
     pub fn descend<'a>(
         &self,
         axes: &[Axis],
-        cells: &Cells,
+        cells: &Cells<CellId>,
         order: &'a mut Vec<u32>,
     ) -> Vec<(u32, &'a [u32])> {
         // An inert watch aborts nothing.
@@ -55,7 +56,7 @@ impl Regions {
     pub fn try_descend<'a>(
         &self,
         axes: &[Axis],
-        cells: &Cells,
+        cells: &Cells<CellId>,
         order: &'a mut Vec<u32>,
         watch: &Watch,
     ) -> Result<Vec<(u32, &'a [u32])>> {
@@ -91,7 +92,7 @@ impl Descent<'_> {
                 _ if group.len() <= least => small.push((at, group)),
                 RegionNode::Threshold { column, before, below, above, .. } => {
                     let is_above =
-                        |cell: u32| u64::from(self.cells.codes(cell)[*column]) >= *before;
+                        |cell: u32| u64::from(self.cells.codes(CellId(cell))[*column]) >= *before;
                     let (lower, upper) = room.part_in_two(group, is_above, self.watch)?;
                     groups.extend([(*below, lower), (*above, upper)]);
                 }
@@ -107,8 +108,8 @@ impl Descent<'_> {
                     (0..)
                         .zip(children)
                         .for_each(|(part, (child, _))| room.part_below[*child as usize] = part);
-                    let node = |cell: u32| level.node_of(self.cells.codes(cell)[*column]) as usize;
-                    let part = |cell: u32, below: &[u32]| below[node(cell)];
+                    let leaf = |cell: u32| self.cells.codes(CellId(cell))[*column];
+                    let part = |cell: u32, below: &[u32]| below[level.node_of(leaf(cell)) as usize];
                     let parts = room.part(group, children.len() + 1, part, self.watch)?;
                     let (mut parts, mut nodes) = (parts.into_iter(), children.iter());
                     groups.extend(nodes.by_ref().map(|(_, node)| *node).zip(parts.by_ref()));

@@ -153,7 +153,7 @@ impl Recoding {
                 }
                 if levels.len() != attributes.len() {
                     return Err(mismatch(
-                        "it has levels for columns that are not quasi-identifiers here".into(),
+                        "a level for a column that is not a quasi-identifier of the table".into(),
                     ));
                 }
                 Ok(Mapping::Levels(levels))
@@ -169,7 +169,7 @@ impl Recoding {
                 }
                 if cuts.len() != attributes.len() {
                     return Err(mismatch(
-                        "it has cuts for columns that are not quasi-identifiers here".into(),
+                        "a cut for a column that is not a quasi-identifier of the table".into(),
                     ));
                 }
                 Ok(Mapping::Cuts(cuts))
@@ -182,7 +182,7 @@ impl Recoding {
                 if here != there {
                     let names = attributes.join(", ");
                     return Err(mismatch(format!(
-                        "it is about the quasi-identifiers {names}, and the table has others"
+                        "the recoding has the quasi-identifiers {names}, but the table has others"
                     )));
                 }
                 Ok(Mapping::Regions(Regions::bind(nodes, columns, file)?))
@@ -202,8 +202,10 @@ impl Recoding {
         let saved: Saved = serde_json::from_slice(text)
             .map_err(|source| Error::BadJson { file: file.to_path_buf(), source })?;
         if saved.version != VERSION {
-            let problem =
-                format!("version {} of a recoding; this program reads {VERSION}", saved.version);
+            let problem = format!(
+                "unsupported recoding version {}; expected version {VERSION}",
+                saved.version
+            );
             return Err(Error::Mismatch { file: file.to_path_buf(), problem });
         }
         Ok(saved.recoding)

@@ -358,7 +358,7 @@ impl Regions {
             Regions { nodes: bound.nodes, style: Style::Cover }
                 .with_missing_apart(columns.axes, &Watch::default())
         } else {
-            Err(bound.mismatch("its tree ends early".into()))
+            Err(bound.mismatch("the tree of regions is incomplete".into()))
         }
     }
 }
@@ -384,7 +384,7 @@ impl Bound<'_> {
         let found = self.columns.names.iter().position(|known| known == name);
         let unknown = || {
             self.mismatch(format!(
-                "it splits {}, which is not a quasi-identifier here",
+                "a split of {}, which is not a quasi-identifier of the table",
                 quoted(name)
             ))
         };
@@ -400,14 +400,16 @@ impl Bound<'_> {
         let at = self
             .next
             .pop()
-            .ok_or_else(|| self.mismatch("its tree has ended, and more nodes come".into()))?;
+            .ok_or_else(|| self.mismatch("the tree of regions has too many nodes".into()))?;
         let node = match saved {
             SavedNode::Region => RegionNode::Region,
             SavedNode::Threshold { attribute, up_to } => {
                 let column = self.column(attribute)?;
                 let Axis::Ordered(axis) = &self.columns.axes[column] else {
-                    return Err(self
-                        .mismatch(format!("{} has no numbers to split here", quoted(attribute))));
+                    return Err(self.mismatch(format!(
+                        "a numeric split of {}, which has no numbers in the table",
+                        quoted(attribute)
+                    )));
                 };
                 // Without a missing value in the table, no code goes to the missing side.
                 let before =
@@ -431,9 +433,10 @@ impl Bound<'_> {
                     .collect();
                 children.sort_unstable();
                 if children.windows(2).any(|pair| pair[0].0 == pair[1].0) {
-                    return Err(
-                        self.mismatch(format!("two parts of {} have one label", quoted(attribute)))
-                    );
+                    return Err(self.mismatch(format!(
+                        "two parts of {} have the same label",
+                        quoted(attribute)
+                    )));
                 }
                 RegionNode::Children { column, level: *level, children }
             }

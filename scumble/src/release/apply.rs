@@ -4,32 +4,38 @@ use super::suppress::Within;
 use super::values::{self, Lost, RecodedValues};
 use crate::error::Result;
 use crate::error::Shortfall;
+use crate::ids::{CellId, ClassId, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
-use crate::table::{Cells, Tallies};
+use crate::table::{Cells, Table, Tallies};
+use crate::watch::Watch;
 use std::sync::Arc;
+
+/// Classes that are judged between two polls for an abort.
+pub(super) const JUDGED: usize = 1 << 12;
 
 /// The classes that a mapping makes, before anything is suppressed.
 pub(crate) struct Classes {
     /// The values of each recoded column.
     pub(crate) values: Vec<RecodedValues>,
     /// The classes, coded by those values.
-    pub(crate) classes: Cells,
+    pub(crate) classes: Cells<ClassId>,
     /// The class of each cell.
-    pub(crate) class_of: Vec<u32>,
+    pub(crate) class_of: IdMap<CellId, ClassId>,
     /// For each counted column, its values in each class.
     pub(crate) tallies: Vec<Tallies>,
 }
 
 impl Classes {
-    pub(crate) fn new(task: &Task, mapping: &Mapping) -> Classes {
-        let (values, classes, class_of) = values::classes(task, mapping);
-        let merge =
-            |(tally, values): (&Tallies, &usize)| tally.merge(classes.len(), &class_of, *values);
-        let tallies = task.tallies.iter().zip(&task.values).map(merge).collect();
-        Classes { values, classes, class_of, tallies }
+    pub(crate) fn new(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<Classes> {
+        let (values, classes, class_of) = values::classes(task, mapping, watch)?;
+        let merge = |(tally, values): (&Tallies, &usize)| {
+            tally.try_merge(classes.len(), class_of.raw(), *values, watch)
+        };
+        let tallies = task.tallies.iter().zip(&task.values).map(merge).collect::<Result<_>>()?;
+        Ok(Classes { values, classes, class_of, tallies })
     }
 }
 
@@ -50,11 +56,11 @@ pub struct Recoded {
     /// The values of each recoded column.
     pub values: Vec<RecodedValues>,
     /// The classes, coded by those values.
-    pub classes: Cells,
+    pub classes: Cells<ClassId>,
     /// The class of each cell.
-    pub class_of: Vec<u32>,
+    pub class_of: IdMap<CellId, ClassId>,
     /// Whether each class is released.
-    pub kept: Vec<bool>,
+    pub kept: IdVec<ClassId, bool>,
     /// Rows that are not.
     pub suppressed: u64,
     /// What goes of classes that are released, where not only whole classes go.
@@ -66,14 +72,20 @@ impl Recoded {
     /// This judges afresh what a search has judged; the two share the requirements and nothing
     /// else.
     pub fn new(task: &Task, mapping: &Mapping) -> Result<Recoded> {
-        let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping);
-        let judge = |requirements: &[Box<dyn Requirement>], index: usize| {
-            let rows = u64::from(classes.counts()[index]);
+        Recoded::try_new(task, mapping, &Watch::default())
+    }
+
+    /// The same, unless the job is aborted.
+    pub fn try_new(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<Recoded> {
+        let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping, watch)?;
+        let judge = |requirements: &[Box<dyn Requirement>], class: ClassId| {
+            let (rows, index) = (u64::from(classes.count(class)), class.index());
             all_hold(requirements, &Group { rows, columns: &tallies, index })
         };
-        let kept: Vec<bool> =
-            (0..classes.len()).map(|class| judge(&task.requirements, class)).collect();
-        let left_out = classes.counts().iter().zip(&kept).filter(|(_, kept)| !**kept);
+        let mut kept: IdVec<ClassId, bool> = IdVec::repeat(false, classes.len());
+        watch
+            .each(classes.ids(), JUDGED, |class| kept[class] = judge(&task.requirements, class))?;
+        let left_out = classes.counts().iter().zip(kept.values()).filter(|(_, kept)| !**kept);
         // Of the population's groups without a row there is nothing to leave out.
         let suppressed: u64 = left_out.map(|(count, _)| u64::from(*count).max(1)).sum();
         let rows = task.rows();
@@ -88,20 +100,22 @@ impl Recoded {
         if suppressed > 0 {
             let mut released: Vec<Vec<u64>> =
                 task.values.iter().map(|values| vec![0; *values]).collect();
-            for class in (0..classes.len()).filter(|class| kept[*class]) {
+            watch.each(classes.ids().filter(|class| kept[*class]), JUDGED, |class| {
                 for (totals, tally) in released.iter_mut().zip(&tallies) {
-                    for (value, count) in tally.group(class) {
+                    for (value, count) in tally.group(class.index()) {
                         totals[*value as usize] += u64::from(*count);
                     }
                 }
-            }
+            })?;
             let again: Vec<Box<dyn Requirement>> = task
                 .requirements
                 .iter()
                 .filter_map(|requirement| requirement.against_release(&released))
                 .collect();
-            let failing =
-                (0..classes.len()).filter(|class| kept[*class] && !judge(&again, *class)).count();
+            let mut failing = 0;
+            watch.each(classes.ids().filter(|class| kept[*class]), JUDGED, |class| {
+                failing += usize::from(!judge(&again, class));
+            })?;
             if failing > 0 {
                 return Err(Shortfall::FarFromRelease { classes: failing as u64 }.into());
             }
@@ -110,23 +124,35 @@ impl Recoded {
     }
 
     /// Rows of a class that are left out.
-    fn lost(&self, class: usize) -> u32 {
+    fn lost(&self, class: ClassId) -> u32 {
         match (&self.within, self.kept[class]) {
             (Some(within), _) => within.of_class[class],
             (None, true) => 0,
-            (None, false) => self.classes.counts()[class],
+            (None, false) => self.classes.count(class),
         }
     }
 
     /// Whether a row of a class is released.
-    pub fn is_released(&self, row: usize, class: u32) -> bool {
-        self.kept[class as usize] && self.within.as_ref().is_none_or(|within| !within.rows[row])
+    pub fn is_released(&self, row: RowId, class: ClassId) -> bool {
+        self.kept[class] && self.within.as_ref().is_none_or(|within| !within.rows[row])
+    }
+
+    /// The class of each row of a table; `leaf_cell` is the recoded cell that each cell of the table
+    /// went to.
+    pub fn class_of_row(
+        &self,
+        table: &Table,
+        leaf_cell: &IdMap<TableCellId, CellId>,
+        watch: &Watch,
+    ) -> Result<IdMap<RowId, ClassId>> {
+        let class = |cell: TableCellId| self.class_of.at(leaf_cell.at(cell)).number();
+        Ok(IdMap::new(watch.list(table.row_cells.iter().map(class))?))
     }
 
     /// The sizes of the released classes.
     fn sizes(&self) -> impl Iterator<Item = u64> {
-        let size = |class: usize| u64::from(self.classes.counts()[class] - self.lost(class));
-        (0..self.classes.len()).filter(|class| self.kept[*class]).map(size)
+        let size = |class: ClassId| u64::from(self.classes.count(class) - self.lost(class));
+        self.classes.ids().filter(|class| self.kept[*class]).map(size)
     }
 
     /// LM of the release, a mean over all quasi-identifier cells of all input rows.
@@ -134,10 +160,10 @@ impl Recoded {
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
         let mut sum = lm.nothing();
         let mut shares = 0.0;
-        for class in 0..self.classes.len() {
+        for class in self.classes.ids() {
             let lost = u128::from(self.lost(class));
-            let rows = u128::from(self.classes.counts()[class]) - lost;
-            for (column, value) in self.classes.codes(class as u32).iter().enumerate() {
+            let rows = u128::from(self.classes.count(class)) - lost;
+            for (column, value) in self.classes.codes(class).iter().enumerate() {
                 sum.0[column] += lost * u128::from(lm.whole()[column]);
                 match self.values[column].lost(*value) {
                     Lost::Leaves(leaves) => sum.0[column] += rows * u128::from(leaves),
@@ -165,9 +191,8 @@ impl Recoded {
         numbers: Option<&[f64]>,
     ) -> OfTarget {
         let kept = || {
-            (0..self.classes.len())
-                .filter(|class| self.kept[*class])
-                .map(|class| by_class.group(class))
+            let kept = self.classes.ids().filter(|class| self.kept[*class]);
+            kept.map(|class| by_class.group(class.index()))
         };
         OfTarget {
             cm: cm(kept().map(minority).sum(), self.suppressed, task.rows()),
@@ -180,22 +205,23 @@ impl Recoded {
     /// all input rows.
     pub fn entropy(&self, task: &Task) -> f64 {
         let columns = task.taxonomies.len();
-        let suppressed = self.class_of.iter().zip(task.cells.counts()).enumerate().map(
-            |(cell, (class, rows))| match (&self.within, self.kept[*class as usize]) {
-                (_, false) => *rows,
-                (Some(within), true) => within.of_cell[cell],
-                (None, true) => 0,
-            },
-        );
+        let suppressed =
+            self.class_of.pairs().zip(task.cells.counts()).map(|((cell, class), rows)| {
+                match (&self.within, self.kept[class]) {
+                    (_, false) => *rows,
+                    (Some(within), true) => within.of_cell[cell],
+                    (None, true) => 0,
+                }
+            });
         let suppressed: Vec<u32> = suppressed.collect();
         let per_column = (0..columns).map(|column| {
-            let values: Vec<u32> = self.classes.column(column).collect();
+            let values: IdVec<ClassId, u32> = self.classes.column(column).collect();
             let rows = self.class_of.iter().zip(task.cells.counts()).zip(&suppressed);
             let said =
                 task.cells.column(column).zip(rows).map(|(leaf, ((class, rows), suppressed))| {
                     Said {
                         leaf,
-                        became: values[*class as usize],
+                        became: values[class],
                         released: (*rows - *suppressed).into(),
                         suppressed: (*suppressed).into(),
                     }

@@ -2,7 +2,10 @@
 
 use super::rows::inverse;
 use super::{Recoded, RecodedValues};
+use crate::error::Result;
+use crate::ids::{CellId, ClassId, IdMap, RowId, TableCellId};
 use crate::table::{Data, Dictionary, Role, Table};
+use crate::watch::Watch;
 use std::borrow::Cow;
 
 /// A column as it is released.
@@ -26,32 +29,32 @@ enum Labels<'a> {
 impl<'a> Released<'a> {
     /// The coded columns of a table, and its recoded quasi-identifiers. `recoded` comes with the
     /// cell of the search that each cell of the table went to.
-    pub fn of(table: &'a Table, recoded: Option<(&'a Recoded, &[u32])>) -> Vec<Released<'a>> {
-        let class_of_row: Vec<u32> = match recoded {
-            None => Vec::new(),
-            Some((recoded, leaf_cell)) => table
-                .row_cells
-                .iter()
-                .map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize])
-                .collect(),
-        };
+    pub fn of(
+        table: &'a Table,
+        recoded: Option<(&'a Recoded, &IdMap<TableCellId, CellId>)>,
+        watch: &Watch,
+    ) -> Result<Vec<Released<'a>>> {
+        let class_of_row: IdMap<RowId, ClassId> = recoded
+            .map(|(recoded, leaf_cell)| recoded.class_of_row(table, leaf_cell, watch))
+            .transpose()?
+            .unwrap_or_default();
         let mut key = 0;
         let mut columns = Vec::new();
         for column in &table.columns {
             let is_key = column.role == Role::QuasiIdentifier;
             let (codes, labels) = match (&column.data, recoded) {
                 (Data::Coded { dictionary, codes, .. }, _) => {
-                    (Cow::Borrowed(&codes[..]), Labels::Plain(dictionary))
+                    (Cow::Borrowed(codes.raw()), Labels::Plain(dictionary))
                 }
                 (Data::Key(_), Some((recoded, _))) => {
-                    let code = |class: &u32| recoded.classes.codes(*class)[key];
+                    let code = |class: ClassId| recoded.classes.codes(class)[key];
                     let values = recoded
                         .classes
                         .tuples()
                         .map(|tuple| tuple[key] as usize + 1)
                         .max()
                         .unwrap_or(0);
-                    let codes: Vec<u32> = class_of_row.iter().map(code).collect();
+                    let codes = watch.list(class_of_row.iter().map(code))?;
                     (Cow::Owned(codes), Labels::Recoded(&recoded.values[key], values))
                 }
                 _ => continue,
@@ -59,7 +62,7 @@ impl<'a> Released<'a> {
             key += usize::from(is_key);
             columns.push(Released { name: &column.name, is_key, codes, labels });
         }
-        columns
+        Ok(columns)
     }
 
     /// How many values the column may have.

@@ -3,8 +3,14 @@
 //!
 //! Nothing of the search is used here.
 
+use crate::error::Result;
+use crate::ids::ClassId;
 use crate::privacy::{Group, Requirement, Statement, asks_nothing};
 use crate::table::{Cells, Tallies};
+use crate::watch::Watch;
+
+/// Classes that are judged between two polls for an abort.
+const JUDGED: usize = 1 << 12;
 
 /// How one requirement came out.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,12 +71,13 @@ impl Verified {
 
 /// Judges every class. `tallies` are those of the counted columns by class.
 pub fn verify(
-    classes: &Cells,
+    classes: &Cells<ClassId>,
     tallies: &[Tallies],
     requirements: &[Box<dyn Requirement>],
-) -> Verified {
+    watch: &Watch,
+) -> Result<Verified> {
     let sizes: Vec<u64> = classes.counts().iter().map(|count| u64::from(*count)).collect();
-    verify_sizes(&sizes, tallies, requirements)
+    verify_sizes(&sizes, tallies, requirements, watch)
 }
 
 /// The same for classes of which only the rows are known; those without any are groups of the
@@ -79,26 +86,29 @@ pub fn verify_sizes(
     sizes: &[u64],
     tallies: &[Tallies],
     requirements: &[Box<dyn Requirement>],
-) -> Verified {
+    watch: &Watch,
+) -> Result<Verified> {
     let judge = |requirement: &dyn Requirement| {
         let statement = requirement.statement();
         let (mut achieved, mut failing) = (None::<f64>, 0);
-        for (index, rows) in sizes.iter().enumerate() {
+        watch.each(sizes.iter().enumerate(), JUDGED, |(index, rows)| {
             let group = Group { rows: *rows, columns: tallies, index };
             if asks_nothing(requirement, &group) {
-                continue;
+                return;
             }
             failing += u64::from(!requirement.holds(&group));
             let figure = requirement.figure(&group);
             achieved = Some(achieved.map_or(figure, |worst| statement.worse(worst, figure)));
-        }
-        Judgement { statement, achieved, failing }
+        })?;
+        Ok(Judgement { statement, achieved, failing })
     };
+    let judged = requirements.iter().map(|requirement| judge(requirement.as_ref()));
+    let privacy = judged.collect::<Result<_>>()?;
     let classes = || sizes.iter().copied().filter(|rows| *rows > 0);
-    Verified {
+    Ok(Verified {
         rows: sizes.iter().sum(),
         classes: classes().count() as u64,
         smallest: classes().min().unwrap_or(0),
-        privacy: requirements.iter().map(|requirement| judge(requirement.as_ref())).collect(),
-    }
+        privacy,
+    })
 }

@@ -6,8 +6,11 @@
 //! that whoever reads the release knows, so no record of how it was made is needed. A person may
 //! belong to no class; one who belongs to several makes the release overlap.
 
+use crate::error::Result;
+use crate::ids::{CellId, ClassId};
 use crate::table::{Cells, Dictionary, Tallies, Type};
 use crate::taxonomy::{Axis, Taxonomy, bits_of, said_range};
+use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
 use std::ops::{Bound, Range};
@@ -84,10 +87,11 @@ pub struct Matched {
 pub fn matched(
     known: &[KnownKey],
     labels: &[&Dictionary],
-    classes: &Cells,
-    population: &Cells,
+    classes: &Cells<ClassId>,
+    population: &Cells<CellId>,
     counts: &Tallies,
-) -> Matched {
+    watch: &Watch,
+) -> Result<Matched> {
     let said: Vec<Vec<Range<u32>>> =
         known.iter().zip(labels).map(|(known, labels)| known.said(labels)).collect();
     let codes: Vec<u32> = known.iter().map(|known| known.taxonomy.codes()).collect();
@@ -107,13 +111,13 @@ pub fn matched(
         let known: FxHashMap<&[u32], usize> =
             classes.tuples().enumerate().map(|(class, tuple)| (tuple, class)).collect();
         let mut tuple = vec![0; codes.len()];
-        for (cell, leaves) in population.tuples().enumerate() {
+        watch.each(population.tuples().enumerate(), PIECE, |(cell, leaves)| {
             for ((label, leaf), of) in tuple.iter_mut().zip(leaves).zip(&label_of) {
                 *label = of[*leaf as usize];
             }
             found(cell, &mut known.get(tuple.as_slice()).copied().into_iter());
-        }
-        return matched;
+        })?;
+        return Ok(matched);
     }
     let segments = |column: usize| {
         let labels: Vec<u32> = classes.column(column).collect();
@@ -122,7 +126,9 @@ pub fn matched(
     let columns: Vec<Segments> = (0..codes.len()).map(segments).collect();
     let words = classes.len().div_ceil(64);
     let mut both = vec![0u64; words];
-    for (cell, leaves) in population.tuples().enumerate() {
+    // The work for a person grows with the classes.
+    let every = (PIECE / words.max(1)).max(1);
+    watch.each(population.tuples().enumerate(), every, |(cell, leaves)| {
         both.fill(u64::MAX);
         for (segments, leaf) in columns.iter().zip(leaves) {
             both.iter_mut()
@@ -134,8 +140,8 @@ pub fn matched(
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
         });
         found(cell, &mut classes);
-    }
-    matched
+    })?;
+    Ok(matched)
 }
 
 /// The label of each code, where no two labels of a column share one; codes without a label get one

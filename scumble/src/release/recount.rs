@@ -11,8 +11,10 @@
 //! part and nothing else: classes are told apart by their labels.
 
 use crate::error::{Error, Result};
+use crate::ids::{ClassId, Code, Id, IdMap, LeafId};
 use crate::source::{Batch, Codes, Lines, Series, Texts};
 use crate::table::{Cells, Dictionary, Tallies};
+use crate::watch::{PIECE, Watch};
 use arrow_schema::ArrowError;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
@@ -69,7 +71,7 @@ pub struct Recount<'a> {
     is_label: &'a dyn Fn(usize, &str) -> bool,
     labels: Vec<Codes>,
     unknown: Vec<Unknown>,
-    classes: Cells,
+    classes: Cells<ClassId>,
     counted: Vec<CountedColumn>,
     rows: u64,
 }
@@ -83,7 +85,7 @@ struct CountedColumn {
     /// The code of each row of the batch.
     batch: Vec<u32>,
     /// The rows of each class that have each value.
-    tallies: FxHashMap<(u32, u32), u32>,
+    tallies: FxHashMap<(ClassId, Code), u32>,
 }
 
 impl<'a> Recount<'a> {
@@ -144,7 +146,13 @@ impl<'a> Recount<'a> {
     }
 
     /// Counts rows of one class; `tuple` is a scratch place for its codes.
-    fn class(&mut self, keys: &[Texts], rows: Range<usize>, line: u64, tuple: &mut [u32]) -> u32 {
+    fn class(
+        &mut self,
+        keys: &[Texts],
+        rows: Range<usize>,
+        line: u64,
+        tuple: &mut [u32],
+    ) -> ClassId {
         for (column, (labels, texts)) in self.labels.iter_mut().zip(keys).enumerate() {
             let (code, is_new) = labels.code(texts, rows.start, line);
             tuple[column] = code;
@@ -173,7 +181,7 @@ impl<'a> Recount<'a> {
     }
 
     /// The classes of this part.
-    pub fn classes(&self) -> &Cells {
+    pub fn classes(&self) -> &Cells<ClassId> {
         &self.classes
     }
 
@@ -194,22 +202,26 @@ impl<'a> Recount<'a> {
 
     /// The tallies of a counted column by class, each value having become its leaf. They can be
     /// taken once.
-    pub fn take_tallies(&mut self, column: usize, leaf_of: &[u32]) -> Tallies {
+    pub fn take_tallies(
+        &mut self,
+        column: usize,
+        leaf_of: &IdMap<Code, LeafId>,
+        watch: &Watch,
+    ) -> Result<Tallies> {
         let tallies = std::mem::take(&mut self.counted[column].tallies);
-        let mut counts: Vec<(u32, u32, u32)> = tallies
-            .into_iter()
-            .map(|((class, code), rows)| (class, leaf_of[code as usize], rows))
-            .collect();
-        counts.sort_unstable();
+        let counts = tallies.into_iter();
+        let counts = counts.map(|((class, code), rows)| (class, leaf_of.at(code), rows));
+        let mut counts: Vec<(ClassId, LeafId, u32)> = watch.list(counts)?;
+        watch.sort(&mut counts)?;
         let mut starts = Vec::with_capacity(self.classes.len() + 1);
         let mut entries: Vec<(u32, u32)> = Vec::with_capacity(counts.len());
-        for alike in counts.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        watch.each(counts.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)), PIECE, |alike| {
             let (class, leaf, _) = alike[0];
-            starts.resize(class as usize + 1, entries.len() as u32);
-            entries.push((leaf, alike.iter().map(|(.., rows)| rows).sum()));
-        }
+            starts.resize(class.index() + 1, entries.len() as u32);
+            entries.push((leaf.number(), alike.iter().map(|(.., rows)| rows).sum()));
+        })?;
         starts.resize(self.classes.len() + 1, entries.len() as u32);
-        Tallies::from_parts(starts, entries)
+        Ok(Tallies::from_parts(starts, entries))
     }
 }
 
@@ -223,9 +235,9 @@ impl CountedColumn {
         Ok(())
     }
 
-    fn tally(&mut self, class: u32, rows: Range<usize>) {
+    fn tally(&mut self, class: ClassId, rows: Range<usize>) {
         for code in &self.batch[rows] {
-            *self.tallies.entry((class, *code)).or_insert(0) += 1;
+            *self.tallies.entry((class, Code(*code))).or_insert(0) += 1;
         }
     }
 }

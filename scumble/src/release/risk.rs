@@ -8,6 +8,7 @@
 //!
 //! Without a population the table is taken for one: that is the worst case.
 
+use crate::ids::Id;
 use crate::table::Cells;
 
 /// The figures for one adversary.
@@ -43,7 +44,7 @@ pub struct Risks {
 impl Risks {
     /// Measures the classes of a table. `population[class]` is the size of the class in a
     /// population, where one is known; it is at least the class itself.
-    pub fn new(classes: &Cells, population: Option<&[u64]>, threshold: f64) -> Risks {
+    pub fn new<K: Id>(classes: &Cells<K>, population: Option<&[u64]>, threshold: f64) -> Risks {
         let sizes: Vec<u64> = classes.counts().iter().map(|count| u64::from(*count)).collect();
         let rows: u64 = sizes.iter().sum();
         let measure = |crowds: &[u64]| {
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn figures_of_a_small_table() {
-        let mut classes = Cells::new(1);
+        let mut classes: Cells = Cells::new(1);
         classes.add(&[0], 1);
         classes.add(&[1], 4);
         let risks = Risks::new(&classes, None, 0.25);

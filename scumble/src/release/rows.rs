@@ -6,8 +6,10 @@
 
 use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
+use crate::ids::{CellId, ClassId, Code, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::source::Series;
-use crate::table::{Column, Data, Dictionary, Role, Table, gather, neighbours};
+use crate::table::{Column, Data, Dictionary, Role, Table, neighbours, try_gather};
+use crate::watch::{AT_ONCE, PIECE, Watch};
 use arrow_array::{Array, ArrayRef, StringArray, UInt32Array, make_array};
 use arrow_data::ArrayData;
 use arrow_data::transform::MutableArrayData;
@@ -95,16 +97,17 @@ pub struct ReleasedRows<'a> {
     /// The codes of the column with suppressed values; the first code that its dictionary does not
     /// have is the token.
     hidden: Option<Hidden<'a>>,
+    /// The rows in the order of the release.
     rows: Vec<u32>,
     /// The class of each row of the table.
-    class_of_row: Vec<u32>,
+    class_of_row: IdMap<RowId, ClassId>,
     next: usize,
 }
 
 /// A column some of whose values are suppressed.
 struct Hidden<'a> {
     token: Token<'a>,
-    codes: Vec<u32>,
+    codes: IdMap<RowId, Code>,
 }
 
 impl<'a> Hidden<'a> {
@@ -112,9 +115,10 @@ impl<'a> Hidden<'a> {
         let within = recoded.within.as_ref()?;
         let column = table.columns.iter().find(|column| Token::is_in(Some(token), column))?;
         let Data::Coded { dictionary, codes, .. } = &column.data else { return None };
-        let last = dictionary.len() as u32;
-        let code = |(code, hidden): (&u32, &bool)| if *hidden { last } else { *code };
-        Some(Hidden { token, codes: codes.iter().zip(&within.hidden).map(code).collect() })
+        let last = Code(dictionary.len() as u32);
+        let code = |(code, hidden): (Code, &bool)| if *hidden { last } else { code };
+        let codes = codes.iter().zip(within.hidden.values()).map(code).collect();
+        Some(Hidden { token, codes })
     }
 }
 
@@ -171,42 +175,39 @@ impl<'a> ReleasedRows<'a> {
     /// Prepares the rows. `leaf_cell` is the recoded cell that each cell of `table` went to.
     pub fn new(
         table: &'a Table,
-        leaf_cell: &[u32],
+        leaf_cell: &IdMap<TableCellId, CellId>,
         recoded: &'a Recoded,
         token: Option<Token<'a>>,
         keep_order: bool,
+        watch: &Watch,
     ) -> Result<ReleasedRows<'a>> {
         let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
         let whole = |column: &Column| match &column.data {
             _ if Token::is_in(token, column) => Ok(None),
             Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
-                let widened: Vec<ArrayRef> = arrays
-                    .iter()
-                    .map(|array| arrow_cast::cast(array, &wide(array.data_type())))
-                    .collect::<Result<_, ArrowError>>()?;
-                let parts: Vec<&dyn Array> = widened.iter().map(AsRef::as_ref).collect();
-                concat(&parts).map(Some)
+                let widen = |array: &ArrayRef| {
+                    watch.check()?;
+                    arrow_cast::cast(array, &wide(array.data_type())).map_err(broken)
+                };
+                let widened = arrays.iter().map(widen).collect::<Result<Vec<ArrayRef>>>()?;
+                joined(&widened, watch, &broken).map(Some)
             }
             _ => Ok(None),
         };
         let arrays: Vec<Option<ArrayRef>> =
-            table.columns.iter().map(whole).collect::<Result<_, ArrowError>>().map_err(broken)?;
-        let class_of_row: Vec<u32> = table
-            .row_cells
-            .iter()
-            .map(|cell| recoded.class_of[leaf_cell[*cell as usize] as usize])
-            .collect();
+            table.columns.iter().map(whole).collect::<Result<_>>()?;
+        let class_of_row = recoded.class_of_row(table, leaf_cell, watch)?;
         let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
-        let released = (0..)
-            .zip(&class_of_row)
-            .filter(|(row, class)| recoded.is_released(*row as usize, **class));
+        let released =
+            class_of_row.pairs().filter(|(row, class)| recoded.is_released(*row, *class));
         let rows: Vec<u32> = if keep_order {
-            released.map(|(row, _)| row).collect()
+            released.map(|(row, _)| row.number()).collect()
         } else {
             let places = class_ranks(recoded);
-            let placed = released.map(|(row, class)| (places[*class as usize], row));
-            let (mut rows, bounds) = gather(places.len(), placed);
-            Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?.sort(&mut rows, &bounds);
+            let placed = released.map(|(row, class)| (places[class], row.number()));
+            let (mut rows, bounds) = try_gather(recoded.classes.len(), placed, watch)?;
+            let order = Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?;
+            order.sort(&mut rows, &bounds, watch)?;
             rows
         };
         let mut prepared = ReleasedRows {
@@ -250,7 +251,7 @@ impl<'a> ReleasedRows<'a> {
                 let may_be_empty = column.0.role == Role::Insensitive;
                 Some((
                     Names::Dictionary(dictionary, token, may_be_empty),
-                    ValueNumbers::Rows(codes),
+                    ValueNumbers::Rows(codes.raw()),
                 ))
             }
             _ => {
@@ -274,9 +275,9 @@ impl<'a> ReleasedRows<'a> {
 
     fn batch(&self, rows: &[u32]) -> Result<Vec<Series>, ArrowError> {
         let indices = UInt32Array::from(rows.to_vec());
-        let class = |row: u32| self.class_of_row[row as usize];
+        let class = |row: u32| self.class_of_row.at(RowId(row));
         let runs = rows.chunk_by(|row, next| class(*row) == class(*next));
-        let classes: Vec<(u32, usize)> = runs.map(|run| (class(run[0]), run.len())).collect();
+        let classes: Vec<(ClassId, usize)> = runs.map(|run| (class(run[0]), run.len())).collect();
         let mut columns = Vec::with_capacity(self.table.columns.len());
         for (column, array) in self.arrays.iter().enumerate() {
             columns.push(match (array, self.told(column)) {
@@ -341,10 +342,12 @@ fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
 }
 
 /// The place of each class among all classes, by its nodes.
-fn class_ranks(recoded: &Recoded) -> Vec<u32> {
-    let mut order: Vec<u32> = (0..recoded.classes.len() as u32).collect();
+fn class_ranks(recoded: &Recoded) -> IdVec<ClassId, u32> {
+    let mut order: Vec<ClassId> = recoded.classes.ids().collect();
     order.sort_unstable_by_key(|class| recoded.classes.codes(*class));
-    inverse(&order)
+    let mut ranks = IdVec::repeat(0, order.len());
+    (0..).zip(order).for_each(|(rank, class)| ranks[class] = rank);
+    ranks
 }
 
 /// The place of each item in an order.
@@ -408,10 +411,10 @@ impl<'a> Order<'a> {
                         && (!is_other || last.is_empty())
                     {
                         all_bits += bits;
-                        packed.push(Packed { codes, ranks, bits });
+                        packed.push(Packed { codes: codes.raw(), ranks, bits });
                     } else {
                         let ranked: UInt32Array =
-                            codes.iter().map(|code| ranks[*code as usize]).collect();
+                            codes.raw().iter().map(|code| ranks[*code as usize]).collect();
                         let comparator = make_comparator(&ranked, &ranked, SortOptions::default())?;
                         if is_other { last.push(comparator) } else { compared.push(comparator) }
                     }
@@ -432,7 +435,7 @@ impl<'a> Order<'a> {
     }
 
     /// Sorts the rows of each class, which lie between `bounds`.
-    fn sort(&self, rows: &mut [u32], bounds: &[u32]) {
+    fn sort(&self, rows: &mut [u32], bounds: &[u32], watch: &Watch) -> Result<()> {
         let mut rest = rows;
         let parts = neighbours(bounds, MANY).into_iter().map(|classes| {
             let bounds = &bounds[classes.start..=classes.end];
@@ -442,17 +445,24 @@ impl<'a> Order<'a> {
             (part, bounds)
         });
         let parts: Vec<(&mut [u32], &[u32])> = parts.collect();
-        parts.into_par_iter().for_each(|(rows, bounds)| {
+        parts.into_par_iter().try_for_each(|(rows, bounds)| {
+            watch.check()?;
             let (mut numbers, mut keyed) = (Vec::new(), Vec::new());
-            for class in bounds.windows(2) {
+            bounds.windows(2).try_for_each(|class| {
                 let class = (class[0] - bounds[0]) as usize..(class[1] - bounds[0]) as usize;
-                self.sort_class(&mut rows[class], &mut numbers, &mut keyed);
-            }
-        });
+                self.sort_class(&mut rows[class], &mut numbers, &mut keyed, watch)
+            })
+        })
     }
 
     /// Sorts rows of one class; the others are room.
-    fn sort_class(&self, rows: &mut [u32], numbers: &mut Vec<u64>, keyed: &mut Vec<(u64, u32)>) {
+    fn sort_class(
+        &self,
+        rows: &mut [u32],
+        numbers: &mut Vec<u64>,
+        keyed: &mut Vec<(u64, u32)>,
+        watch: &Watch,
+    ) -> Result<()> {
         if !self.compared.is_empty() || self.bits + self.row_bits > u64::BITS {
             keyed.clear();
             keyed.extend(rows.iter().map(|row| (self.key(*row), *row)));
@@ -464,11 +474,13 @@ impl<'a> Order<'a> {
             };
             if rows.len() < MANY {
                 keyed.sort_unstable_by(compare)
-            } else {
+            } else if rows.len() <= AT_ONCE {
                 keyed.par_sort_unstable_by(compare)
+            } else {
+                watch.sort_by(keyed, compare)?;
             }
             rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
-            return;
+            return Ok(());
         }
         // The number of the row behind its key: rows with one key are equal in all that is
         // released, so their order is nobody's business.
@@ -477,12 +489,13 @@ impl<'a> Order<'a> {
         if rows.len() < MANY {
             numbers.sort_unstable()
         } else {
-            *numbers =
-                sorted_by_digits(std::mem::take(numbers), self.row_bits..self.row_bits + self.bits)
+            let bits = self.row_bits..self.row_bits + self.bits;
+            *numbers = sorted_by_digits(std::mem::take(numbers), bits, watch)?;
         }
         rows.iter_mut()
             .zip(numbers)
             .for_each(|(row, number)| *row = (*number & ((1 << self.row_bits) - 1)) as u32);
+        Ok(())
     }
 
     fn key(&self, row: u32) -> u64 {
@@ -498,22 +511,45 @@ const DIGIT: u32 = 10;
 
 /// Sorts numbers by some of their bits, which are digits from the last to the first; equal ones
 /// keep their order.
-fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>) -> Vec<u64> {
+fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>, watch: &Watch) -> Result<Vec<u64>> {
     let mut sorted = vec![0; numbers.len()];
     for shift in bits.clone().step_by(DIGIT as usize) {
         let mask = (1usize << DIGIT.min(bits.end - shift)) - 1;
         let digit = |number: u64| (number >> shift) as usize & mask;
         let mut next = vec![0usize; mask + 2];
-        numbers.iter().for_each(|number| next[digit(*number) + 1] += 1);
+        watch.each(&numbers, PIECE, |number| next[digit(*number) + 1] += 1)?;
         (0..mask).for_each(|digit| next[digit + 1] += next[digit]);
-        for number in &numbers {
+        watch.each(&numbers, PIECE, |number| {
             let place = &mut next[digit(*number)];
             sorted[*place] = *number;
             *place += 1;
-        }
+        })?;
         std::mem::swap(&mut numbers, &mut sorted);
     }
-    numbers
+    Ok(numbers)
+}
+
+/// Rows of an array that are copied at once.
+const COPIED: usize = 1 << 22;
+
+/// Arrays as one. Many rows are copied array by array, so that an abort need not wait.
+fn joined(
+    arrays: &[ArrayRef],
+    watch: &Watch,
+    broken: &impl Fn(ArrowError) -> Error,
+) -> Result<ArrayRef> {
+    let parts: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+    if arrays.iter().map(|array| array.len()).sum::<usize>() <= COPIED {
+        return concat(&parts).map_err(broken);
+    }
+    let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
+    let rows = data.iter().map(|data| data.len()).sum();
+    let mut whole = MutableArrayData::new(data.iter().collect(), false, rows);
+    for (at, data) in data.iter().enumerate() {
+        watch.check()?;
+        whole.try_extend(at, 0, data.len()).map_err(broken)?;
+    }
+    Ok(make_array(whole.freeze()))
 }
 
 impl Iterator for ReleasedRows<'_> {
@@ -547,7 +583,9 @@ mod tests {
                 (0..rows).map(|row| key(&mut random) << row_bits | row).collect();
             let mut truth = numbers.clone();
             truth.sort_unstable();
-            assert_eq!(sorted_by_digits(numbers, row_bits..row_bits + key_bits), truth);
+            let sorted =
+                sorted_by_digits(numbers, row_bits..row_bits + key_bits, &Watch::default());
+            assert_eq!(sorted.unwrap(), truth);
         }
     }
 }

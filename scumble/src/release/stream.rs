@@ -17,7 +17,7 @@ use crate::source::spill::{Records, SpillFolder, SpillWriter};
 use crate::source::{BATCH_BYTES, Series};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
-use crate::watch::Watch;
+use crate::watch::{AT_ONCE, Watch};
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringBuilder;
 use arrow_row::RowConverter;
@@ -186,6 +186,7 @@ impl Stream<'_> {
         // The region that the next batch begins in.
         let mut first = 0;
         while start < order.len() {
+            self.watch.check()?;
             let end = batch_end(order, start, payload);
             while regions[first].rows.end <= start {
                 first += 1;
@@ -257,13 +258,21 @@ fn batch_end(order: &[u32], start: usize, payload: &Records) -> usize {
 
 /// Orders rows by a hash of what travels with them, equal hashes by the bytes themselves: a
 /// function of what is released, as any order by content is, and the one that costs least.
-fn sort_by_payload(rows: &mut [u32], payload: &Records) {
+fn sort_by_payload(rows: &mut [u32], payload: &Records, watch: &Watch) -> Result<()> {
     let bytes = |row: u32| payload.payload(row as usize);
-    let mut keyed: Vec<(u64, u32)> = rows.iter().map(|row| (hash(0, bytes(*row)), *row)).collect();
-    keyed.par_sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1))));
+    let keyed = rows.iter().map(|row| (hash(0, bytes(*row)), *row));
+    let mut keyed: Vec<(u64, u32)> = watch.list(keyed)?;
+    let compare =
+        |a: &(u64, u32), b: &(u64, u32)| a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1)));
+    if keyed.len() <= AT_ONCE {
+        keyed.par_sort_unstable_by(compare);
+    } else {
+        watch.sort_by(&mut keyed, compare)?;
+    }
     for (row, (_, sorted)) in rows.iter_mut().zip(keyed) {
         *row = sorted;
     }
+    Ok(())
 }
 
 /// A hash of bytes that is the same in every run.
@@ -302,7 +311,8 @@ impl Receiver for Stream<'_> {
                 parts.push(part);
                 rest = others;
             }
-            parts.par_iter_mut().for_each(|part| sort_by_payload(part, finished.payload));
+            let sort = |part: &mut &mut [u32]| sort_by_payload(part, finished.payload, self.watch);
+            parts.par_iter_mut().try_for_each(sort)?;
         }
         self.write(&regions, &order, finished.payload)
     }
@@ -332,6 +342,7 @@ impl Stream<'_> {
         if needed <= self.most_bytes || round >= 3 {
             let mut payload = Records::new(0);
             stock.scan(&mut |records| {
+                self.watch.check()?;
                 for row in 0..records.len() {
                     payload.push(&[], records.payload(row));
                 }
@@ -349,6 +360,7 @@ impl Stream<'_> {
         let mut writers: Vec<SpillWriter> =
             (0..parts).map(|_| self.folder.file(0, block)).collect();
         stock.scan(&mut |records| {
+            self.watch.check()?;
             (0..records.len()).try_for_each(|row| {
                 let part = (hash(round + 1, records.payload(row)) >> 20) % parts;
                 writers[part as usize].push(&[], records.payload(row))
@@ -364,7 +376,7 @@ impl Stream<'_> {
 
     fn write_sorted(&mut self, payload: &Records, labels: &[String]) -> Result<()> {
         let mut order: Vec<u32> = (0..payload.len() as u32).collect();
-        sort_by_payload(&mut order, payload);
+        sort_by_payload(&mut order, payload, self.watch)?;
         let region = Region { rows: 0..order.len(), labels: labels.to_vec() };
         self.write(&[region], &order, payload)
     }

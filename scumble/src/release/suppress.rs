@@ -6,40 +6,42 @@
 use super::apply::{Classes, Recoded};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
+use crate::ids::{CellId, ClassId, Id, IdMap, IdVec, LeafId, RowId};
 use crate::privacy::Caps;
 use crate::random::{Dice, Secrets};
 use crate::recoding::Mapping;
 use crate::search::Task;
 use crate::search::cuts::{Problem, Suppression};
+use crate::watch::{PIECE, Watch};
 
 /// The rows of a table, as suppression sees them.
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a> {
     /// The cell of each row.
-    pub cells: &'a [u32],
+    pub cells: &'a IdMap<RowId, CellId>,
     /// The sensitive value of each row; empty where nothing is sensitive.
-    pub values: &'a [u32],
+    pub values: &'a IdMap<RowId, LeafId>,
     /// The class label of each row; empty where the choice of rows does not depend on it.
-    pub labels: &'a [u32],
+    pub labels: &'a IdMap<RowId, LeafId>,
 }
 
 /// What goes of classes that stay.
 #[derive(Clone, Debug)]
 pub struct Within {
     /// Whether each row is left out.
-    pub rows: Vec<bool>,
+    pub rows: IdVec<RowId, bool>,
     /// Rows that are left out of each class.
-    pub of_class: Vec<u32>,
+    pub of_class: IdVec<ClassId, u32>,
     /// Rows that are left out of each cell.
-    pub of_cell: Vec<u32>,
+    pub of_cell: IdVec<CellId, u32>,
     /// Whether each row's sensitive value is left out.
-    pub hidden: Vec<bool>,
+    pub hidden: IdVec<RowId, bool>,
 }
 
 impl Within {
     /// How many sensitive values are left out of rows that stay.
     pub fn hidden_values(&self) -> u64 {
-        self.hidden.iter().filter(|hidden| **hidden).count() as u64
+        self.hidden.values().iter().filter(|hidden| **hidden).count() as u64
     }
 }
 
@@ -52,60 +54,64 @@ impl Recoded {
         problem: &Problem,
         records: Records<'_>,
         secrets: Secrets,
+        watch: &Watch,
     ) -> Result<Recoded> {
-        let Classes { values, classes, class_of, .. } = Classes::new(task, mapping);
+        let Classes { values, classes, class_of, .. } = Classes::new(task, mapping, watch)?;
         let rows = records.cells.len();
         let mut within = Within {
-            rows: vec![false; rows],
-            of_class: vec![0; classes.len()],
-            of_cell: vec![0; task.cells.len()],
-            hidden: vec![false; rows],
+            rows: IdVec::repeat(false, rows),
+            of_class: IdVec::repeat(0, classes.len()),
+            of_cell: IdVec::repeat(0, task.cells.len()),
+            hidden: IdVec::repeat(false, rows),
         };
-        let mut members: Vec<Vec<u32>> = vec![Vec::new(); classes.len()];
-        for (row, cell) in records.cells.iter().enumerate() {
-            members[class_of[*cell as usize] as usize].push(row as u32);
-        }
-        for (class, members) in members.iter().enumerate() {
-            let mut dice = secrets.stream(class as u64);
-            let class = Class { members, records, caps: &problem.caps, labels: problem.labels };
+        let mut members: IdVec<ClassId, Vec<RowId>> = IdVec::repeat(Vec::new(), classes.len());
+        let pairs = records.cells.pairs();
+        watch.each(pairs.clone(), PIECE, |(row, cell)| members[class_of.at(cell)].push(row))?;
+        for (class, members) in members.pairs() {
+            watch.check()?;
+            let mut dice = secrets.stream(u64::from(class.number()));
+            let class =
+                Members { rows: members, records, caps: &problem.caps, labels: problem.labels };
             class.suppress(problem.scheme, problem.k, &mut dice, &mut within)?;
         }
-        for (row, cell) in records.cells.iter().enumerate().filter(|(row, _)| within.rows[*row]) {
-            within.hidden[row] = false;
-            within.of_cell[*cell as usize] += 1;
-            within.of_class[class_of[*cell as usize] as usize] += 1;
-        }
-        let suppressed = within.of_class.iter().map(|lost| u64::from(*lost)).sum();
+        watch.each(pairs, PIECE, |(row, cell)| {
+            if within.rows[row] {
+                within.hidden[row] = false;
+                within.of_cell[cell] += 1;
+                within.of_class[class_of.at(cell)] += 1;
+            }
+        })?;
+        let lost = within.of_class.values();
+        let suppressed = lost.iter().map(|lost| u64::from(*lost)).sum();
         if suppressed == task.rows() {
             return Err(Error::from(Shortfall::AllSuppressed { rows: suppressed }));
         }
-        let kept =
-            classes.counts().iter().zip(&within.of_class).map(|(rows, lost)| lost < rows).collect();
+        let kept = classes.counts().iter().zip(lost).map(|(rows, lost)| lost < rows).collect();
         Ok(Recoded { values, classes, class_of, kept, suppressed, within: Some(within) })
     }
 }
 
-/// One class and what is asked of it.
-struct Class<'a> {
-    members: &'a [u32],
+/// The rows of one class and what is asked of it.
+struct Members<'a> {
+    rows: &'a [RowId],
     records: Records<'a>,
     caps: &'a Caps,
     labels: usize,
 }
 
-impl Class<'_> {
-    fn value(&self, row: u32) -> usize {
-        self.records.values.get(row as usize).map_or(0, |value| *value as usize)
+impl Members<'_> {
+    fn value(&self, row: RowId) -> usize {
+        self.records.values.get(row).map_or(0, Id::index)
     }
 
-    fn label(&self, row: u32) -> usize {
-        self.records.labels.get(row as usize).map_or(0, |label| *label as usize)
+    fn label(&self, row: RowId) -> usize {
+        self.records.labels.get(row).map_or(0, Id::index)
     }
 
     /// The rows of each value that occurs, by value.
-    fn by_value(&self) -> Vec<(usize, Vec<u32>)> {
-        let mut by_value = std::collections::BTreeMap::<usize, Vec<u32>>::new();
-        for row in self.members {
+    fn by_value(&self) -> Vec<(usize, Vec<RowId>)> {
+        let mut by_value = std::collections::BTreeMap::<usize, Vec<RowId>>::new();
+        for row in self.rows {
             by_value.entry(self.value(*row)).or_default().push(*row);
         }
         by_value.into_iter().collect()
@@ -118,7 +124,7 @@ impl Class<'_> {
         dice: &mut Dice,
         within: &mut Within,
     ) -> Result<()> {
-        let rows = self.members.len() as u64;
+        let rows = self.rows.len() as u64;
         let by_value = self.by_value();
         let broken = |value: usize, count: usize| self.caps.is_broken(value, count as u64, rows);
         let small = rows < k;
@@ -132,22 +138,18 @@ impl Class<'_> {
             Suppression::AllValues | Suppression::ViolatingValues if small => {
                 return Err(Error::from(Shortfall::OnlyValues { rows }));
             }
-            Suppression::AllRecords => {
-                self.members.iter().for_each(|row| within.rows[*row as usize] = true)
-            }
-            Suppression::AllValues => {
-                self.members.iter().for_each(|row| within.hidden[*row as usize] = true)
-            }
+            Suppression::AllRecords => self.rows.iter().for_each(|row| within.rows[*row] = true),
+            Suppression::AllValues => self.rows.iter().for_each(|row| within.hidden[*row] = true),
             Suppression::ViolatingValues => {
                 for (_, rows) in by_value.iter().filter(|(value, rows)| broken(*value, rows.len()))
                 {
-                    rows.iter().for_each(|row| within.hidden[*row as usize] = true);
+                    rows.iter().for_each(|row| within.hidden[*row] = true);
                 }
             }
             Suppression::ViolatingRecords => {
                 let kept = self.kept(by_value, k, dice)?;
-                self.members.iter().for_each(|row| within.rows[*row as usize] = true);
-                kept.iter().for_each(|row| within.rows[*row as usize] = false);
+                self.rows.iter().for_each(|row| within.rows[*row] = true);
+                kept.iter().for_each(|row| within.rows[*row] = false);
             }
         }
         Ok(())
@@ -157,14 +159,19 @@ impl Class<'_> {
     /// random; where that is more than can stay, of the commonest values fewer. Where labels count,
     /// rows with the label that can have the largest majority are preferred: what goes then costs
     /// least.
-    fn kept(&self, by_value: Vec<(usize, Vec<u32>)>, k: u64, dice: &mut Dice) -> Result<Vec<u32>> {
+    fn kept(
+        &self,
+        by_value: Vec<(usize, Vec<RowId>)>,
+        k: u64,
+        dice: &mut Dice,
+    ) -> Result<Vec<RowId>> {
         let counts = by_value.iter().map(|(value, rows)| (*value, rows.len() as u64));
         let most = self.caps.largest_part(counts);
         if most < k {
             return Ok(Vec::new());
         }
-        let room = |value: usize, rows: &[u32]| self.caps.most(value, rows.len() as u64, most);
-        let with_label = |rows: &[u32], label: usize| {
+        let room = |value: usize, rows: &[RowId]| self.caps.most(value, rows.len() as u64, most);
+        let with_label = |rows: &[RowId], label: usize| {
             rows.iter().filter(|row| self.label(**row) == label).count()
         };
         let majority = |label: &usize| -> u64 {
@@ -175,7 +182,7 @@ impl Class<'_> {
         };
         // The first of the best, for the same answer every time.
         let preferred = (0..self.labels).rev().max_by_key(majority).unwrap_or(0);
-        let mut stay: Vec<Vec<u32>> = Vec::new();
+        let mut stay: Vec<Vec<RowId>> = Vec::new();
         for (value, mut rows) in by_value {
             let room = room(value, &rows) as usize;
             shuffle(&mut rows, dice)?;
@@ -187,7 +194,7 @@ impl Class<'_> {
         while surplus > 0 {
             // Rows with other labels stand last and go first, of the values with most rows.
             let other =
-                |rows: &Vec<u32>| rows.last().is_some_and(|row| self.label(*row) != preferred);
+                |rows: &Vec<RowId>| rows.last().is_some_and(|row| self.label(*row) != preferred);
             let Some(largest) = stay.iter_mut().max_by_key(|rows| (other(rows), rows.len())) else {
                 break;
             };
@@ -199,7 +206,7 @@ impl Class<'_> {
 }
 
 /// Fisher and Yates.
-fn shuffle(rows: &mut [u32], dice: &mut Dice) -> Result<()> {
+fn shuffle(rows: &mut [RowId], dice: &mut Dice) -> Result<()> {
     for last in (1..rows.len()).rev() {
         rows.swap(last, dice.below(last as u64 + 1)? as usize);
     }

@@ -1,9 +1,12 @@
 //! What the values of a recoded column are called, and what each of them has lost.
 
+use crate::error::Result;
+use crate::ids::{CellId, ClassId, IdMap};
 use crate::recoding::{Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
 use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
+use crate::watch::Watch;
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -12,6 +15,9 @@ use std::sync::Arc;
 
 /// Regions that a thread looks at together.
 const TOGETHER: usize = 64;
+
+/// Regions that are named between two polls for an abort.
+const NAMED: usize = 1 << 12;
 
 /// What a value has lost of its column's detail.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,36 +110,35 @@ impl RecodedValues {
     }
 }
 
-/// The classes of a mapping: the values of each column, the classes coded by them, and the class of
-/// each cell.
-pub(super) fn classes(task: &Task, mapping: &Mapping) -> (Vec<RecodedValues>, Cells, Vec<u32>) {
+/// The values of each column, the classes coded by them, and the class of each cell.
+type ValuesAndClasses = (Vec<RecodedValues>, Cells<ClassId>, IdMap<CellId, ClassId>);
+
+/// The classes of a mapping.
+pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<ValuesAndClasses> {
     match mapping {
         Mapping::Levels(levels) => {
-            let nodes = task
-                .taxonomies
-                .iter()
-                .zip(levels)
-                .map(|(tree, level)| tree.level(*level).nodes().to_vec());
-            let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>());
+            let nodes =
+                task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes());
+            let (classes, class_of) = task.cells.try_recode(&nodes.collect::<Vec<_>>(), watch)?;
             let values = task
                 .taxonomies
                 .iter()
                 .zip(levels)
                 .map(|(tree, level)| RecodedValues::Level(tree.clone(), *level));
-            (values.collect(), classes, class_of)
+            Ok((values.collect(), classes, class_of))
         }
         Mapping::Cuts(cuts) => {
-            let maps: Vec<Vec<u32>> = cuts.iter().map(|cut| cut.node_of().to_vec()).collect();
-            let (classes, class_of) = task.cells.recode(&maps);
+            let maps: Vec<&[u32]> = cuts.iter().map(|cut| cut.node_of()).collect();
+            let (classes, class_of) = task.cells.try_recode(&maps, watch)?;
             let values = task
                 .taxonomies
                 .iter()
                 .zip(cuts)
                 .map(|(tree, cut)| RecodedValues::of_cut(tree, cut))
                 .collect();
-            (values, classes, class_of)
+            Ok((values, classes, class_of))
         }
-        Mapping::Regions(regions) => of_regions(task, regions),
+        Mapping::Regions(regions) => of_regions(task, regions, watch),
     }
 }
 
@@ -144,7 +149,7 @@ fn extents(task: &Task, regions: &[(u32, &[u32])]) -> Vec<(u32, u32)> {
     let of_regions = extents.par_chunks_mut(columns.max(1)).zip(regions).with_min_len(TOGETHER);
     of_regions.for_each(|(extents, (_, cells))| {
         for cell in *cells {
-            let codes = extents.iter_mut().zip(task.cells.codes(*cell));
+            let codes = extents.iter_mut().zip(task.cells.codes(CellId(*cell)));
             codes.for_each(|(known, code)| *known = (known.0.min(*code), known.1.max(*code)));
         }
     });
@@ -190,10 +195,10 @@ impl Listing {
     }
 }
 
-fn of_regions(task: &Task, regions: &Regions) -> (Vec<RecodedValues>, Cells, Vec<u32>) {
+fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAndClasses> {
     let columns = task.axes.len();
     let mut order = Vec::new();
-    let held = regions.descend(&task.axes, &task.cells, &mut order);
+    let held = regions.try_descend(&task.axes, &task.cells, &mut order, watch)?;
     let extents = extents(task, &held);
     let boxes = match regions.style {
         Style::Cover => regions.boxes(columns),
@@ -201,27 +206,28 @@ fn of_regions(task: &Task, regions: &Regions) -> (Vec<RecodedValues>, Cells, Vec
     };
     let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
     let mut tuples = Vec::with_capacity(extents.len());
-    for ((node, _), extents) in held.iter().zip(extents.chunks_exact(columns.max(1))) {
+    let boxed = held.iter().zip(extents.chunks_exact(columns.max(1)));
+    watch.each(boxed, NAMED, |((node, _), extents)| {
         for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
             let place = boxes.get(*node as usize).map(|places| &places[column]);
             let extent = Extent { first: extents[column].0.into(), last: extents[column].1.into() };
             tuples.push(listing.value(axis, extent, place, task.taxonomies[column].codes()));
         }
-    }
+    })?;
     // A class for each region, where its first cell is. Regions of one name are one class.
     let mut classes = Cells::new(columns);
-    let mut class_of = vec![0; task.cells.len()];
+    let mut class_of = IdMap::new(vec![0; task.cells.len()]);
     let mut by_first: Vec<usize> = (0..held.len()).collect();
     by_first.sort_unstable_by_key(|region| held[*region].1[0]);
-    for region in by_first {
+    watch.each(by_first, NAMED, |region| {
         let cells = held[region].1;
         let rows = cells.iter().map(|cell| task.cells.counts()[*cell as usize]).sum();
         let class = classes.add(&tuples[region * columns..][..columns], rows);
-        cells.iter().for_each(|cell| class_of[*cell as usize] = class);
-    }
-    (
+        cells.iter().for_each(|cell| class_of.set(CellId(*cell), class));
+    })?;
+    Ok((
         listings.into_iter().map(|listing| RecodedValues::Listed(listing.values)).collect(),
         classes,
         class_of,
-    )
+    ))
 }

@@ -3,10 +3,11 @@
 
 use crate::error::Result;
 use crate::estimate::multinomial::Total;
+use crate::ids::ClassId;
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
-use crate::table::Tallies;
+use crate::table::{Cells, Tallies};
 use crate::watch::Watch;
 
 /// Groups that are judged between two polls for an abort: one may take a microsecond.
@@ -87,19 +88,20 @@ impl Candidates {
 /// Whether a mapping of levels or cuts, in the codes of a task, may be released: one pass over its
 /// cells.
 pub fn holds(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<bool> {
-    let maps: Vec<Vec<u32>> = match mapping {
+    let maps: Vec<&[u32]> = match mapping {
         Mapping::Levels(levels) => task
             .taxonomies
             .iter()
             .zip(levels)
-            .map(|(tree, level)| tree.level(*level).nodes().to_vec())
+            .map(|(tree, level)| tree.level(*level).nodes())
             .collect(),
-        Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of().to_vec()).collect(),
+        Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of()).collect(),
         Mapping::Regions(_) => return Ok(false),
     };
-    let (groups, went) = task.cells.try_recode(&maps, watch)?;
-    let merge =
-        |(tally, values): (&Tallies, &usize)| tally.try_merge(groups.len(), &went, *values, watch);
+    let (groups, went): (Cells<ClassId>, _) = task.cells.try_recode(&maps, watch)?;
+    let merge = |(tally, values): (&Tallies, &usize)| {
+        tally.try_merge(groups.len(), went.raw(), *values, watch)
+    };
     // Sizes first: they are at hand, and often they decide.
     let least =
         task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1);

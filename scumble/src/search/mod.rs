@@ -9,7 +9,8 @@ pub mod instant;
 pub mod lattice;
 pub mod regions;
 
-use crate::loss::Loss;
+use crate::ids::CellId;
+use crate::loss::LossChoice;
 use crate::privacy::{ConfidentPresence, Requirement};
 use crate::recoding::Mapping;
 use crate::table::{Cells, Tallies};
@@ -24,7 +25,7 @@ pub struct Task {
     /// Each quasi-identifier as a dimension.
     pub axes: Vec<Axis>,
     /// The distinct tuples of quasi-identifiers, coded by the leaves of their trees.
-    pub cells: Cells,
+    pub cells: Cells<CellId>,
     /// For each counted column, its values in each cell.
     pub tallies: Vec<Tallies>,
     /// For each counted column, a number above all its values.
@@ -34,7 +35,7 @@ pub struct Task {
     /// What the classes together must meet in likely worlds.
     pub confident: Option<ConfidentPresence>,
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: LossChoice,
     /// The class label among the counted columns.
     pub target: Option<usize>,
     /// The number of each of its values, where the search needs them.

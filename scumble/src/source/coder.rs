@@ -7,6 +7,7 @@ use super::survey::{Decoded, MISSING, NumberOrText, Survey};
 use super::texts::texts;
 use super::{Batch, Series, Source, Wanted};
 use crate::error::{Error, Result};
+use crate::ids::{Code, IdMap, LeafId};
 use crate::table::Dictionary;
 use crate::taxonomy::{Axis, AxisNumbers, Ordered, bits_of};
 use crate::watch::Watch;
@@ -27,7 +28,7 @@ pub enum KeyCoder {
     /// By the number.
     Number(Ordered),
     /// By the leaf of each distinct value.
-    Leaf(Dictionary, Vec<u32>),
+    Leaf(Dictionary, IdMap<Code, LeafId>),
 }
 
 impl KeyCoder {
@@ -65,8 +66,8 @@ pub fn axis_between(kind: crate::table::Type, least: f64, greatest: f64, missing
 pub struct Coder {
     /// The quasi-identifiers, by column.
     pub keys: Vec<(usize, KeyCoder, Vec<String>)>,
-    /// The counted columns: the column, its values, and the code of each.
-    pub counted: Vec<(usize, Dictionary, Vec<u32>)>,
+    /// The counted columns: the column, its values, and the leaf of each.
+    pub counted: Vec<(usize, Dictionary, IdMap<Code, LeafId>)>,
     /// The columns that travel, as these types.
     pub travelling: Vec<(usize, DataType)>,
     /// Words of a record.
@@ -97,13 +98,14 @@ impl Coder {
                     }
                     KeyCoder::Leaf(_, leaf_of) => {
                         // A column of missing values only was taken for numbers: there is one leaf.
-                        let code = if raw == MISSING { 0 } else { raw as usize };
-                        put(words, &mut at, leaf_of[code].into(), false)
+                        let code = Code(if raw == MISSING { 0 } else { raw as u32 });
+                        put(words, &mut at, leaf_of.at(code).0.into(), false)
                     }
                 }
             }
-            for (column, _, code_of) in &self.counted {
-                put(words, &mut at, code_of[survey.sample[*column][row] as usize].into(), false);
+            for (column, _, leaf_of) in &self.counted {
+                let code = Code(survey.sample[*column][row] as u32);
+                put(words, &mut at, leaf_of.at(code).0.into(), false);
             }
         }
         words
@@ -131,11 +133,11 @@ impl Coder {
         let counted: Vec<Vec<u32>> = self
             .counted
             .par_iter()
-            .map(|(column, dictionary, code_of)| {
+            .map(|(column, dictionary, leaf_of)| {
                 let texts = texts(&arrays[at[*column]]).map_err(broken)?;
                 let code = |row: usize| {
                     let text = if texts.is_null(row) { "" } else { texts.value(row) };
-                    dictionary.find(text).map(|code| code_of[code as usize]).ok_or_else(changed)
+                    dictionary.find(text).map(|code| leaf_of.at(Code(code)).0).ok_or_else(changed)
                 };
                 (0..rows).map(code).collect()
             })
@@ -229,7 +231,7 @@ fn encode_key(
                 let text = if texts.is_null(row) { "" } else { texts.value(row) };
                 dictionary
                     .find(text)
-                    .map(|code| u64::from(leaf_of[code as usize]))
+                    .map(|code| u64::from(leaf_of.at(Code(code)).0))
                     .ok_or_else(&changed)
             };
             (0..array.len()).map(code).collect()

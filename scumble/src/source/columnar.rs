@@ -165,7 +165,7 @@ fn batch_rows(metadata: &ParquetMetaData, mask: &ProjectionMask) -> usize {
 /// file is an error.
 fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(read)).unwrap_or_else(|_| {
-        let source = ArrowError::ParseError("it is damaged".into());
+        let source = ArrowError::ParseError("the file is damaged".into());
         Err(Error::Columnar { file: path.to_path_buf(), source })
     })
 }

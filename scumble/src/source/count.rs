@@ -31,7 +31,8 @@ impl Counts {
     pub fn add(&mut self, tuple: &[&str], rows: u64) -> Result<()> {
         let table = || self.names.join(", ").into();
         if tuple.len() != self.names.len() {
-            let problem = format!("a tuple of {} values for {}", tuple.len(), self.names.len());
+            let problem =
+                format!("the tuple has {} values; expected {}", tuple.len(), self.names.len());
             return Err(Error::Mismatch { file: table(), problem });
         }
         let all = self.rows.checked_add(rows).filter(|all| *all <= u64::from(u32::MAX));
@@ -50,7 +51,7 @@ impl Counts {
         let positions = positions.filter(|found| found.len() == other.names.len());
         let positions = positions.ok_or_else(|| Error::Mismatch {
             file: self.names.join(", ").into(),
-            problem: format!("counts of other columns: {}", other.names.join(", ")),
+            problem: format!("cannot merge counts of other columns: {}", other.names.join(", ")),
         })?;
         for (tuple, rows) in other.tuples() {
             let tuple: Vec<&str> = positions.iter().map(|at| tuple[*at]).collect();

@@ -7,6 +7,7 @@
 use super::ahead::spread;
 use super::{BATCH_ROWS, Batch, Codes, Form, Lines, Series, Source, ahead};
 use crate::error::{Error, Result};
+use crate::ids::{Id, IdMap};
 use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
 use crate::watch::Watch;
 use arrow_array::{ArrayRef, StringArray};
@@ -41,7 +42,11 @@ pub fn encode(
             Role::Insensitive | Role::Sensitive | Role::Target => {
                 let plain = (!text).then(Vec::new);
                 (
-                    Data::Coded { dictionary: Dictionary::default(), codes: Vec::new(), plain },
+                    Data::Coded {
+                        dictionary: Dictionary::default(),
+                        codes: IdMap::default(),
+                        plain,
+                    },
                     Form::Coded,
                 )
             }
@@ -51,7 +56,7 @@ pub fn encode(
     }
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
     let mut codes: Vec<Codes> = columns.iter().map(|_| Codes::default()).collect();
-    let mut table = Table { file, columns, cells: Cells::new(width), row_cells: Vec::new() };
+    let mut table = Table { file, columns, cells: Cells::new(width), row_cells: IdMap::default() };
     ahead(source.read(&forms)?, watch, |batches| {
         for batch in batches {
             let batch = batch?;
@@ -84,11 +89,11 @@ impl Table {
     /// Makes room for so many rows, more or less.
     fn reserve(&mut self, rows: u64) {
         let rows = rows.min(EXPECTED) as usize;
-        self.row_cells.reserve(rows);
+        self.row_cells.raw_mut().reserve(rows);
         self.cells.reserve(rows.min(EXPECTED_CELLS));
         for column in &mut self.columns {
             if let Data::Coded { codes, .. } = &mut column.data {
-                codes.reserve(rows);
+                codes.raw_mut().reserve(rows);
             }
         }
     }
@@ -110,11 +115,11 @@ impl Table {
         let keys: Vec<Vec<u32>> = keys.into_iter().flatten().collect();
         if keys.is_empty() {
             let cell = self.cells.add(&[], rows as u32);
-            self.row_cells.resize(self.row_cells.len() + rows, cell);
+            self.row_cells.raw_mut().extend(std::iter::repeat_n(cell.number(), rows));
             return Ok(());
         }
         let mut tuple = vec![0; keys.len()];
-        self.row_cells.reserve(rows);
+        self.row_cells.raw_mut().reserve(rows);
         self.cells.reserve(rows.min(EXPECTED_CELLS));
         for row in 0..rows {
             for (code, key) in tuple.iter_mut().zip(&keys) {
@@ -147,14 +152,14 @@ impl Column {
                 let known = std::mem::take(known).into_dictionary();
                 let text = |code: &u32| known.value(*code);
                 let mut arrays: Vec<ArrayRef> = Vec::new();
-                for codes in codes.chunks(BATCH_ROWS) {
+                for codes in codes.raw().chunks(BATCH_ROWS) {
                     arrays.push(Arc::new(StringArray::from_iter_values(codes.iter().map(text))));
                 }
                 arrays.push(series.to_array()?);
                 self.data = Data::Plain(arrays);
             }
             Data::Coded { codes, plain, .. } => {
-                known.encode(series, lines, codes)?;
+                known.encode(series, lines, codes.raw_mut())?;
                 if let Some(arrays) = plain {
                     arrays.push(series.to_array()?);
                 }

@@ -60,7 +60,7 @@ impl FileFormat {
         FileFormat { format, delimiter: None, compression: Compression::None }
     }
 
-    /// The format that the name of a file tells.
+    /// The format of a file, from the ending of its name.
     pub fn of(file: &Path) -> Result<FileFormat> {
         let unknown = || Error::UnknownFormat { file: file.to_path_buf() };
         let name = file.file_name().and_then(|name| name.to_str()).ok_or_else(unknown)?;
@@ -70,7 +70,8 @@ impl FileFormat {
             Some((name, "zst")) => (name, Compression::Zstd),
             _ => (name.as_str(), Compression::None),
         };
-        let format = match name.rsplit_once('.').map(|(_, ending)| ending) {
+        let parts = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+        let format = match parts.map(|(_, ending)| ending) {
             Some("csv" | "tsv" | "txt") => Format::Csv,
             Some("parquet" | "pq") if compression == Compression::None => Format::Parquet,
             Some("arrow" | "feather" | "ipc") if compression == Compression::None => Format::Arrow,

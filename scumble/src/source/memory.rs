@@ -33,7 +33,7 @@ impl TableBatches {
         if let Some(at) =
             batches.iter().position(|batch| batch.schema().fields() != schema.fields())
         {
-            let problem = format!("batch {} has another schema than the table", at + 1);
+            let problem = format!("batch {} has a different schema than the table", at + 1);
             return Err(Error::Mismatch { file: name.into(), problem });
         }
         Ok(TableBatches {

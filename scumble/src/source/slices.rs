@@ -53,12 +53,12 @@ struct OpenBatch {
 }
 
 fn damaged(what: &str) -> ArrowError {
-    ArrowError::ParseError(format!("it is damaged: {what}"))
+    ArrowError::ParseError(format!("the file is damaged: {what}"))
 }
 
 /// A number that a file tells, which may be any.
 fn unsigned(number: i64) -> Result<u64, ArrowError> {
-    u64::try_from(number).map_err(|_| damaged("a length below 0"))
+    u64::try_from(number).map_err(|_| damaged("negative length"))
 }
 
 impl Slices {
@@ -71,10 +71,10 @@ impl Slices {
         let size = Length::len(file);
         let last: [u8; 10] = read(file, size.saturating_sub(10)..size)?
             .try_into()
-            .map_err(|_| damaged("its end"))?;
+            .map_err(|_| damaged("invalid footer"))?;
         let footer = read_footer_length(last)? as u64;
         let footer = read(file, (size - 10).saturating_sub(footer)..size - 10)?;
-        let footer = root_as_footer(&footer).map_err(|_| damaged("its end"))?;
+        let footer = root_as_footer(&footer).map_err(|_| damaged("invalid footer"))?;
         let mut left = VecDeque::new();
         for (number, block) in footer.recordBatches().into_iter().flatten().enumerate() {
             let (start, bytes) = (unsigned(block.offset())?, unsigned(block.bodyLength())?);
@@ -110,29 +110,29 @@ impl Slices {
         let body = block
             .start
             .checked_add(block.description)
-            .ok_or_else(|| damaged("the place of a batch"))?;
+            .ok_or_else(|| damaged("invalid batch offset"))?;
         let described = read(self.reader.get_mut().get_mut(), block.start..body)?;
         let skipped = if described.starts_with(&CONTINUED) { 8 } else { 4 };
         let message = described.get(skipped..).and_then(|bytes| root_as_message(bytes).ok());
         let batch = message.as_ref().and_then(|message| message.header_as_record_batch());
-        let batch = batch.ok_or_else(|| damaged("the description of a batch"))?;
+        let batch = batch.ok_or_else(|| damaged("invalid batch metadata"))?;
         if batch.compression().is_some() {
             return Ok(None);
         }
         let places = batch.buffers().into_iter().flatten().map(|buffer| {
             let (start, length) = (unsigned(buffer.offset())?, unsigned(buffer.length())?);
-            let start = body.checked_add(start).ok_or_else(|| damaged("the place of a value"))?;
-            Ok(start..start.checked_add(length).ok_or_else(|| damaged("the place of a value"))?)
+            let start = body.checked_add(start).ok_or_else(|| damaged("invalid buffer offset"))?;
+            Ok(start..start.checked_add(length).ok_or_else(|| damaged("invalid buffer offset"))?)
         });
         let mut places = places.collect::<Result<Vec<Range<u64>>, ArrowError>>()?.into_iter();
         let rows = unsigned(batch.length())?;
         let mut columns = Vec::new();
         let mut nodes = batch.nodes().into_iter().flatten();
         for buffers in &buffers_of {
-            let node = nodes.next().ok_or_else(|| damaged("a column is missing"))?;
+            let node = nodes.next().ok_or_else(|| damaged("missing column"))?;
             let places: Vec<Range<u64>> = places.by_ref().take(*buffers).collect();
             if unsigned(node.length())? != rows || places.len() < *buffers {
-                return Err(damaged("a column is not like the others"));
+                return Err(damaged("columns of different lengths"));
             }
             columns.push((places, node.null_count() > 0));
         }
@@ -180,16 +180,18 @@ impl Slices {
                 DataType::Null => Vec::new(),
                 DataType::Boolean => vec![bits(&places[1])?],
                 kind if offset_width(kind).is_some() => {
-                    let ends =
-                        ends.get(..=rows as usize).ok_or_else(|| damaged("the ends of texts"))?;
+                    let ends = ends
+                        .get(..=rows as usize)
+                        .ok_or_else(|| damaged("invalid string offsets"))?;
                     let (first, last) = (ends[0], ends[rows as usize]);
                     let length =
-                        last.checked_sub(first).ok_or_else(|| damaged("the ends of texts"))?;
+                        last.checked_sub(first).ok_or_else(|| damaged("invalid string offsets"))?;
                     let texts = part(file, &places[2], first, length)?;
                     vec![relative(ends, kind)?, Buffer::from_vec(texts)]
                 }
                 kind => {
-                    let width = width(kind).ok_or_else(|| damaged("a column of no width"))?;
+                    let width =
+                        width(kind).ok_or_else(|| damaged("column without a fixed width"))?;
                     vec![Buffer::from_vec(part(file, &places[1], open.next * width, rows * width)?)]
                 }
             };
@@ -216,7 +218,7 @@ impl Iterator for Slices {
 /// Some bytes of a file, which must have them before room is made.
 fn read(file: &mut Metered, place: Range<u64>) -> Result<Vec<u8>, ArrowError> {
     if place.start > place.end || place.end > Length::len(file) {
-        return Err(damaged("it ends early"));
+        return Err(damaged("truncated batch"));
     }
     file.seek(SeekFrom::Start(place.start))?;
     let mut bytes = vec![0; (place.end - place.start) as usize];
@@ -231,7 +233,7 @@ fn part(
     start: u64,
     length: u64,
 ) -> Result<Vec<u8>, ArrowError> {
-    let from = buffer.start.checked_add(start).ok_or_else(|| damaged("the place of a value"))?;
+    let from = buffer.start.checked_add(start).ok_or_else(|| damaged("invalid buffer offset"))?;
     let to = from
         .checked_add(length)
         .filter(|to| *to <= buffer.end)
@@ -253,13 +255,13 @@ fn offsets(bytes: &[u8], width: u64) -> Result<Vec<u64>, ArrowError> {
         }
     };
     ends.and_then(
-        |ends| if ends.is_sorted() { Ok(ends) } else { Err(damaged("the ends of texts")) },
+        |ends| if ends.is_sorted() { Ok(ends) } else { Err(damaged("invalid string offsets")) },
     )
 }
 
 /// The same for texts that begin at the first, as they are written.
 fn relative(ends: &[u64], kind: &DataType) -> Result<Buffer, ArrowError> {
-    let far = |_| damaged("the ends of texts");
+    let far = |_| damaged("invalid string offsets");
     let ends = ends.iter().map(|end| end - ends[0]);
     Ok(match offset_width(kind) {
         Some(4) => {

@@ -9,7 +9,8 @@ use crate::estimate::diverse::Diversity;
 use crate::estimate::grid::{Grid, Multiset};
 use crate::estimate::multinomial::{Bucket, Shortcuts, Size, Total};
 use crate::estimate::sampled::Sampled;
-use crate::loss::Loss;
+use crate::ids::{Code, Id, IdMap, LeafId};
+use crate::loss::LossChoice;
 use crate::recoding::Mapping;
 use crate::taxonomy::{Axis, Cut, Taxonomy};
 use crate::watch::Watch;
@@ -25,7 +26,7 @@ pub struct Sensitive {
     /// The attribute of the summary.
     pub attribute: usize,
     /// The leaf of each of its values, by which requirements know it.
-    pub leaf_of: Vec<u32>,
+    pub leaf_of: IdMap<Code, LeafId>,
     /// How many leaves there are.
     pub values: usize,
 }
@@ -42,18 +43,18 @@ pub struct Beliefs {
     /// Each as a dimension.
     pub axes: Vec<Axis>,
     /// The leaf of each value of each of them.
-    pub leaf_of: Vec<Vec<u32>>,
+    pub leaf_of: Vec<IdMap<Code, LeafId>>,
     /// The sensitive attributes, as requirements number them.
     pub sensitive: Vec<Sensitive>,
     /// When a bucket is fine.
     pub condition: Condition,
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: LossChoice,
     /// How many rows may be left out.
     pub suppressible: u64,
 }
 
-/// The groups of one quasi-identifier: that of each leaf, and how many there are.
+/// The groups of one quasi-identifier: that of each code, and how many there are.
 #[derive(Clone, Debug)]
 pub struct Grouped {
     of: Vec<u32>,
@@ -72,7 +73,7 @@ impl Beliefs {
         for (leaf, count) in
             self.leaf_of[column].iter().zip(&self.summary.attributes[column].counts)
         {
-            rows[*leaf as usize] += count;
+            rows[leaf.index()] += count;
         }
         rows
     }
@@ -82,14 +83,15 @@ impl Beliefs {
         let Sensitive { attribute, leaf_of, values } = &self.sensitive[position];
         let mut rows = vec![0.0; *values];
         for (leaf, count) in leaf_of.iter().zip(&self.summary.attributes[*attribute].counts) {
-            rows[*leaf as usize] += *count as f64;
+            rows[leaf.index()] += *count as f64;
         }
         rows
     }
 
     /// A quasi-identifier's values, grouped as its leaves are; `group` has one for each leaf.
     pub fn grouped(&self, column: usize, group: &[u32], len: usize) -> Grouped {
-        Grouped { of: self.leaf_of[column].iter().map(|leaf| group[*leaf as usize]).collect(), len }
+        let of = self.leaf_of[column].iter().map(|leaf| group[leaf.index()]).collect();
+        Grouped { of, len }
     }
 
     /// All quasi-identifiers, grouped as levels or cuts say; regions are no groups of single
@@ -118,7 +120,7 @@ impl Beliefs {
 
     /// Those of a range of leaves as one group, the others left out.
     fn within(&self, column: usize, range: &Range<u32>) -> Grouped {
-        let group = |leaf: &u32| if range.contains(leaf) { 0 } else { NOWHERE };
+        let group = |leaf: LeafId| if range.contains(&leaf.0) { 0 } else { NOWHERE };
         Grouped { of: self.leaf_of[column].iter().map(group).collect(), len: 1 }
     }
 
@@ -138,7 +140,7 @@ impl Beliefs {
             keys.iter().map(|keys| Grouping { of: &keys.of, len: keys.len }).collect();
         for (position, attribute) in (keys.len()..).zip(attributes) {
             groups.push(match told.filter(|told| told.attribute == position) {
-                Some(told) => Grouping { of: &told.leaf_of, len: told.values },
+                Some(told) => Grouping { of: told.leaf_of.raw(), len: told.values },
                 None => Grouping { of: &nothing[..attribute.values.len()], len: 1 },
             });
         }
@@ -323,8 +325,9 @@ impl<'a> Estimator<'a> {
     pub fn within(&self, ranges: &[Range<u32>], column: usize) -> Result<Vec<(u32, f64)>> {
         let of = |(at, range): (usize, &Range<u32>)| {
             if at == column {
-                let group =
-                    |leaf: &u32| if range.contains(leaf) { leaf - range.start } else { NOWHERE };
+                let group = |leaf: LeafId| {
+                    if range.contains(&leaf.0) { leaf.0 - range.start } else { NOWHERE }
+                };
                 Grouped {
                     of: self.beliefs.leaf_of[at].iter().map(group).collect(),
                     len: range.len(),

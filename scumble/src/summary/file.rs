@@ -125,12 +125,12 @@ impl Summary {
         let mismatch = |problem: String| Error::Mismatch { file: file.to_path_buf(), problem };
         if version != VERSION {
             return Err(mismatch(format!(
-                "version {version} of a summary; this program reads {VERSION}: summarize the table again"
+                "unsupported summary version {version}, expected {VERSION}; summarize the table again"
             )));
         }
         let saved: Saved = serde_json::from_slice(text).map_err(broken)?;
         let summary = saved.checked().map_err(|problem| {
-            mismatch(format!("a damaged summary: {problem}; summarize the table again"))
+            mismatch(format!("the summary is damaged: {problem}; summarize the table again"))
         })?;
         Ok(Summary { file: file.to_path_buf(), ..summary })
     }
@@ -151,7 +151,7 @@ impl Saved {
             .enumerate()
             .all(|(at, one)| attributes[..at].iter().all(|earlier| earlier.name != one.name));
         if rows == 0 || keys == 0 || !others || !names {
-            return Err("its attributes are not those of a table".into());
+            return Err("invalid attributes".into());
         }
         let kind = SummaryKind::NAMES
             .iter()
@@ -167,7 +167,7 @@ impl Saved {
             }
             _ => {
                 return Err(format!(
-                    "{} is no kind of summary, or one that it does not hold",
+                    "unknown kind {}, or its data is missing",
                     quoted(&self.summary)
                 ));
             }
@@ -178,11 +178,11 @@ impl Saved {
 
 impl SavedAttribute {
     fn checked(self, rows: u64) -> Result<Attribute, String> {
-        let wrong = |what: &str| format!("{what} of {}", quoted(&self.name));
+        let wrong = |what: &str| format!("invalid {what} of {}", quoted(&self.name));
         let role = Role::NAMES.iter().find(|(name, _)| *name == self.role).map(|(_, role)| *role);
         let kind = Type::NAMES.iter().find(|(name, _)| *name == self.kind).map(|(_, kind)| *kind);
-        let (Some(role), Some(kind)) = (role, kind) else { return Err(wrong("the role or type")) };
-        let tree = u64::from_str_radix(&self.hierarchy, 16).map_err(|_| wrong("the hierarchy"))?;
+        let (Some(role), Some(kind)) = (role, kind) else { return Err(wrong("role or type")) };
+        let tree = u64::from_str_radix(&self.hierarchy, 16).map_err(|_| wrong("hierarchy"))?;
         let sum = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         let ascending = self.values.windows(2).all(|pair| pair[0] < pair[1]);
         if self.values.len() != self.counts.len()
@@ -212,7 +212,7 @@ fn checked_network(
     let mut dependences: Vec<Dependence> = Vec::new();
     let position = |name: &String| attributes.iter().position(|attribute| attribute.name == *name);
     for one in saved {
-        let wrong = || format!("the network at {}", quoted(&one.attribute));
+        let wrong = || format!("invalid network at {}", quoted(&one.attribute));
         let attribute = position(&one.attribute).ok_or_else(wrong)?;
         let given: Vec<usize> =
             one.given.iter().map(position).collect::<Option<_>>().ok_or_else(wrong)?;
@@ -243,7 +243,7 @@ fn checked_network(
         dependences.push(Dependence { attribute, given, counts });
     }
     if dependences.len() != attributes.len() {
-        return Err("the network leaves out attributes".into());
+        return Err("the network does not have all attributes".into());
     }
     // An inert watch aborts nothing.
     Network::new(sizes, dependences, &Watch::default()).map_err(|error| error.to_string())
@@ -262,7 +262,7 @@ fn checked_sample(
         row.len() == attributes.len() && values
     };
     if saved.is_empty() || saved.len() as u64 > rows || !saved.iter().all(inside) {
-        return Err("its sample is not one of its attributes".into());
+        return Err("the sample does not match the attributes".into());
     }
     Ok(DrawnRows { width: attributes.len(), values: saved.concat() })
 }

@@ -4,21 +4,25 @@
 //! thousand of them, and the rows themselves are read once.
 
 use crate::error::Result;
+use crate::ids::{Id, IdMap};
 use crate::watch::{PIECE, Watch};
 use hashbrown::HashTable;
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Distinct tuples of codes with their counts.
-#[derive(Debug, Default)]
-pub struct Cells {
+/// Distinct tuples of codes with their counts. `K` is the kind of their numbers: the cells of a
+/// table, those of a search and the classes of a release are three numberings.
+#[derive(Debug)]
+pub struct Cells<K = u32> {
     width: usize,
     codes: Vec<u32>,
     counts: Vec<u32>,
     /// Finds cells by their codes; empty until one is looked for where they were made without.
     index: HashTable<u32>,
+    kind: PhantomData<K>,
 }
 
 /// More cells than this are not moved to another index at once.
@@ -40,15 +44,32 @@ fn is_one_to_one(map: &[u32]) -> bool {
     map.iter().all(|new| !std::mem::replace(&mut taken[*new as usize], true))
 }
 
-impl Cells {
+impl<K: Id> Default for Cells<K> {
+    fn default() -> Self {
+        Cells::new(0)
+    }
+}
+
+impl<K: Id> Cells<K> {
     /// No cells yet, of tuples of `width` codes.
     pub fn new(width: usize) -> Self {
-        Cells { width, ..Cells::default() }
+        Cells {
+            width,
+            codes: Vec::new(),
+            counts: Vec::new(),
+            index: HashTable::new(),
+            kind: PhantomData,
+        }
+    }
+
+    /// The number of every cell, in order.
+    pub fn ids(&self) -> impl ExactSizeIterator<Item = K> + DoubleEndedIterator + Clone + use<K> {
+        K::first(self.len())
     }
 
     /// Makes room for so many more.
     pub fn reserve(&mut self, cells: usize) {
-        let Cells { width, codes, counts, index } = self;
+        let Cells { width, codes, counts, index, .. } = self;
         index.reserve(cells, |&cell| hash(&codes[cell as usize * *width..][..*width]));
         codes.reserve(cells * *width);
         counts.reserve(cells);
@@ -75,7 +96,11 @@ impl Cells {
     }
 
     /// The codes of a cell.
-    pub fn codes(&self, cell: u32) -> &[u32] {
+    pub fn codes(&self, cell: K) -> &[u32] {
+        self.tuple(cell.number())
+    }
+
+    fn tuple(&self, cell: u32) -> &[u32] {
         &self.codes[cell as usize * self.width..][..self.width]
     }
 
@@ -89,15 +114,20 @@ impl Cells {
         self.tuples().map(move |tuple| tuple[column])
     }
 
+    /// The number of rows of a cell.
+    pub fn count(&self, cell: K) -> u32 {
+        self.counts[cell.index()]
+    }
+
     /// The number of rows of each cell.
     pub fn counts(&self) -> &[u32] {
         &self.counts
     }
 
     /// Counts `rows` more rows with a tuple; returns the tuple's cell.
-    pub fn add(&mut self, tuple: &[u32], rows: u32) -> u32 {
+    pub fn add(&mut self, tuple: &[u32], rows: u32) -> K {
         debug_assert_eq!(tuple.len(), self.width);
-        let Cells { width, codes, counts, index } = self;
+        let Cells { width, codes, counts, index, .. } = self;
         let at = |cell: u32| &codes[cell as usize * *width..][..*width];
         if index.len() < counts.len() {
             index.reserve(counts.len(), |&cell| hash(at(cell)));
@@ -111,13 +141,13 @@ impl Cells {
         let hashed = hash(tuple);
         if let Some(cell) = index.find(hashed, is_it) {
             counts[*cell as usize] += rows;
-            return *cell;
+            return K::new(*cell);
         }
         let cell = counts.len() as u32;
         index.insert_unique(hashed, cell, |&cell| hash(at(cell)));
         codes.extend_from_slice(tuple);
         counts.push(rows);
-        cell
+        K::new(cell)
     }
 
     /// Room in the index for one more piece of cells, where there are many: a hash table that grows
@@ -132,7 +162,7 @@ impl Cells {
             watch.check()?;
             for cell in start..(start + PIECE).min(self.len()) {
                 let cell = cell as u32;
-                index.insert_unique(hash(self.codes(cell)), cell, |&cell| hash(self.codes(cell)));
+                index.insert_unique(hash(self.tuple(cell)), cell, |&cell| hash(self.tuple(cell)));
             }
         }
         self.index = index;
@@ -141,13 +171,17 @@ impl Cells {
 
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each
     /// old one went to.
-    pub fn recode(&self, maps: &[Vec<u32>]) -> (Cells, Vec<u32>) {
+    pub fn recode<N: Id>(&self, maps: &[&[u32]]) -> (Cells<N>, IdMap<K, N>) {
         // An inert watch aborts nothing.
         self.try_recode(maps, &Watch::default()).unwrap_or_default()
     }
 
     /// The same, unless the job is aborted.
-    pub fn try_recode(&self, maps: &[Vec<u32>], watch: &Watch) -> Result<(Cells, Vec<u32>)> {
+    pub fn try_recode<N: Id>(
+        &self,
+        maps: &[&[u32]],
+        watch: &Watch,
+    ) -> Result<(Cells<N>, IdMap<K, N>)> {
         if maps.iter().all(|map| is_one_to_one(map)) {
             // Distinct tuples stay distinct.
             let mut codes = Vec::with_capacity(self.codes.len());
@@ -158,22 +192,22 @@ impl Cells {
                 }
             }
             let cells = Cells { codes, counts: self.counts.clone(), ..Cells::new(self.width) };
-            return Ok((cells, (0..self.len() as u32).collect()));
+            return Ok((cells, N::first(self.len()).collect()));
         }
-        let mut cells = Cells::new(self.width);
+        let mut cells: Cells<N> = Cells::new(self.width);
         let mut tuple = vec![0; self.width];
         let mut went = Vec::with_capacity(self.len());
         for start in (0..self.len()).step_by(PIECE) {
             watch.check()?;
             cells.make_room(watch)?;
             for cell in start..(start + PIECE).min(self.len()) {
-                for ((code, map), new) in self.codes(cell as u32).iter().zip(maps).zip(&mut tuple) {
+                for ((code, map), new) in self.tuple(cell as u32).iter().zip(maps).zip(&mut tuple) {
                     *new = map[*code as usize];
                 }
-                went.push(cells.add(&tuple, self.counts[cell]));
+                went.push(cells.add(&tuple, self.counts[cell]).number());
             }
         }
-        Ok((cells, went))
+        Ok((cells, IdMap::new(went)))
     }
 }
 
@@ -182,50 +216,22 @@ const LARGE: usize = 1 << 14;
 
 /// Puts items beside those of their group, in their order: the items, and where each group begins
 /// and the last one ends.
-pub(crate) fn gather(
-    groups: usize,
-    items: impl Iterator<Item = (u32, u32)> + Clone,
-) -> (Vec<u32>, Vec<u32>) {
-    // An inert watch aborts nothing.
-    try_gather(groups, items, &Watch::default()).unwrap_or_default()
-}
-
-/// The same, unless the job is aborted.
 pub(crate) fn try_gather(
     groups: usize,
     items: impl Iterator<Item = (u32, u32)> + Clone,
     watch: &Watch,
 ) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut next = vec![0u32; groups + 1];
-    pieces(items.clone(), watch, |(group, _)| next[group as usize + 1] += 1)?;
+    watch.each(items.clone(), PIECE, |(group, _)| next[group as usize + 1] += 1)?;
     (0..groups).for_each(|group| next[group + 1] += next[group]);
     let bounds = next.clone();
     let mut gathered = vec![0; bounds[groups] as usize];
-    pieces(items, watch, |(group, item)| {
+    watch.each(items, PIECE, |(group, item)| {
         let place = &mut next[group as usize];
         gathered[*place as usize] = item;
         *place += 1;
     })?;
     Ok((gathered, bounds))
-}
-
-/// Does something with every item, unless the job is aborted.
-fn pieces<T>(
-    mut items: impl Iterator<Item = T>,
-    watch: &Watch,
-    mut each: impl FnMut(T),
-) -> Result<()> {
-    loop {
-        watch.check()?;
-        let mut left = PIECE;
-        items.by_ref().take(PIECE).for_each(|item| {
-            each(item);
-            left -= 1;
-        });
-        if left > 0 {
-            return Ok(());
-        }
-    }
 }
 
 /// Groups that lie between `bounds`, some thousand rows of neighbours at a time.
@@ -757,7 +763,7 @@ mod tests {
 
         #[test]
         fn cells_count_tuples(rows in prop::collection::vec((0u32..3, 0u32..3), 1..80)) {
-            let mut cells = Cells::new(2);
+            let mut cells: Cells = Cells::new(2);
             let mut truth = BTreeMap::new();
             for (a, b) in &rows {
                 let cell = cells.add(&[*a, *b], 1);
@@ -769,13 +775,13 @@ mod tests {
                 let codes = cells.codes(cell);
                 prop_assert_eq!(cells.counts()[cell as usize], truth[&(codes[0], codes[1])]);
             }
-            let (merged, went) = cells.recode(&[vec![0, 0, 1], vec![0, 0, 0]]);
+            let (merged, went) = cells.recode::<u32>(&[&[0, 0, 1], &[0, 0, 0]]);
             prop_assert!(merged.len() <= 2 && went.len() == cells.len());
             prop_assert_eq!(merged.counts().iter().sum::<u32>() as usize, rows.len());
             // Codes that only change their names keep cells apart, and those are found by the new
             // ones.
-            let (mut renamed, went) = cells.recode(&[vec![4, 0, 2], vec![1, 2, 0]]);
-            prop_assert_eq!(&went, &(0..cells.len() as u32).collect::<Vec<_>>());
+            let (mut renamed, went) = cells.recode::<u32>(&[&[4, 0, 2], &[1, 2, 0]]);
+            prop_assert!(went.iter().eq(cells.ids()));
             prop_assert_eq!(renamed.counts(), cells.counts());
             for cell in 0..cells.len() as u32 {
                 let codes = cells.codes(cell);

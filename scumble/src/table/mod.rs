@@ -11,11 +11,12 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub(crate) use cells::{gather, neighbours, try_gather};
+pub(crate) use cells::{neighbours, try_gather};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};
 
+use crate::ids::{Code, IdMap, RowId, TableCellId};
 use arrow_array::ArrayRef;
 use std::path::PathBuf;
 
@@ -57,7 +58,7 @@ pub enum Data {
         /// The distinct values.
         dictionary: Dictionary,
         /// The value of each row.
-        codes: Vec<u32>,
+        codes: IdMap<RowId, Code>,
         /// The arrays as they were read, unless they were text.
         plain: Option<Vec<ArrayRef>>,
     },
@@ -95,9 +96,9 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The distinct tuples of quasi-identifiers, coded by the columns' dictionaries in the columns'
     /// order.
-    pub cells: Cells,
+    pub cells: Cells<TableCellId>,
     /// The cell of each row.
-    pub row_cells: Vec<u32>,
+    pub row_cells: IdMap<RowId, TableCellId>,
 }
 
 impl Table {
@@ -112,7 +113,7 @@ impl Table {
     }
 
     /// How often each value of a coded column occurs in each cell.
-    pub fn tallies(&self, codes: &[u32]) -> Tallies {
-        Tallies::count(self.cells.len(), &self.row_cells, codes)
+    pub fn tallies(&self, codes: &IdMap<RowId, Code>) -> Tallies {
+        Tallies::count(self.cells.len(), self.row_cells.raw(), codes.raw())
     }
 }

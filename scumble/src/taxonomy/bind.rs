@@ -2,6 +2,7 @@
 
 use super::{Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, Taxonomy, bits_of, dates};
 use crate::error::{Error, Place, Result};
+use crate::ids::{Code, IdMap, LeafId};
 use crate::table::{Day, Dictionary, Type};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -13,7 +14,7 @@ pub struct Binding {
     /// The tree.
     pub taxonomy: Taxonomy,
     /// The leaf of each code of the column's dictionary.
-    pub leaf_of: Vec<u32>,
+    pub leaf_of: IdMap<Code, LeafId>,
     /// The type of the column's values, as declared or as found.
     pub kind: Type,
     /// The number of each leaf; empty for text.
@@ -106,9 +107,11 @@ fn bind_at(
             Hierarchy::Mask(mask) => mask.taxonomy(&texts, with_missing)?,
             Hierarchy::None => flat(&texts, with_missing)?,
             _ => {
-                return Err(
-                    spot.wrong_type(present.first().copied().unwrap_or(0), numeric_kind(hierarchy))
-                );
+                let kind = numeric_kind(hierarchy);
+                let is_wrong = |code: &u32| kind.number(dictionary.value(*code)).is_none();
+                let first = present.iter().copied().filter(is_wrong).min();
+                let code = first.or(present.first().copied()).unwrap_or(0);
+                return Err(spot.wrong_type(code, kind));
             }
         };
         let leaf_of = spread(dictionary.len(), &present, &codes, taxonomy.missing());
@@ -136,7 +139,7 @@ fn bind_at(
                 return Err(spot.not_in(codes[0], intervals.describe()));
             }
             if kind == Type::Date && !intervals.is_whole() {
-                let expected = "whole numbers of days for a column of dates".into();
+                let expected = "widths in whole days, because the column has dates".into();
                 let key = format!("hierarchy of {}", crate::error::quoted(spot.column));
                 return Err(Error::BadParameter {
                     place: None,
@@ -154,11 +157,10 @@ fn bind_at(
         _ if kind == Type::Date => calendar(&DateLevel::all(), &numbers, &texts, with_missing)?,
         _ => flat(&texts, with_missing)?.0,
     };
-    let mut leaf_of = vec![taxonomy.missing().unwrap_or(0); dictionary.len()];
-    for (leaf, (_, codes)) in by_number.values().enumerate() {
-        for code in codes {
-            leaf_of[*code as usize] = leaf as u32;
-        }
+    let missing = taxonomy.missing().unwrap_or(0);
+    let mut leaf_of = IdMap::new(vec![missing; dictionary.len()]);
+    for (leaf, (_, codes)) in (0..).zip(by_number.values()) {
+        codes.iter().for_each(|code| leaf_of.set(Code(*code), LeafId(leaf)));
     }
     Ok(Binding { taxonomy, leaf_of, kind, numbers })
 }
@@ -209,8 +211,8 @@ fn bind_file(
         let value = dictionary.value(code);
         let number = || kind.number(value).and_then(|number| by_number.get(&bits_of(number)));
         match leaves.get(value).or_else(number) {
-            Some(leaf) => Ok(*leaf),
-            None if absent(code) => Ok(taxonomy.missing().unwrap_or(0)),
+            Some(leaf) => Ok(LeafId(*leaf)),
+            None if absent(code) => Ok(LeafId(taxonomy.missing().unwrap_or(0))),
             None => Err(spot.not_in(code, rows.file().display().to_string())),
         }
     };
@@ -225,7 +227,7 @@ fn bind_file(
 fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
     let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, super::ROOT]).collect();
     // A value that is written like the root would be ambiguous; from_paths refuses it.
-    Taxonomy::from_paths("its values".into(), &paths, with_missing)
+    Taxonomy::from_paths("the column".into(), &paths, with_missing)
 }
 
 fn calendar(
@@ -239,10 +241,15 @@ fn calendar(
 }
 
 /// The leaf of each code, from the leaves of the present codes; all other codes are missing.
-fn spread(codes: usize, present: &[u32], leaves: &[u32], missing: Option<u32>) -> Vec<u32> {
-    let mut leaf_of = vec![missing.unwrap_or(0); codes];
+fn spread(
+    codes: usize,
+    present: &[u32],
+    leaves: &[u32],
+    missing: Option<u32>,
+) -> IdMap<Code, LeafId> {
+    let mut leaf_of = IdMap::new(vec![missing.unwrap_or(0); codes]);
     for (code, leaf) in present.iter().zip(leaves) {
-        leaf_of[*code as usize] = *leaf;
+        leaf_of.set(Code(*code), LeafId(*leaf));
     }
     leaf_of
 }
@@ -273,16 +280,16 @@ mod tests {
         Ok(binding)
     }
 
-    fn label(binding: &Binding, code: usize, level: usize) -> &str {
+    fn label(binding: &Binding, code: u32, level: usize) -> &str {
         let level = binding.taxonomy.level(level);
-        level.label(level.node_of(binding.leaf_of[code]))
+        level.label(level.node_of(binding.leaf_of.at(Code(code)).0))
     }
 
     #[test]
     fn equal_numbers_are_one_leaf_and_missing_is_its_own() {
         let binding = bound(&Hierarchy::None, None, &["39", "?", "039", "7", ""]).unwrap();
         assert_eq!(binding.kind, Type::Integer);
-        assert_eq!(binding.leaf_of, [1, 2, 1, 0, 2]);
+        assert_eq!(binding.leaf_of.raw(), [1, 2, 1, 0, 2]);
         assert_eq!(binding.numbers, [7.0, 39.0]);
         assert_eq!((label(&binding, 1, 0), label(&binding, 1, 1)), ("", "*"));
     }
@@ -292,11 +299,11 @@ mod tests {
         let intervals =
             Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
         let error = bound(&intervals, None, &["1", "100", "101"]).unwrap_err().to_string();
-        assert!(error.starts_with("t.csv:4: column `age`: `101` is not a leaf of"), "{error}");
+        assert!(error.starts_with("t.csv:4: column `age`: `101` is not in "), "{error}");
         let rows = vec![(1, vec!["a".to_string(), "*".to_string()])];
         let file = Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap());
         let error = bound(&file, None, &["a", "b"]).unwrap_err().to_string();
-        assert!(error.starts_with("t.csv:3: column `age`: `b` is not a leaf of h.csv"), "{error}");
+        assert!(error.starts_with("t.csv:3: column `age`: `b` is not in h.csv"), "{error}");
     }
 
     #[test]
@@ -307,7 +314,7 @@ mod tests {
             .collect();
         let file = Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap());
         let binding = bound(&file, Some(Type::Real), &["39.0", "40", "?", ""]).unwrap();
-        assert_eq!(binding.leaf_of, [1, 0, 2, 3]);
+        assert_eq!(binding.leaf_of.raw(), [1, 0, 2, 3]);
     }
 
     #[test]
@@ -324,7 +331,7 @@ mod tests {
             [Hierarchy::None, Hierarchy::Intervals(Intervals::new(vec![5.0], None, None).unwrap())]
         {
             let binding = bound(&hierarchy, Some(Type::Integer), &["", "?"]).unwrap();
-            assert_eq!(binding.leaf_of, [0, 0]);
+            assert_eq!(binding.leaf_of.raw(), [0, 0]);
         }
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn taxonomy(
                 .collect()
         })
         .collect();
-    Ok(Taxonomy::from_paths("the calendar".into(), &paths, with_missing)?.0)
+    Ok(Taxonomy::from_paths("the date hierarchy".into(), &paths, with_missing)?.0)
 }
 
 #[cfg(test)]

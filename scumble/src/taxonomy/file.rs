@@ -107,15 +107,15 @@ mod tests {
         let line = |error: Error| error.to_string();
         assert!(
             line(read(&[&["a", "x", "*"], &["a", "x", "*"]]).unwrap_err())
-                .starts_with("h.csv:2: leaf `a`")
+                .starts_with("h.csv:2: duplicate `a`")
         );
         assert!(
             line(read(&[&["a", "x", "p", "*"], &["b", "x", "q", "*"]]).unwrap_err())
-                .contains("`x` lies below `q`")
+                .contains("`x` has two parents, `p` and `q`")
         );
         assert!(
             line(read(&[&["a", "x", "*"], &["b", "*"]]).unwrap_err())
-                .starts_with("h.csv:2: 2 labels")
+                .starts_with("h.csv:2: the row has 2 labels")
         );
         assert!(matches!(read(&[&["a", "x"], &["b", "y"]]), Err(Error::TwoParents { .. })));
         assert!(matches!(read(&[]), Err(Error::EmptyHierarchy { .. })));

@@ -65,7 +65,7 @@ impl Intervals {
         to: Option<f64>,
     ) -> Result<Intervals, &'static str> {
         if widths.is_empty() || widths.iter().any(|width| !(*width > 0.0 && *width <= MOST)) {
-            return Err("a list of positive widths, none above 2^53");
+            return Err("a list of positive widths of at most 2^53");
         }
         // Whole numbers are counted exactly up to 2^53.
         if [from, to].into_iter().flatten().any(|end| end.is_nan() || end.abs() > MOST) {
@@ -79,7 +79,7 @@ impl Intervals {
             .max()
             .unwrap_or(0);
         if decimals > MOST_DECIMALS {
-            return Err("numbers of at most nine decimals");
+            return Err("numbers with at most nine decimal places");
         }
         let unit = 10i128.pow(decimals as u32);
         let units = |number: f64| in_units(number, decimals).ok_or("decimal numbers");
@@ -91,9 +91,7 @@ impl Intervals {
             dates: false,
         };
         if intervals.widths.windows(2).any(|pair| pair[1] <= pair[0] || pair[1] % pair[0] != 0) {
-            return Err(
-                "growing widths, each a multiple of the one before, so that intervals nest",
-            );
+            return Err("increasing widths, each a multiple of the previous one");
         }
         match (intervals.from, intervals.to) {
             (Some(from), Some(to)) if from >= to => Err("`from` below `to`"),

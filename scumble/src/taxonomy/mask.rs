@@ -68,7 +68,7 @@ impl Mask {
 
     /// A short description for error messages.
     pub(super) fn describe(self) -> String {
-        format!("the mask {:?}", self.character)
+        format!("the mask `{}`", self.character)
     }
 }
 

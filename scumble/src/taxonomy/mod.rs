@@ -83,8 +83,8 @@ impl Hierarchy {
             Hierarchy::Tree(tree) => format!("the tree in {}", tree.file().display()),
             Hierarchy::Intervals(intervals) => intervals.describe(),
             Hierarchy::Mask(mask) => mask.describe(),
-            Hierarchy::Dates(_) => "the calendar".into(),
-            Hierarchy::None => "its type".into(),
+            Hierarchy::Dates(_) => "the date hierarchy".into(),
+            Hierarchy::None => "the values of the column's type".into(),
         }
     }
 }
@@ -155,7 +155,7 @@ impl Taxonomy {
     /// A placeholder tree for a column that is split by its numbers: one leaf below the root.
     pub fn nothing() -> Taxonomy {
         let level = || Level::from_runs(std::iter::once((ROOT, true, 1)));
-        Taxonomy { name: "its numbers".into(), levels: vec![level(), level()], missing: None }
+        Taxonomy { name: "the column".into(), levels: vec![level(), level()], missing: None }
     }
 
     /// The name for error messages: a file, or a description.

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use std::cmp::Ordering;
 
 /// Items that are sorted at once: some ten milliseconds.
-const AT_ONCE: usize = 1 << 19;
+pub(crate) const AT_ONCE: usize = 1 << 19;
 
 /// Splitters at most; there is a part for each, and one between any two.
 const SPLITTERS: usize = 255;

@@ -74,8 +74,9 @@ fn bound(folder: &Folder, asked: &str) -> (Policy, Table, Prepared) {
     let roles = [Role::QuasiIdentifier; 3];
     let world = encode(&world, &roles, &Watch::default(), "read").unwrap();
     let population = asked.contains("population").then_some(&world);
-    let prepared =
-        policy.prepare_within(&table, Outside { population, confidences: None }).unwrap();
+    let prepared = policy
+        .prepare_within(&table, Outside { population, confidences: None }, &Watch::default())
+        .unwrap();
     (policy, table, prepared)
 }
 

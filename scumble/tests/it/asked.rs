@@ -3,13 +3,13 @@
 //! that are judged, with its figure.
 
 use crate::fixture::{Folder, open};
-use scumble::job::Job;
-use scumble::release::{ReleaseBatches, Report};
 use proptest::prelude::*;
 use scumble::bind::Outside;
 use scumble::error::{Error, Judged, Result};
+use scumble::job::Job;
 use scumble::policy::{Policy, PolicyBuilder, Setting};
 use scumble::privacy::Statement;
+use scumble::release::{ReleaseBatches, Report};
 use scumble::source::encode;
 use scumble::table::Table;
 use scumble::taxonomy::{DateLevel, Hierarchy, Side};
@@ -61,7 +61,7 @@ fn judged(policy: &Policy) -> Result<Vec<Statement>> {
         Some(_) => Some(read("world.csv", &["age", "city"], &keys().k(1).build()?)?),
     };
     let outside = Outside { population: world.as_ref(), confidences: None };
-    let prepared = policy.prepare_within(&table, outside)?;
+    let prepared = policy.prepare_within(&table, outside, &Watch::default())?;
     let statements = prepared.task.requirements.iter().map(|one| one.statement());
     Ok(statements.chain(prepared.task.confident.map(|confident| confident.statement())).collect())
 }
@@ -95,7 +95,7 @@ fn a_diversity_that_cannot_be_made_is_an_error() {
     let error = people().k(2).l_diversity("frequency", "1/4").build().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "policy: privacy.l-diversity.l = `1/4`: expected a number from 1"
+        "policy: invalid value `1/4` for `privacy.l-diversity.l`: expected a number of at least 1"
     );
     for (kind, l) in [("entropy", "0.5"), ("distinct", "0"), ("frequency", "0"), ("distinct", "x")]
     {
@@ -175,7 +175,10 @@ fn what_a_presence_needs_cannot_be_left_out() {
     assert!(error.contains("confidence-column"), "{error}");
     let confidences = vec!["0.5".parse().unwrap(); 5];
     let outside = Outside { population: None, confidences: Some(&confidences) };
-    assert!(policy.prepare_within(&table, outside).is_err(), "six rows and five confidences");
+    assert!(
+        policy.prepare_within(&table, outside, &Watch::default()).is_err(),
+        "six rows and five confidences"
+    );
 }
 
 #[test]
@@ -184,10 +187,7 @@ fn a_change_is_checked_again() {
         people().k(2).algorithm("l-plus-optimize").set(["search", "top"], 3).build().unwrap();
     assert_eq!(policy.search().cuts().top, Some(3));
     let error = policy.edit().algorithm("mondrian").build().unwrap_err().to_string();
-    assert_eq!(
-        error,
-        "policy: search.top = `3`: expected the algorithm l-plus-optimize or annealing"
-    );
+    assert_eq!(error, "policy: `search.top` requires the algorithm l-plus-optimize or annealing");
     assert!(policy.edit().k(0).build().is_err());
     assert_eq!(policy.edit().k(7).build().unwrap().privacy().k, Some(7));
     assert_eq!(policy.privacy().k, Some(2));
@@ -342,7 +342,7 @@ fn serde_checks_like_a_file() {
     refused("{\"privacy\": {\"k\": null}}", "privacy.k");
     refused("{\"privacy\": {\"k\": true}}", "privacy.k");
     refused("{\"privacy\": {\"kk\": 2}}", "did you mean `k`");
-    refused("{\"privacy\": {\"k\": 2, \"k\": 1}}", "once");
+    refused("{\"privacy\": {\"k\": 2, \"k\": 1}}", "duplicate");
     refused("{\"privacy\": []}", "a table");
     refused("[]", "a table");
     refused("{\"privacy\": {\"presence\": {\"max\": 0.5}}}", "population");
@@ -361,7 +361,7 @@ fn a_tree_in_the_policy_is_the_tree_of_a_file() {
     assert!(matches!(uneven, Err(Error::UnevenHierarchy { .. })));
     let text = "[attributes.city]\nhierarchy = { tree = [[\"a\", \"*\"],\n[\"a\", \"*\"]] }\n";
     let error = Policy::parse(text, Path::new("p.toml")).unwrap_err().to_string();
-    assert!(error.starts_with("p.toml:3: leaf `a`"), "{error}");
+    assert!(error.starts_with("p.toml:3: duplicate `a`"), "{error}");
 }
 
 /// A change of one part of a policy.
@@ -629,8 +629,11 @@ fn asked_of_columns(document: &Value) -> Vec<(&'static str, Option<String>, Opti
         all.push(("k-anonymity", None, number(&privacy["k"])));
     }
     if let Some(one) = privacy.get("presence") {
-        for side in ["min", "max"].iter().filter_map(|side| one.get(side)) {
-            all.push(("delta-presence", None, number(side)));
+        // Nothing is less likely than 0 or more likely than 1, so these ask for nothing.
+        for (side, idle) in [("min", 0.0), ("max", 1.0)] {
+            if let Some(figure) = one.get(side).and_then(figure).filter(|one| *one != idle) {
+                all.push(("delta-presence", None, Some(figure)));
+            }
         }
     }
     if let Some(one) = privacy.get("distribution") {
@@ -674,7 +677,11 @@ fn releases_by_all(document: &Value, algorithms: &[Option<&str>]) -> usize {
         let (job, source) = (Job::new(policy).seed(1), open(&folder().path("table.csv")));
         let Ok(report) = job.run(source, ReleaseBatches::new(), &Watch::silent()) else { continue };
         let left_out = left_out_of_report(document, &report);
-        assert_eq!(left_out, [""; 0], "{algorithm:?}: {document} is judged by {:?}", report.privacy);
+        assert_eq!(
+            left_out, [""; 0],
+            "{algorithm:?}: {document} is judged by {:?}",
+            report.privacy
+        );
         assert!(report.privacy.iter().all(|judged| judged.satisfied));
         released += 1;
     }
@@ -729,6 +736,6 @@ fn no_release_is_judged_by_less_than_was_asked() {
                 released += releases_by_all(&changed, &algorithms);
             }
         }
-        assert!(released > 100, "{released} releases of {document}");
+        assert!(released > 50, "{released} releases of {document}");
     }
 }

@@ -309,7 +309,8 @@ impl Small {
 
     fn prepared(&self, policy: &Policy, shortcuts: Shortcuts) -> (Table, Prepared) {
         let table = read(&self.folder.path("table.csv"), b',', policy);
-        let mut prepared = policy.prepare_within(&table, Outside::default()).unwrap();
+        let mut prepared =
+            policy.prepare_within(&table, Outside::default(), &Watch::default()).unwrap();
         prepared.task.confident =
             prepared.task.confident.map(|confident| confident.with_shortcuts(shortcuts));
         (table, prepared)
@@ -435,12 +436,12 @@ fn regions_are_confident_and_no_worse_than_the_full_domain() {
             let Ok(found) = mfalm::search(&prepared.task, &Watch::silent()) else { continue };
             let recoded = Recoded::new(&prepared.task, &found.mapping).unwrap();
             let confident = prepared.task.confident.as_ref().unwrap();
-            for class in 0..recoded.classes.len() as u32 {
+            for class in recoded.classes.ids() {
                 let codes = recoded.classes.codes(class).iter().enumerate();
                 let marked = codes.map(|(column, value)| {
                     confident.marked(column, recoded.values[column].codes(*value))
                 });
-                let rows = u64::from(recoded.classes.counts()[class as usize]);
+                let rows = u64::from(recoded.classes.count(class));
                 let tuple = confident.tuple(rows, marked.collect(), 0);
                 assert!(confident.confidence(&tuple) >= 0.6 - 1e-12, "seed {seed}");
             }

@@ -2,7 +2,8 @@
 //! paper, with none of the library's code: rows instead of cells, every subset of records instead
 //! of a formula.
 
-use scumble::loss::Loss;
+use scumble::ids::{CellId, Code, IdMap, RowId};
+use scumble::loss::LossChoice;
 use scumble::privacy::Caps;
 use scumble::random::Random;
 use scumble::ratio::Ratio;
@@ -53,13 +54,14 @@ struct Case {
     caps: Vec<(u64, u64)>,
     k: u64,
     scheme: Suppression,
-    loss: Loss,
+    loss: LossChoice,
 }
 
 impl Case {
-    fn random(random: &mut Random, scheme: Suppression, loss: Loss) -> Case {
+    fn random(random: &mut Random, scheme: Suppression, loss: LossChoice) -> Case {
         let trees: Vec<Levels> = (0..1 + random.below(3)).map(|_| random_tree(random)).collect();
-        let (values, labels) = (1 + random.below(4) as usize, if loss == Loss::Cm { 2 } else { 1 });
+        let (values, labels) =
+            (1 + random.below(4) as usize, if loss == LossChoice::Cm { 2 } else { 1 });
         let skew = 1 + random.below(3);
         let row = |random: &mut Random| Row {
             leaves: trees.iter().map(|tree| random.below(tree[0].len() as u64) as usize).collect(),
@@ -112,16 +114,16 @@ impl Case {
                 .leaves
                 .iter()
                 .zip(&bound)
-                .map(|(leaf, binding)| binding.leaf_of[*leaf])
+                .map(|(leaf, binding)| binding.leaf_of.at(Code(*leaf as u32)).0)
                 .collect();
             cells.add(&tuple, 1)
         };
-        let of_row: Vec<u32> = self.rows.iter().map(cell).collect();
+        let of_row: IdMap<RowId, CellId> = self.rows.iter().map(cell).collect();
         let codes: Vec<u32> =
             self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
         let problem = Problem {
             taxonomies: bound.into_iter().map(|binding| Arc::new(binding.taxonomy)).collect(),
-            tallies: Tallies::count(cells.len(), &of_row, &codes),
+            tallies: Tallies::count(cells.len(), of_row.raw(), &codes),
             labels: self.labels,
             caps: Caps::new(self.caps.iter().map(|(a, b)| Ratio::new(*a, *b).unwrap()).collect())
                 .unwrap(),
@@ -183,14 +185,14 @@ impl Case {
         let (n, all, columns) =
             (rows.len() as f64, self.rows.len() as f64, self.trees.len() as f64);
         let general = |rows: &[&Row]| match self.loss {
-            Loss::Lm => each * rows.len() as f64,
-            Loss::Dm => (rows.len() * rows.len()) as f64,
-            Loss::Cm => self.minority(rows),
+            LossChoice::Lm => each * rows.len() as f64,
+            LossChoice::Dm => (rows.len() * rows.len()) as f64,
+            LossChoice::Cm => self.minority(rows),
         };
         let suppressed = match self.loss {
-            Loss::Lm => 2.0 * columns,
-            Loss::Dm => all,
-            Loss::Cm => 1.0,
+            LossChoice::Lm => 2.0 * columns,
+            LossChoice::Dm => all,
+            LossChoice::Cm => 1.0,
         };
         let large = rows.len() as u64 >= self.k;
         if large && self.is_fine(rows) {
@@ -300,7 +302,7 @@ fn close(a: f64, b: f64) -> bool {
 
 fn cases(per: u64, mut judge: impl FnMut(&mut Random, Case)) {
     for (number, (_, scheme)) in Suppression::NAMES.into_iter().enumerate() {
-        for (_, loss, _) in Loss::NAMES {
+        for (_, loss, _) in LossChoice::NAMES {
             for seed in 0..per {
                 let mut random = Random::stream(seed, number as u64 * 3 + loss as u64);
                 if scheme.is_defined_for(loss) {
@@ -366,7 +368,7 @@ fn the_trees_of_example_2_have_25_cuts() {
         caps: vec![(1, 2), (1, 2)],
         k: 1,
         scheme: Suppression::None,
-        loss: Loss::Lm,
+        loss: LossChoice::Lm,
     };
     let (machine, outcome) = case.search(100, Techniques::default());
     assert_eq!((machine.space(), outcome.best.len()), (Some(25), 25));

@@ -3,13 +3,17 @@
 //! reading of the folder gives.
 
 use crate::fixture::{Folder, open, policy};
+use arrow_schema::SchemaRef;
+use scumble::error::Result;
 use scumble::job::{Job, query};
 use scumble::random::Random;
-use scumble::release::{ReleaseFolder, ReleaseKind, Tables};
-use scumble::source::Source;
+use scumble::release::{
+    ReleaseBatches, ReleaseFolder, ReleaseKind, Report, Sink, TableSink, Tables,
+};
+use scumble::source::{Meter, Source};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 struct Row {
     age: Option<i64>,
@@ -211,4 +215,146 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
         }
     }
     assert!(with_fakes > 8 && generalized > 30, "{with_fakes} {generalized}");
+}
+
+/// The employees of figure 1 of the paper.
+const EMPLOYEES: &str = "zip,pay\n91110,30\n91110,40\n91110,50\n91130,60\n91210,40\n91220,30\n\
+                         91240,50\n91310,40\n91320,60\n91330,60\n91340,60\n";
+
+/// A job that releases the employees by area.
+fn by_area(folder: &Folder, target: &str) -> Job {
+    let text = format!(
+        "[attributes.zip]\nrole = 'quasi-identifier'\ntype = 'text'\n\
+         hierarchy = {{ mask = 'right' }}\n[attributes.pay]\nrole = 'sensitive'\n\
+         [privacy.distribution]\nattribute = 'pay'\ngroups = {{ zip = 2 }}\n{target}\n"
+    );
+    Job::new(policy(&folder.path(""), &text))
+}
+
+/// A sink that hands another release to verification than it was given.
+struct Replaced {
+    given: ReleaseBatches,
+    folder: PathBuf,
+}
+
+impl Sink for Replaced {
+    fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    fn meter(&self) -> &Meter {
+        Sink::meter(&self.given)
+    }
+
+    fn table(&mut self, name: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
+        Sink::table(&mut self.given, name, schema)
+    }
+
+    fn takes_several(&self) -> bool {
+        true
+    }
+
+    fn seal(&mut self) -> Result<Tables> {
+        self.given.seal()?;
+        Tables::open(&self.folder)
+    }
+
+    fn publish(&mut self, _: &Report) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Changes a piece of a file that must be there.
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.contains(from), "no {from:?} in {}:\n{text}", file.display());
+    std::fs::write(file, text.replacen(from, to, 1)).unwrap();
+}
+
+/// A job compares what it reads back with the table that it read, by what is written in both: a
+/// release of another table fails, whatever the job's own plan was.
+#[test]
+fn a_job_compares_its_release_with_its_table() {
+    let folder = Folder::new("distribution-run");
+    let (job, watch) = (by_area(&folder, "target = 'uniform'"), Watch::silent());
+    let (input, out) = (folder.write("employees.csv", EMPLOYEES), folder.path("out"));
+    job.run(open(&input), ReleaseFolder::new(&out).unwrap(), &watch).unwrap();
+    let found = |table: &str| {
+        let input = folder.write("other.csv", table);
+        let sink = Replaced { given: ReleaseBatches::new(), folder: out.clone() };
+        job.run(open(&input), sink, &watch).err().map(|error| error.to_string())
+    };
+    let fails = |table: &str, says: &str| {
+        let error = found(table).unwrap_or_default();
+        assert!(error.contains(says), "{says}: {error}");
+    };
+    assert_eq!(found(EMPLOYEES), None);
+    // The release has three times 60 in the third area at most.
+    fails(&EMPLOYEES.replace("91310,40", "91310,60"), "definition 3.1");
+    fails(&EMPLOYEES.replace("91310,40", "91311,40"), "not those of the table");
+    fails(&EMPLOYEES.replace("91310,40", "91310,70"), "weights of group");
+    // Contradictions are told as what they are, and not as rows that were lost.
+    let groups = out.join("groups.csv");
+    let sound = std::fs::read_to_string(&groups).unwrap();
+    edit(&groups, "912**,912**,", "911**,912**,");
+    fails(EMPLOYEES, "duplicate group");
+    assert!(!found(EMPLOYEES).unwrap_or_default().contains("read back"));
+    std::fs::write(&groups, sound).unwrap();
+    assert_eq!(found(EMPLOYEES), None);
+}
+
+/// Points the second area to the target of the first and generalizes its values to the root, so
+/// that all else fits: only the second area's own target can show it.
+fn point_to_first_target(out: &Path) {
+    edit(&out.join("groups.csv"), "912**,912**,2,3,3", "912**,912**,1,3,3");
+    let rewrite = |name: &str, line: &dyn Fn(usize) -> String| {
+        let file = out.join(name);
+        let text = std::fs::read_to_string(&file).unwrap();
+        let mut number = 0;
+        let lines = text.lines().map(|own| {
+            number += usize::from(own.starts_with("912**"));
+            if own.starts_with("912**") { line(number) } else { own.to_string() }
+        });
+        let lines: Vec<String> = lines.collect();
+        std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    };
+    rewrite("sensitive.csv", &|_| "912**,30-60".into());
+    rewrite("bounds.csv", &|n| format!("912**,{n},{},{},30,60,30,60", 30 * n, 60 * n));
+}
+
+#[test]
+fn a_group_that_follows_the_target_of_another_is_seen() {
+    let folder = Folder::new("distribution-targets");
+    for (at, heavy) in [("a", 1), ("b", 3)] {
+        std::fs::create_dir_all(folder.path(at)).unwrap();
+        folder.write(&format!("{at}/w.csv"), &format!("30,1\n40,1\n50,1\n60,{heavy}\n"));
+    }
+    let (input, out) = (folder.write("employees.csv", EMPLOYEES), folder.path("out"));
+    let watch = Watch::silent();
+    // Whether it is seen in the release alone, without the table.
+    for (target, is_seen) in [
+        ("target = { kind = 'source', of = 'group' }", false),
+        ("target = { kind = 'uniform', of = 'group' }", false),
+        ("target = 'uniform'\ntargets = { '911**' = 'a/w.csv', '912**' = 'b/w.csv' }", true),
+        (
+            "target = 'uniform'\n\
+             [privacy.distribution.targets]\n\
+             '911**' = { kind = 'normal', mean = 30, deviation = 15 }\n\
+             '912**' = { kind = 'normal', mean = 60, deviation = 15 }",
+            true,
+        ),
+    ] {
+        let job = by_area(&folder, target);
+        job.run(open(&input), ReleaseFolder::new(&out).unwrap(), &watch).unwrap();
+        point_to_first_target(&out);
+        let release = Tables::open(&out).unwrap();
+        let problems = |original: Option<&dyn Source>| {
+            job.verify(&release, original, None, &watch).unwrap().problems
+        };
+        let original = open(&input);
+        let (alone, beside) = (problems(None), problems(Some(&original)));
+        assert_eq!(alone.len(), usize::from(is_seen), "{target}: {alone:?}");
+        assert_eq!(beside.len(), 1, "{target}: {beside:?}");
+        assert!(beside[0].contains("target weights of group `912**`"), "{target}: {beside:?}");
+    }
 }

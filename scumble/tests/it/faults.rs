@@ -2,7 +2,7 @@
 //! released that is not what it seems to be, and nothing may be left behind.
 
 use crate::ends::{DISTRIBUTION, data_scans, file, job, people, released, stream};
-use crate::fixture::{Folder, open};
+use crate::fixture::open;
 use arrow_array::{RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, SchemaRef};
 use scumble::error::{Error, Result};
@@ -267,7 +267,8 @@ fn a_sink_can_be_used_again_after_a_failure() {
     assert!(bad.run(&source, &mut sink, &Watch::silent()).is_err());
     good.run(&source, &mut sink, &Watch::silent()).unwrap();
     assert!(output.exists());
-    let (good, bad) = (job(&folder, DISTRIBUTION), job(&folder, &format!("{DISTRIBUTION}privacy.k = 4000")));
+    let (good, bad) =
+        (job(&folder, DISTRIBUTION), job(&folder, &format!("{DISTRIBUTION}privacy.k = 4000")));
     let mut sink = ReleaseFolder::new(&folder.path("out")).unwrap();
     assert!(bad.run(&source, &mut sink, &Watch::silent()).is_err());
     assert!(!folder.path("out").exists());
@@ -394,11 +395,100 @@ fn numbers_of_a_report_are_read_as_they_were_written() {
     }
 }
 
-/// The folder has nothing but what the test put there.
-pub fn assert_only(folder: &Folder, names: &[&str]) {
-    let found = std::fs::read_dir(folder.path("")).unwrap();
-    let mut found: Vec<String> =
-        found.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
-    found.sort();
-    assert_eq!(found, names);
+/// A folder and every file below it.
+fn contents(folder: &Path) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        all.push(path.display().to_string());
+        if path.is_dir() {
+            all.extend(contents(&path));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Runs a job that is aborted at its first poll, its third, its seventh, … until one ends by itself.
+/// Returns how many were aborted.
+fn aborted_everywhere(run: &dyn Fn(&Watch) -> Result<Report>, folder: &Path) -> usize {
+    let before = contents(folder);
+    let (mut polls, mut aborted) = (0, 0);
+    loop {
+        match run(&Watch::aborting_after(polls)) {
+            Err(Error::Interrupted) => aborted += 1,
+            ended => {
+                ended.unwrap();
+                return aborted;
+            }
+        }
+        assert_eq!(contents(folder), before, "after {polls} polls");
+        polls += 1 + polls / 8;
+    }
+}
+
+/// Reading, binding, searching, spilling, recoding, writing and verifying, from every kind of source
+/// into every kind of sink: whenever a job is aborted, nothing is left of it.
+#[test]
+fn an_aborted_job_leaves_nothing() {
+    let (folder, batches) = people("faults-aborted");
+    let inputs = ["in.csv", "in.arrow", "in.parquet"].map(|name| file(&folder, name, &batches));
+    folder.write("world.csv", &world(&batches));
+    let spill = folder.path("spill");
+    std::fs::create_dir(&spill).unwrap();
+    let root = folder.path("");
+    let present = "privacy.presence = { min = 0.1, max = 0.9, population = \"world.csv\" }";
+    for (algorithm, asked) in [
+        ("incognito", "privacy.k = 40\nprivacy.l-diversity = { kind = \"distinct\", l = 2 }"),
+        ("mondrian", "privacy.k = 40\nprivacy.t-closeness = 0.5"),
+        ("rothko-s", "privacy.k = 40"),
+        ("rothko-t", "privacy.k = 40"),
+        ("l-plus-optimize", "privacy.k = 40"),
+        ("s-instant", "privacy.k = 40"),
+        ("m-instant", "privacy.k = 40"),
+        ("spalm", present),
+        ("mpalm", present),
+        ("sa-only", DISTRIBUTION),
+        ("qi-sa", DISTRIBUTION),
+    ] {
+        let asked = format!("{asked}\nsearch.algorithm = \"{algorithm}\"\n");
+        let job = job(&folder, &asked).spill_folder(&spill);
+        let is_distribution = asked.contains("privacy.distribution");
+        for (at, input) in inputs.iter().enumerate() {
+            let output = folder.path(["out.csv", "out.arrow", "out.parquet"][at]);
+            let to_file = |watch: &Watch| {
+                let source = open(input);
+                if is_distribution {
+                    return job.run(source, ReleaseFolder::new(&folder.path("out"))?, watch);
+                }
+                job.run(source, ReleaseFile::new(&output)?, watch)
+            };
+            let aborted = aborted_everywhere(&to_file, &root);
+            assert!(aborted > 10, "{algorithm}: {aborted} aborts");
+            for made in ["out", "out.csv", "out.arrow", "out.parquet"] {
+                let _ = std::fs::remove_dir_all(folder.path(made));
+                let _ = std::fs::remove_file(folder.path(made));
+                let _ = std::fs::remove_file(folder.path(&format!("{made}.report.json")));
+            }
+        }
+        let in_memory = |watch: &Watch| {
+            let mut sink = ReleaseBatches::new();
+            let source = stream(&batches).spill_after(10_000, &spill);
+            let ran = job.run(source, &mut sink, watch);
+            assert_eq!(ran.is_ok(), !sink.table("release").is_empty() || !sink.texts().is_empty());
+            ran
+        };
+        assert!(aborted_everywhere(&in_memory, &root) > 10, "{algorithm}");
+    }
+}
+
+/// The people of a table, each of them twice.
+fn world(batches: &[RecordBatch]) -> String {
+    let mut text = String::from("age,city\n");
+    let table = TableBatches::new(batches.to_vec()).unwrap();
+    for row in crate::ends::scanned(&table) {
+        let line = format!("{},{}\n", row[1].as_ref().unwrap(), row[2].as_ref().unwrap());
+        text += &line.repeat(2);
+    }
+    text
 }

@@ -164,10 +164,10 @@ impl<'a> Bound<'a> {
             let Data::Coded { dictionary, codes, .. } = &column.data else {
                 panic!("a target is coded")
             };
-            let class_of =
-                |cell: &u32| recoded.class_of[self.prepared.leaf_cell[*cell as usize] as usize];
-            let classes: Vec<u32> = self.table.row_cells.iter().map(class_of).collect();
-            let tallies = Tallies::count(recoded.classes.len(), &classes, codes);
+            let classes = recoded
+                .class_of_row(&self.table, &self.prepared.leaf_cell, &Watch::default())
+                .unwrap();
+            let tallies = Tallies::count(recoded.classes.len(), classes.raw(), codes.raw());
             recoded.of_target(task, &tallies.totals(dictionary.len()), &tallies, None).cm
         });
         Some(Lost {

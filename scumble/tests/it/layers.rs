@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 /// Who may know whom: a room may use itself and those in earlier lines, not its neighbours. Rooms
 /// in brackets in HOUSE.md come later and have their place already.
-const ORDER: [&[&str]; 17] = [
+const ORDER: [&[&str]; 18] = [
     &["error"],
     &["lock", "ratio", "random", "watch"],
+    &["ids"],
     &["table"],
     &["taxonomy"],
     &["recoding"],

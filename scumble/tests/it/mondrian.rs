@@ -9,6 +9,7 @@ use crate::partition::{Parts, Space, Split};
 use crate::said::covers;
 use crate::tables::{Asked, AskedKind, Drawn};
 use scumble::error::Error;
+use scumble::ids::{CellId, ClassId, Id, IdMap, RowId};
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::{Columns, Mapping, Recoding, Regions, Style};
@@ -90,22 +91,22 @@ impl<'a> Made<'a> {
     }
 
     /// The class of each row.
-    fn class_of(&self, recoded: &Recoded) -> Vec<u32> {
-        let cell =
-            |cell: &u32| recoded.class_of[self.bound.prepared.leaf_cell[*cell as usize] as usize];
-        self.table.row_cells.iter().map(cell).collect()
+    fn class_of(&self, recoded: &Recoded) -> IdMap<RowId, ClassId> {
+        recoded
+            .class_of_row(&self.table, &self.bound.prepared.leaf_cell, &Watch::default())
+            .unwrap()
     }
 
     fn parts(&self) -> Parts {
-        let mut parts: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-        for (row, class) in self.class_of(&self.recoded).into_iter().enumerate() {
+        let mut parts: BTreeMap<ClassId, Vec<usize>> = BTreeMap::new();
+        for (row, class) in self.class_of(&self.recoded).iter().enumerate() {
             parts.entry(class).or_default().push(row);
         }
         sorted(parts.into_values().collect())
     }
 
     /// The labels of a class.
-    fn labels(&self, class: u32) -> Vec<&str> {
+    fn labels(&self, class: ClassId) -> Vec<&str> {
         let codes = self.recoded.classes.codes(class);
         codes.iter().zip(&self.recoded.values).map(|(value, values)| values.label(*value)).collect()
     }
@@ -202,7 +203,8 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
     near(made.recoded.entropy(made.task()), bits / (rows * keys as f64), "entropy");
     let target = made.table.with_role(Role::Target).next().unwrap();
     let Data::Coded { dictionary, codes, .. } = &target.data else { panic!("a target is coded") };
-    let tallies = Tallies::count(made.recoded.classes.len(), &made.class_of(&made.recoded), codes);
+    let class_of = made.class_of(&made.recoded);
+    let tallies = Tallies::count(made.recoded.classes.len(), class_of.raw(), codes.raw());
     let numbers: Vec<f64> = dictionary.values().map(|text| text.parse().unwrap()).collect();
     let whole = tallies.totals(numbers.len());
     let found = made.recoded.of_target(made.task(), &whole, &tallies, Some(&numbers));
@@ -253,7 +255,7 @@ fn says(drawn: &Drawn, key: usize, label: &str, value: &str) -> bool {
 /// Tight labels cover the values of their rows, and any two classes are apart in some column:
 /// whoever reads two labels of the release knows that no value is both.
 fn check_tight(drawn: &Drawn, made: &Made<'_>, what: &str) {
-    for (row, class) in made.class_of(&made.recoded).into_iter().enumerate() {
+    for (row, class) in made.class_of(&made.recoded).iter().enumerate() {
         for (key, label) in made.labels(class).into_iter().enumerate() {
             let value = &drawn.plain.keys[key].values[row];
             assert!(says(drawn, key, label, value), "{what}: {label:?} does not cover {value:?}");
@@ -265,9 +267,8 @@ fn check_tight(drawn: &Drawn, made: &Made<'_>, what: &str) {
         }
     }
     let values = |key: usize| drawn.plain.keys[key].tree.keys();
-    let classes = made.recoded.classes.len() as u32;
-    for one in 0..classes {
-        for other in 0..one {
+    for one in made.recoded.classes.ids() {
+        for other in ClassId::first(one.index()) {
             let (one, other) = (made.labels(one), made.labels(other));
             let apart = |key: usize| {
                 !values(key).any(|value| {
@@ -303,8 +304,9 @@ fn check_cover(drawn: &Drawn, made: &Made<'_>, seed: u64, what: &str) {
 /// Cells that go down the tree together end where each of them ends by itself.
 fn check_descent(made: &Made<'_>, what: &str) {
     let (task, regions) = (made.task(), made.regions());
-    let alone =
-        |cell: u32| regions.find(&task.axes, |column| u64::from(task.cells.codes(cell)[column]));
+    let alone = |cell: u32| {
+        regions.find(&task.axes, |column| u64::from(task.cells.codes(CellId(cell))[column]))
+    };
     let mut one_by_one: Vec<(u32, u32)> =
         (0..task.cells.len() as u32).map(|cell| (alone(cell), cell)).collect();
     one_by_one.sort_unstable();

@@ -7,10 +7,9 @@ use crate::fixture::{Bound, Example, STRATEGIES, read};
 use crate::oracle::{Demand, Outcome, least_cost};
 use crate::tables::{Asked, AskedKind, Drawn};
 use scumble::error::Error;
+use scumble::loss::LossChoice;
 use scumble::random::Random;
 use scumble::search::Warrant;
-
-const LOSSES: [&str; 3] = ["lm", "dm", "cm"];
 
 /// Limits as they are typed, and in tenths.
 const LIMITS: [(&str, usize); 3] = [("0", 0), ("0.1", 1), ("0.3", 3)];
@@ -62,7 +61,7 @@ fn compare_one(drawn: &Drawn, asked: &[Asked], what: &str, seen: &mut Seen) {
     let table = read(&drawn.file, b',', &drawn.policy(asked, "lm", "0"));
     for (limit, tenths) in LIMITS {
         let suppressible = rows * tenths / 10;
-        for loss in LOSSES {
+        for (loss, ..) in LossChoice::NAMES {
             let what = format!("{what}, limit {limit}, loss {loss}");
             let bound = Bound::new(&table, &drawn.policy(asked, loss, limit));
             let least = least_cost(&outcomes, rows, suppressible, loss);
@@ -143,7 +142,7 @@ fn a_stopped_search_has_a_release_and_a_bound() {
         let outcomes = drawn.plain.outcomes(&asked[0].demands);
         let rows = drawn.plain.rows;
         let table = read(&drawn.file, b',', &drawn.policy(&asked, "lm", "0"));
-        for (loss, strategy) in LOSSES.into_iter().zip(STRATEGIES) {
+        for ((loss, ..), strategy) in LossChoice::NAMES.into_iter().zip(STRATEGIES) {
             let bound = Bound::new(&table, &drawn.policy(&asked, loss, "0.1"));
             let Some(least) = least_cost(&outcomes, rows, rows / 10, loss) else { continue };
             for after in [0, 1, 3, 10] {

@@ -68,7 +68,13 @@ fn population(file: &Path, keys: &[&str]) -> Table {
 fn prepared(folder: &Folder, policy: &Policy, keys: &[&str]) -> Prepared {
     let table = read(&folder.path("table.csv"), b',', policy);
     let world = population(&folder.path("world.csv"), keys);
-    policy.prepare_within(&table, Outside { population: Some(&world), confidences: None }).unwrap()
+    policy
+        .prepare_within(
+            &table,
+            Outside { population: Some(&world), confidences: None },
+            &Watch::default(),
+        )
+        .unwrap()
 }
 
 /// Tables 1 and 2: T3* is (1/2, 2/3)-present. With the finest hierarchies here it is the best that
@@ -327,10 +333,10 @@ fn tampered_releases_are_refused() {
     assert!(
         failure(&too_full)
             .unwrap()
-            .contains("delta-presence: 0.6666666666666666 required, 1 reached")
+            .contains("delta-presence: required 0.6666666666666666, reached 1")
     );
     let missing = honest.replace("48***,*,Europe\n", "");
-    assert!(failure(&missing).unwrap().contains("0.5 required, 0 reached"));
+    assert!(failure(&missing).unwrap().contains("required 0.5, reached 0"));
     let overlapping = honest.replacen("48***", "48*", 1).replacen("48*,", "*,", 1);
     assert!(failure(&overlapping).unwrap().contains("belong to several classes"));
     let strangers = honest.to_string() + "48***,60-79,Europe\n";

@@ -5,6 +5,7 @@
 use crate::disk::{Case, OnDisk, Ran, Row, read, travelling};
 use crate::fixture::{Folder, open, policy, run};
 use scumble::error::{Error, ErrorKind};
+use scumble::ids::IdMap;
 use scumble::job::DiskParameters;
 use scumble::policy::{Algorithm, Policy};
 use scumble::random::Random;
@@ -267,7 +268,7 @@ fn what_is_wrong_with_an_input_is_told_as_in_memory() {
         table.assert_same_error(expected, ErrorKind::Input);
     }
     let table = Small::new("no-leaf", "hierarchy = \"q.csv\"", values("new"), asked);
-    table.assert_same_error("table.csv:32: column `q`: `new` is not a leaf", ErrorKind::Input);
+    table.assert_same_error("table.csv:32: column `q`: `new` is not in ", ErrorKind::Input);
     Small::new("no-rows", "", values("1").take(0), asked)
         .assert_same_error("no rows", ErrorKind::Input);
     Small::new("too-few", "", values("1"), "[privacy]\nk = 51")
@@ -282,7 +283,7 @@ fn an_input_that_changes_between_two_scans_is_an_error_of_the_environment() {
     dictionary.encode("a", 1);
     let keys = vec![
         (0, KeyCoder::Number(axis_between(Type::Integer, 0.0, 9.0, false)), Vec::new()),
-        (1, KeyCoder::Leaf(dictionary, vec![0]), Vec::new()),
+        (1, KeyCoder::Leaf(dictionary, IdMap::new(vec![0])), Vec::new()),
     ];
     let coder =
         Coder { keys, counted: Vec::new(), travelling: Vec::new(), width: 2, converter: None };

@@ -8,6 +8,7 @@
 use crate::exact::{Fraction, Ground, differences, distance, in_order};
 use crate::oracle::Tree;
 use crate::tables::{names, tree};
+use scumble::ids::Code;
 use scumble::privacy::{Distance, Group, Requirement, TCloseness};
 use scumble::random::Random;
 use scumble::ratio::Ratio;
@@ -113,7 +114,7 @@ fn by_library(
         bind(&hierarchy, Some(Type::Text), &[], &dictionary, "s", Path::new("table.csv")).unwrap();
     let position = |value: &str| tree.keys().position(|leaf| leaf == value).unwrap();
     let code = |value: &str| match ground {
-        Ground::Hierarchical => bound.leaf_of[codes[position(value)] as usize],
+        Ground::Hierarchical => bound.leaf_of.at(Code(codes[position(value)])).0,
         // Names of leaves are numbers below ten here, so their order as text is their order.
         _ => codes[position(value)],
     };

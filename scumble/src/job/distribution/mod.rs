@@ -29,17 +29,18 @@ pub(super) use original::verify;
 use super::memory::decide_mapping;
 use super::search::{by_rows, with_refusal};
 use super::{Beside, Decision, Produced, Walk};
-use crate::bind::Prepared;
+use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Place, Result, quoted};
+use crate::ids::{Id, RowId, TableCellId};
 use crate::policy::{DistributionAsked, Policy, nearest};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    DistributionReport, Io, Recoded, ReleaseKind, Released, RoundingReport, Sink,
+    Claim, DistributionReport, Io, Recoded, ReleaseKind, Released, RoundingReport, Sink,
 };
 use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
 use crate::table::{Role, Table};
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use plan::{GROUP, KeptRows, Plan, part_names};
 use std::io::Write;
 
@@ -88,9 +89,7 @@ fn check_roles(
         }
         Some(Role::Sensitive) => {}
         Some(_) => {
-            return incomplete(format!(
-                "`distribution` is about {name}, whose role is not `sensitive`"
-            ));
+            return incomplete(format!("`distribution` requires the role `sensitive` for {name}"));
         }
     }
     let is_other =
@@ -98,8 +97,8 @@ fn check_roles(
     let other = names.iter().zip(roles).find(is_other);
     if let (Some((other, _)), false) = (other, policy.privacy().asks_for_classes()) {
         return incomplete(format!(
-            "{} is sensitive too, and nothing protects it beside unchanged quasi-identifiers; ask \
-             for `k` or `l-diversity`, or make it an identifier",
+            "{} is sensitive, but nothing protects it; require `k` or `l-diversity`, or make it an \
+             identifier",
             quoted(other)
         ));
     }
@@ -114,13 +113,13 @@ fn check_roles(
     };
     if about.any(concerns) {
         return incomplete(format!(
-            "diversity and closeness of {name} are a matter of its distribution's target"
+            "{name} cannot have both `distribution` and other requirements for sensitive values; remove one"
         ));
     }
     let is_group = asked.groups.len() == 1 && asked.groups[0] == (GROUP.to_string(), 0);
     if names.iter().any(|name| name == GROUP) && !is_group {
         let place = Place::file(source.file()).column(GROUP);
-        let problem = "is the name of a column that the release adds; rename yours, or group by it";
+        let problem = "is reserved for a column that the release adds; rename it, or group by it";
         return Err(Error::Unfit { place, value: GROUP.into(), problem: problem.into() });
     }
     Ok(())
@@ -137,33 +136,47 @@ struct Generalized {
 impl Generalized {
     fn search(walk: &Walk<'_>, table: &Table) -> Result<Generalized> {
         let (job, watch) = (walk.job, walk.watch);
-        let prepared = job.policy.prepare(table)?;
+        let prepared = job.policy.prepare_within(table, Outside::default(), watch)?;
         let (algorithm, mapping) = match &job.decision {
             Decision::Search => {
                 let (algorithm, found) = by_rows(job, &prepared, watch)?;
                 (algorithm, found.mapping)
             }
-            decision => decide_mapping(decision, &prepared, &table.file)?,
+            decision => decide_mapping(decision, &prepared)?,
         };
-        Generalized::new(algorithm, prepared, mapping)
+        Generalized::new(algorithm, prepared, mapping, watch)
     }
 
-    fn new(algorithm: &'static str, prepared: Prepared, mapping: Mapping) -> Result<Generalized> {
-        let recoded = Recoded::new(&prepared.task, &mapping)
-            .map_err(|error| with_refusal(error, &prepared, &mapping))?;
+    fn new(
+        algorithm: &'static str,
+        prepared: Prepared,
+        mapping: Mapping,
+        watch: &Watch,
+    ) -> Result<Generalized> {
+        let recoded = Recoded::try_new(&prepared.task, &mapping, watch)
+            .map_err(|error| with_refusal(error, &prepared, &mapping, watch))?;
         Ok(Generalized { algorithm, prepared, mapping, recoded })
     }
 
-    /// The columns as they are released, and the rows whose class is kept.
-    fn released<'a>(&'a self, table: &'a Table) -> (Vec<Released<'a>>, KeptRows) {
-        let leaf_cell = &self.prepared.leaf_cell;
-        let class = |row: u32| {
-            let cell = leaf_cell[table.row_cells[row as usize] as usize];
-            self.recoded.class_of[cell as usize]
+    /// The rows whose class is kept.
+    fn kept(&self, table: &Table) -> impl Iterator<Item = RowId> {
+        let is_kept = |cell: TableCellId| {
+            self.recoded.kept[self.recoded.class_of.at(self.prepared.leaf_cell.at(cell))]
         };
-        let is_kept = |row: &u32| self.recoded.kept[class(*row) as usize];
-        let kept = (0..table.rows() as u32).filter(is_kept).collect();
-        (Released::of(table, Some((&self.recoded, leaf_cell))), KeptRows::Some(kept))
+        table.row_cells.pairs().filter(move |(_, cell)| is_kept(*cell)).map(|(row, _)| row)
+    }
+
+    /// The columns as they are released, and the rows whose class is kept.
+    fn released<'a>(
+        &'a self,
+        table: &'a Table,
+        watch: &Watch,
+    ) -> Result<(Vec<Released<'a>>, KeptRows)> {
+        let leaf_cell = &self.prepared.leaf_cell;
+        let mut kept = Vec::new();
+        watch.each(self.kept(table), PIECE, |row| kept.push(row.number()))?;
+        let columns = Released::of(table, Some((&self.recoded, leaf_cell)), watch)?;
+        Ok((columns, KeptRows::Some(kept)))
     }
 
     fn recoding(&self) -> Option<Recoding> {
@@ -180,8 +193,8 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let is_generalized = policy.privacy().asks_for_classes();
     if !matches!(walk.job.decision, Decision::Search) && !is_generalized {
         return Err(Error::Unsuitable {
-            what: "a recoding of the quasi-identifiers",
-            needs: "a policy that asks for classes, such as `k`; otherwise they stay as they are",
+            what: "a recoding of quasi-identifiers in a distribution",
+            needs: "a requirement for classes, such as `k`",
         });
     }
     // Beside the rows there are their groups, their order, and both again as they are verified.
@@ -190,14 +203,17 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     walk.clock.phase("read");
     let generalized = if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
     let (columns, rows) = match &generalized {
-        Some(generalized) => generalized.released(&table),
-        None => (Released::of(&table, None), KeptRows::All(table.rows() as usize)),
+        Some(generalized) => generalized.released(&table, walk.watch)?,
+        None => {
+            let columns = Released::of(&table, None, walk.watch)?;
+            (columns, KeptRows::All(table.rows() as usize))
+        }
     };
-    let plan = Plan::new(policy, asked, &table, &columns, rows, is_generalized)?;
+    let plan = Plan::new(policy, asked, &table, &columns, (rows, is_generalized), walk.watch)?;
     walk.clock.phase("bind");
     let parted = asked.is_parted(policy.search().algorithm);
     let found = if parted {
-        qi_sa::search(&plan.problem(asked), &plan.tuples(), walk.watch)
+        qi_sa::search(&plan.problem(asked), &plan.tuples(walk.watch)?, walk.watch)
     } else {
         sa_only::search(&plan.problem(asked), walk.watch)
     }?;
@@ -213,9 +229,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         let text = recoding.to_json() + "\n";
         file.write_all(text.as_bytes()).map_err(Error::io(sink.name().as_ref(), "write"))?;
     }
-    let columns = scripts::columns(policy, &plan);
+    let types = scripts::columns(policy, &plan);
     let scale = plan.domain.numbers.as_ref().map(|numbers| numbers.scale);
-    for (name, text) in scripts::all(&asked.attribute, &columns, scale) {
+    for (name, text) in scripts::all(&asked.attribute, &types, scale) {
         sink.text(name, &text)?;
     }
     walk.clock.phase("write");
@@ -231,13 +247,13 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         fakes: 0,
         sum_of_ranges: 0.0,
         rounding,
-        columns: columns.into_iter().map(|(name, kind)| (name, kind.name().into())).collect(),
+        columns: types.into_iter().map(|(name, kind)| (name, kind.name().into())).collect(),
     };
-    let originals = Originals {
-        values: found.tallies.into_owned(),
-        labels: plan.domain.labels.clone(),
-        records,
-    };
+    let caps = generalized.as_ref().map_or(&[][..], |generalized| &generalized.prepared.caps);
+    let judged_by = policy.with_caps(caps)?;
+    let claims = if is_generalized { claims(&columns) } else { Vec::new() };
+    let originals =
+        Originals::count(policy, asked, &table, &claims, plan.rows.chosen(), walk.watch)?;
     Ok(Produced {
         algorithm: if parted { "qi-sa" } else { "sa-only" },
         generalized_by: generalized.as_ref().map(|generalized| generalized.algorithm),
@@ -245,13 +261,23 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         written: plan.rows.len() as u64,
         columns: Vec::new(),
         suppressed_values: None,
-        caps: Vec::new(),
-        policy: policy.clone(),
+        caps: if policy.derives_caps() { caps.to_vec() } else { Vec::new() },
+        policy: judged_by,
         release: ReleaseKind::Distribution { distribution: Box::new(distribution) },
         io: Io::default(),
         beside: Beside::Values(originals),
         leftovers: Box::new(()),
     })
+}
+
+/// The labels that the rows of generalized quasi-identifiers have, as they are written.
+fn claims<'a>(columns: &'a [Released<'_>]) -> Vec<Claim<'a>> {
+    let claim = |column: &'a Released<'_>| Claim {
+        name: column.name,
+        labels: column.labels().collect(),
+        codes: &column.codes,
+    };
+    columns.iter().filter(|column| column.is_key).map(claim).collect()
 }
 
 /// The worse of two roundings.

@@ -6,6 +6,7 @@ use crate::policy::{DistributionAsked, Of, Policy};
 use crate::release::Released;
 use crate::search::buckets::{Problem, Target, size};
 use crate::table::{Cells, Column, Data, Table, Tallies};
+use crate::watch::{PIECE, Watch};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::path::Path;
@@ -32,6 +33,14 @@ impl KeptRows {
         match self {
             KeptRows::All(rows) => *rows,
             KeptRows::Some(rows) => rows.len(),
+        }
+    }
+
+    /// The rows, unless all are released.
+    pub(super) fn chosen(&self) -> Option<&[u32]> {
+        match self {
+            KeptRows::All(_) => None,
+            KeptRows::Some(rows) => Some(rows),
         }
     }
 
@@ -98,15 +107,18 @@ impl<'a> Plan<'a> {
         asked: &DistributionAsked,
         table: &Table,
         columns: &'a [Released<'a>],
-        rows: KeptRows,
-        generalized: bool,
+        (rows, generalized): (KeptRows, bool),
+        watch: &Watch,
     ) -> Result<Plan<'a>> {
         let column = sensitive(asked, table)?;
         let Data::Coded { codes, .. } = &column.data else { return Err(Error::Defect) };
+        let codes = codes.raw();
         let occurs =
             rows.occurring(codes, column.dictionary().map_or(0, |dictionary| dictionary.len()));
         let domain = policy.domain(asked, table, column, |code| occurs[code as usize])?;
-        let (groups, names) = grouping(policy, asked, table, columns, generalized, &rows)?;
+        watch.check()?;
+        let grouped = grouping(policy, asked, table, columns, (generalized, &rows), watch);
+        let (groups, names) = grouped?;
         // Values that occur have codes, and no other is looked at.
         let code_of: Vec<u32> =
             domain.code_of.iter().map(|code| code.unwrap_or(u32::MAX)).collect();
@@ -118,7 +130,7 @@ impl<'a> Plan<'a> {
         }
         let values = rows.map(codes, |code| code_of[code as usize]);
         check_sums(&domain, rows.len(), asked, &table.file, column)?;
-        let tallies = Tallies::count(names.len(), &groups, &values);
+        let tallies = Tallies::try_count(names.len(), &groups, &values, watch)?;
         let released =
             |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
         let mut plan = Plan {
@@ -187,7 +199,7 @@ impl<'a> Plan<'a> {
                 place,
                 value: self.domain.labels[*code as usize].clone(),
                 problem: format!(
-                    "occurs in group {} and has no weight in its target; give it one, or leave such rows out",
+                    "occurs in group {}, but has no weight in its target; add a weight, or remove such rows",
                     quoted(&self.names[group])
                 ),
             });
@@ -208,7 +220,9 @@ impl<'a> Plan<'a> {
                 place: None,
                 key: "privacy.distribution.fakes".into(),
                 value: limit.to_string(),
-                expected: format!("fewer for a group of {largest} rows; make the groups smaller"),
+                expected: format!(
+                    "a smaller limit for a group of {largest} rows; lower it, or make groups smaller"
+                ),
             })
         }
     }
@@ -227,25 +241,25 @@ impl<'a> Plan<'a> {
 
     /// The place of each released row's tuple of quasi-identifiers among all tuples, by what their
     /// values are called.
-    pub(super) fn tuples(&self) -> Vec<u32> {
+    pub(super) fn tuples(&self, watch: &Watch) -> Result<Vec<u32>> {
         let keys: Vec<&&Released<'_>> =
             self.columns.iter().filter(|column| column.is_key).collect();
         let ranks: Vec<Vec<u32>> = keys.iter().map(|column| column.ranks()).collect();
         let mut cells = Cells::new(keys.len());
         let mut tuple = vec![0; keys.len()];
         let mut tuples: Vec<u32> = Vec::with_capacity(self.rows.len());
-        for row in (0..self.rows.len()).map(|at| self.rows.get(at)) {
+        watch.each((0..self.rows.len()).map(|at| self.rows.get(at)), PIECE, |row| {
             for ((code, column), ranks) in tuple.iter_mut().zip(&keys).zip(&ranks) {
                 *code = ranks[column.codes[row] as usize];
             }
             tuples.push(cells.add(&tuple, 1));
-        }
+        })?;
         let mut order: Vec<u32> = (0..cells.len() as u32).collect();
-        order.par_sort_unstable_by_key(|cell| cells.codes(*cell));
+        watch.sort_by(&mut order, |one, other| cells.codes(*one).cmp(cells.codes(*other)))?;
         let mut place = vec![0; order.len()];
         (0..).zip(&order).for_each(|(at, cell)| place[*cell as usize] = at);
         tuples.par_iter_mut().for_each(|tuple| *tuple = place[*tuple as usize]);
-        tuples
+        Ok(tuples)
     }
 }
 
@@ -278,7 +292,9 @@ fn check_sums(
         Err(Error::Unfit {
             place: Place::file(file).column(&column.name),
             value: domain.labels.last().cloned().unwrap_or_default(),
-            problem: "and the others are too large to be summed exactly; use another unit or fewer digits".into(),
+            problem:
+                "and other values are too large to sum exactly; use another unit or fewer digits"
+                    .into(),
         })
     }
 }
@@ -289,8 +305,8 @@ fn grouping(
     asked: &DistributionAsked,
     table: &Table,
     columns: &[Released<'_>],
-    generalized: bool,
-    rows: &KeptRows,
+    (generalized, rows): (bool, &KeptRows),
+    watch: &Watch,
 ) -> Result<(Vec<u32>, Vec<String>)> {
     let keys = columns.iter().filter(|column| column.is_key);
     let all: Vec<(String, usize)> = keys.map(|column| (column.name.to_string(), 0)).collect();
@@ -321,13 +337,13 @@ fn grouping(
     let mut cells = Cells::new(parts.len());
     let mut groups: Vec<u32> = Vec::with_capacity(rows.len());
     let mut tuple = vec![0; parts.len()];
-    for row in (0..rows.len()).map(|at| rows.get(at)) {
+    watch.each((0..rows.len()).map(|at| rows.get(at)), PIECE, |row| {
         tuple
             .iter_mut()
             .zip(&parts)
             .for_each(|(id, part)| *id = part.ids[part.codes[row] as usize]);
         groups.push(cells.add(&tuple, 1));
-    }
+    })?;
     let named = (0..cells.len() as u32).map(|cell| (name(cells.codes(cell)), cell)).collect();
     let (place, names) = in_order(named, cells.len());
     groups.par_iter_mut().for_each(|group| *group = place[*group as usize]);
@@ -366,12 +382,14 @@ fn grouping_column<'a>(
     };
     let released =
         columns.iter().find(|column| column.name == name && column.name != asked.attribute);
-    let released = released.ok_or_else(|| wrong("columns of the table that are released"))?;
+    let released = released.ok_or_else(|| wrong("columns that are released"))?;
     let all: Vec<String> = match level {
         0 => released.labels().map(str::to_string).collect(),
-        _ if generalized => return Err(wrong("no level where quasi-identifiers are generalized")),
+        _ if generalized => {
+            return Err(wrong("level 0, because the quasi-identifiers are generalized"));
+        }
         _ if !released.is_key => {
-            return Err(wrong("quasi-identifiers, or other columns at level 0"));
+            return Err(wrong("level 0, because the column is not a quasi-identifier"));
         }
         level => match table.columns.iter().find(|column| column.name == *name) {
             Some(column) => policy.labels_at(table, column, level)?,

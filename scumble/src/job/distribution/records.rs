@@ -7,13 +7,14 @@
 
 use super::plan::Plan;
 use super::tables::names;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::release::inverse;
 use crate::source::Series;
-use crate::watch::{PIECE, Watch};
+use crate::watch::{AT_ONCE, PIECE, Watch};
 use arrow_array::StringArray;
 use rayon::prelude::*;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::ops::Range;
 
 /// Places that records are put to before they are sorted: so few that the ends of all are near, so
@@ -161,30 +162,25 @@ impl Packing {
                 self.pack(plan, groups, at, &mut record);
                 records[place(at)] = record[0];
             }
-            each_place(&mut records, &ends, watch, |part| {
-                if part.len() < LARGE { part.sort_unstable() } else { part.par_sort_unstable() }
-            });
-            watch.check()?;
+            each_place(&mut records, &ends, watch, |part| sort_by(part, watch, u64::cmp))?;
             return Ok(records);
         }
         // Longer ones stay where they are while their numbers are sorted.
         let mut records = vec![0u64; groups.len() * words];
-        records
-            .par_chunks_mut(words)
-            .enumerate()
-            .for_each(|(at, record)| self.pack(plan, groups, at, record));
+        records.par_chunks_mut(words * PIECE).enumerate().try_for_each(|(piece, records)| {
+            watch.check()?;
+            let records = records.chunks_exact_mut(words).enumerate();
+            records.for_each(|(at, record)| self.pack(plan, groups, piece * PIECE + at, record));
+            Ok::<(), Error>(())
+        })?;
         let mut order = vec![0u32; groups.len()];
-        (0..groups.len()).for_each(|at| order[place(at)] = at as u32);
+        watch.each(0..groups.len(), PIECE, |at| order[place(at)] = at as u32)?;
         let record = |at: &u32| &records[*at as usize * words..][..words];
-        each_place(&mut order, &ends, watch, |part| {
-            if part.len() < LARGE {
-                part.sort_unstable_by_key(record)
-            } else {
-                part.par_sort_unstable_by_key(record)
-            }
-        });
-        watch.check()?;
-        Ok(order.iter().flat_map(record).copied().collect())
+        let compare = |one: &u32, other: &u32| record(one).cmp(record(other));
+        each_place(&mut order, &ends, watch, |part| sort_by(part, watch, compare))?;
+        let mut sorted = Vec::with_capacity(records.len());
+        watch.each(&order, PIECE, |at| sorted.extend_from_slice(record(at)))?;
+        Ok(sorted)
     }
 }
 
@@ -212,16 +208,33 @@ fn each_place<T: Send>(
     items: &mut [T],
     ends: &[usize],
     watch: &Watch,
-    each: impl Fn(&mut [T]) + Send + Sync,
-) {
+    each: impl Fn(&mut [T]) -> Result<()> + Send + Sync,
+) -> Result<()> {
     let (mut rest, mut start, mut parts) = (items, 0, Vec::with_capacity(ends.len()));
     for end in ends {
         let (part, others) = rest.split_at_mut(end - start);
         parts.push(part);
         (rest, start) = (others, *end);
     }
-    // What an abort leaves unsorted is not used: whoever calls this checks for it.
-    parts.into_par_iter().filter(|_| !watch.aborted()).for_each(each);
+    parts.into_par_iter().try_for_each(|part| watch.check().and_then(|()| each(part)))
+}
+
+/// Sorts items. Very many are sorted elsewhere, so that an abort need not wait.
+fn sort_by<T: Copy + Send + Sync>(
+    items: &mut [T],
+    watch: &Watch,
+    compare: impl Fn(&T, &T) -> Ordering + Sync + Copy,
+) -> Result<()> {
+    if items.len() < LARGE {
+        items.sort_unstable_by(compare);
+    } else if items.len() <= AT_ONCE {
+        items.par_sort_unstable_by(compare);
+    } else {
+        let mut sorted = items.to_vec();
+        watch.sort_by(&mut sorted, compare)?;
+        items.copy_from_slice(&sorted);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ const TABLES: [&str; 5] = ["records", "sensitive", "bounds", "groups", "hierarch
 const INDEX: &str = "CREATE UNIQUE INDEX bounds_of ON bounds (\"group\", selected);\n";
 
 fn load_sqlite(report: &Described<'_>) -> String {
-    let mut text = "-- In this folder: sqlite3 release.db < load-sqlite.sql\n".to_string();
+    let mut text = "-- Run in this folder: sqlite3 release.db < load-sqlite.sql\n".to_string();
     text += &tables(report, &SQLITE);
     text += ".mode csv\n";
     for table in TABLES {
@@ -113,7 +113,7 @@ fn load_sqlite(report: &Described<'_>) -> String {
 }
 
 fn load_duckdb(report: &Described<'_>) -> String {
-    let mut text = "-- In this folder: duckdb release.duckdb < load-duckdb.sql\n".to_string();
+    let mut text = "-- Run in this folder: duckdb release.duckdb < load-duckdb.sql\n".to_string();
     text += &tables(report, &DUCKDB);
     for table in TABLES {
         text += &format!(
@@ -124,7 +124,7 @@ fn load_duckdb(report: &Described<'_>) -> String {
 }
 
 fn load_postgresql(report: &Described<'_>) -> String {
-    let mut text = "-- In this folder: psql -d DATABASE -f load-postgresql.sql\n".to_string();
+    let mut text = "-- Run in this folder: psql -d DATABASE -f load-postgresql.sql\n".to_string();
     text += &tables(report, &POSTGRESQL);
     for table in TABLES {
         text += &format!("\\copy {table} FROM '{table}.csv' WITH (FORMAT csv, HEADER true)\n");
@@ -138,9 +138,9 @@ fn queries(report: &Described<'_>) -> String {
     let by = report.columns.first().map_or("\"group\"".to_string(), |(column, _)| name(column));
     let selected = "WITH chosen AS (SELECT \"group\", count(*) AS selected FROM records WHERE 1 = 1 GROUP BY \"group\")\n";
     let mut text = format!(
-        "-- Bounds for aggregates of {} that hold for certain, by a join of the selected records with the auxiliary table.\n\
-         -- Put any condition on the records in the place of 1 = 1. Runs in SQLite, PostgreSQL and DuckDB.\n\n\
-         -- COUNT is known exactly.\n{selected}SELECT coalesce(sum(selected), 0) AS rows FROM chosen;\n",
+        "-- Guaranteed bounds on aggregates of {}: join the selected records with the table of bounds.\n\
+         -- Replace 1 = 1 by any condition on the records. Runs in SQLite, PostgreSQL and DuckDB.\n\n\
+         -- COUNT (exact)\n{selected}SELECT coalesce(sum(selected), 0) AS rows FROM chosen;\n",
         attribute.replace('\n', " ")
     );
     if report.scale.is_none() {
@@ -163,7 +163,7 @@ fn queries(report: &Described<'_>) -> String {
         );
     }
     text += &format!(
-        "\n-- AVG by a column\n\
+        "\n-- AVG, grouped by a column\n\
          WITH chosen AS (SELECT {by} AS part, \"group\", count(*) AS selected FROM records WHERE 1 = 1 GROUP BY {by}, \"group\")\n\
          SELECT part, {rows}, sum(sum_lower) * 1.0 / sum(chosen.selected) AS lower, \
          sum(sum_upper) * 1.0 / sum(chosen.selected) AS upper\n{join}\nGROUP BY part ORDER BY part;\n"

@@ -81,7 +81,7 @@ pub struct Distributed {
 fn read_coded(tables: &Tables, name: &str, columns: &[&str], watch: &Watch) -> Result<Table> {
     let source = tables.get(name)?;
     if source.names() != columns {
-        let problem = format!("its columns are not {}", columns.join(","));
+        let problem = format!("expected the columns {}", columns.join(","));
         return Err(Error::Mismatch { file: source.file(), problem });
     }
     encode(source, &vec![Role::Target; columns.len()], watch, "verify")
@@ -90,7 +90,7 @@ fn read_coded(tables: &Tables, name: &str, columns: &[&str], watch: &Watch) -> R
 /// The values of a coded column, row by row.
 fn column(table: &Table, column: usize) -> (&Dictionary, &[u32]) {
     match &table.columns[column].data {
-        Data::Coded { dictionary, codes, .. } => (dictionary, codes),
+        Data::Coded { dictionary, codes, .. } => (dictionary, codes.raw()),
         _ => unreachable!("every column was read as coded"),
     }
 }
@@ -105,7 +105,7 @@ impl Distributed {
         let table = tables.get("sensitive")?;
         let wrong = |problem: String| Error::Mismatch { file: table.file(), problem };
         if table.names() != ["group", "value"] {
-            return Err(wrong("its columns are not group,value".into()));
+            return Err(wrong("expected the columns group,value".into()));
         }
         for (tuple, copies) in table.count(&[0, 1], watch)?.tuples() {
             let (name, label) = (tuple[0], tuple[1]);
@@ -115,7 +115,7 @@ impl Distributed {
             let group = &mut groups[*at as usize];
             let node = trees[group.tree].index.get(label).ok_or_else(|| {
                 let (label, name) = (quoted(label), quoted(name));
-                wrong(format!("{label} of group {name} is no node of its target"))
+                wrong(format!("{label} of group {name} is not a node of its target"))
             })?;
             // There are at most as many as rows.
             group.subdomains.push((*node, copies as u32));
@@ -156,7 +156,7 @@ fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
     let (mut lower, mut upper, mut scale) = (Vec::new(), Vec::new(), None);
     if numeric {
         let all = Decimals::read((0..2 * rows).map(|at| text(4 + at / rows, at % rows)));
-        let all = all.map_err(|at| wrong(at % rows, "an end that is not a number"))?;
+        let all = all.map_err(|at| wrong(at % rows, "a bound is not a number"))?;
         (lower, upper) = (all.units[..rows].to_vec(), all.units[rows..].to_vec());
         scale = Some(all.scale);
     }
@@ -172,23 +172,26 @@ fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
         let parent = match (node, text(2, row)) {
             (0, "") => 0,
             (0, _) => {
-                return Err(wrong(row, "the first node of a target is its root and has no parent"));
+                return Err(wrong(
+                    row,
+                    "the first node of a target must be its root, without a parent",
+                ));
             }
             (_, parent) => *tree
                 .index
                 .get(parent)
-                .ok_or_else(|| wrong(row, "its parent does not stand before it"))?,
+                .ok_or_else(|| wrong(row, "the parent of a node must come before it"))?,
         };
         // Larger ones would not leave room for the products that they are compared by.
         let weight =
             text(3, row).parse::<u64>().ok().filter(|weight| (1..1 << 62).contains(weight));
         tree.weights.push(
             weight.ok_or_else(|| {
-                wrong(row, "its weight is not a whole number above 0, below 2^62")
+                wrong(row, "a weight must be a whole number above 0 and below 2^62")
             })?,
         );
         if tree.index.insert(text(1, row).to_string(), node).is_some() {
-            return Err(wrong(row, "its value stands twice in one target"));
+            return Err(wrong(row, "duplicate value in a target"));
         }
         tree.labels.push(text(1, row).to_string());
         tree.parents.push(parent);
@@ -203,7 +206,7 @@ fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
             tree.units[tree.parents[node] as usize] += u128::from(tree.weights[node])
         });
         if !tree.ends_fit() {
-            return Err(wrong(0, "the ends of a node are not those of its values"));
+            return Err(wrong(0, "the bounds of a node do not match its values"));
         }
     }
     Ok((trees, names, scale))
@@ -235,14 +238,14 @@ fn read_groups(
     for row in 0..table.rows() as usize {
         let name = text(0, row);
         if !seen.insert(columns[0].1[row]) {
-            return Err(wrong(format!("group {} stands twice", quoted(name))));
+            return Err(wrong(format!("duplicate group {}", quoted(name))));
         }
         groups.push(ReadGroup {
             name: name.to_string(),
             part_of: text(1, row).to_string(),
             tree: *targets
                 .get(text(2, row))
-                .ok_or_else(|| wrong(format!("no such target: {}", quoted(text(2, row)))))?,
+                .ok_or_else(|| wrong(format!("unknown target {}", quoted(text(2, row)))))?,
             records: number(3, row)?,
             said: number(4, row)?,
             subdomains: Vec::new(),

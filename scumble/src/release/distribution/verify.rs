@@ -1,88 +1,44 @@
 //! The checks of a distribution release.
 
-use super::{Distributed, Tree};
-use crate::bind::{ROUNDING, Weights, weights};
+use super::Distributed;
+use super::levels::Levels;
+use super::originals::{Held, Originals};
+use super::targets::{Domain, Leaves, Wanted};
 use crate::error::{Error, Figure, Judged, Result, quoted};
-use crate::policy::{DistributionAsked, Of, Policy, TargetAsked};
-use crate::ratio::Ratio;
+use crate::policy::{DistributionAsked, Fakes, Of, Policy};
 use crate::release::report::ClassCounts;
 use crate::release::verify::{DistributionChecked, Read, check_table};
 use crate::release::{Tables, Verification};
 use crate::source::{Counts, Source, Texts, ahead};
-use crate::table::{Role, Tallies};
+use crate::table::Role;
 use crate::watch::Watch;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The column of the records that names their group.
-pub(crate) const GROUP: &str = "group";
-
-/// The sensitive values that the groups of a release had.
-pub(crate) struct Originals {
-    /// For each group of the release, in its order, values of the domain with counts.
-    pub(crate) values: Tallies,
-    /// What each value of the domain is called.
-    pub(crate) labels: Vec<String>,
-    /// Rows of each group.
-    pub(crate) records: Vec<u32>,
-}
-
-impl Originals {
-    /// How often each leaf of a tree occurs in the whole table, or in the owner's group that group
-    /// `at` is a part of.
-    fn counts(&self, released: &Distributed, tree: &Tree, of: Of, at: usize) -> Vec<u64> {
-        let leaf_of = self.leaf_of(tree);
-        let leaves = tree.leaves.first().map_or(0, |(_, end)| *end as usize);
-        let mut counts = vec![0; leaves];
-        for (group, read) in released.groups.iter().enumerate().take(self.values.len()) {
-            if of == Of::Table || read.part_of == released.groups[at].part_of {
-                for (code, count) in self.values.group(group) {
-                    if let Some(leaf) = leaf_of[*code as usize] {
-                        counts[leaf as usize] += u64::from(*count);
-                    }
-                }
-            }
-        }
-        counts
-    }
-
-    /// The leaf of each value of the domain in a tree.
-    fn leaf_of(&self, tree: &Tree) -> Vec<Option<u32>> {
-        let leaf = |label: &String| {
-            let (start, end) = tree.leaves[*tree.index.get(label)? as usize];
-            (end == start + 1).then_some(start)
-        };
-        self.labels.iter().map(leaf).collect()
-    }
-}
+pub(super) const GROUP: &str = "group";
 
 /// Definition 3.1: whether the subdomains of every group are a generalization of its values. What
 /// is not, is said.
-fn check_values(released: &Distributed, originals: &Originals) -> Vec<String> {
-    if originals.values.len() != released.groups.len() {
-        return vec![format!(
-            "{} groups where the table has {}",
-            released.groups.len(),
-            originals.values.len()
-        )];
-    }
-    let leaves: Vec<Vec<Option<u32>>> =
-        released.trees.iter().map(|tree| originals.leaf_of(tree)).collect();
+fn check_values(released: &Distributed, leaves: &[Leaves<'_>], held: &Held<'_>) -> Vec<String> {
+    let mut lookups = vec![0; leaves.len()];
+    released.groups.iter().enumerate().for_each(|(at, group)| {
+        lookups[group.tree] += held.distinct(at);
+    });
+    let known: Vec<Vec<Option<u32>>> =
+        leaves.iter().zip(lookups).map(|(leaves, lookups)| held.leaf_of(leaves, lookups)).collect();
     let wrong = released.groups.par_iter().enumerate().find_map_first(|(at, group)| {
-        let name = quoted(&group.name);
-        if group.records != u64::from(originals.records[at]) {
-            return Some(format!(
-                "group {name} has {} records, and the table {}",
-                group.records, originals.records[at]
-            ));
-        }
-        let leaf = |(code, count): &(u32, u32)| Some((leaves[group.tree][*code as usize]?, *count));
-        let values: Option<Vec<(u32, u32)>> = originals.values.group(at).iter().map(leaf).collect();
-        let fits = values.is_some_and(|mut values| {
-            values.sort_unstable();
+        let values = held.of_group(at, &leaves[group.tree], &known[group.tree]);
+        let fits = values.is_some_and(|values| {
             released.trees[group.tree].is_generalization(&values, &group.subdomains)
         });
-        (!fits).then(|| format!("the subdomains of group {name} are no generalization of its values (definition 3.1)"))
+        let name = quoted(&group.name);
+        (!fits).then(|| {
+            format!(
+                "the subdomains of group {name} are no generalization of its values (definition \
+                 3.1)"
+            )
+        })
     });
     wrong.into_iter().collect()
 }
@@ -109,7 +65,7 @@ pub(crate) fn check_distribution(
 fn asked(policy: &Policy) -> Result<&DistributionAsked> {
     policy.privacy().distribution.as_ref().ok_or_else(|| Error::Incomplete {
         file: policy.file().to_path_buf(),
-        missing: "there is no `distribution` under [privacy], and the release is one".into(),
+        missing: "no `distribution` under [privacy], but the release is a distribution".into(),
     })
 }
 
@@ -126,10 +82,22 @@ fn judge(
     problems.extend(check_groups(&released, &records, policy, asked)?);
     let (failing, torn) = check_subdomains(&released);
     problems.extend(torn);
-    let unchecked_targets = check_targets(&released, asked, originals, &mut problems)?;
+    watch.check()?;
+    let held = match originals.map(|own| own.held(&records, &released, watch)).transpose()? {
+        None => None,
+        Some(Ok(held)) => Some(held),
+        Some(Err(difference)) => {
+            problems.push(difference);
+            None
+        }
+    };
+    let leaves: Vec<Leaves<'_>> =
+        released.trees.iter().map(|tree| Leaves::new(tree, released.scale)).collect();
+    let all_checked =
+        check_targets(&released, &leaves, policy, asked, held.as_ref(), &mut problems);
     problems.extend(check_bounds(tables.get("bounds")?, &released, watch)?);
-    if let Some(originals) = originals {
-        problems.extend(check_values(&released, originals));
+    if let Some(held) = &held {
+        problems.extend(check_values(&released, &leaves, held));
     }
     let mut privacy = vec![Judged {
         requirement: "distribution".into(),
@@ -169,7 +137,7 @@ fn judge(
         fakes: released.groups.iter().map(|group| group.len().saturating_sub(group.records)).sum(),
         sum_of_ranges: sum_of_ranges(&released),
         compared_with_original: originals.is_some(),
-        target_checked: !unchecked_targets,
+        target_checked: all_checked,
     };
     let satisfied = problems.is_empty() && privacy.iter().all(|judged| judged.satisfied);
     Ok(Verification {
@@ -221,7 +189,7 @@ fn owner_columns(
 }
 
 /// The name of an owner's group from the labels of its columns.
-pub(crate) fn owner_name<'a>(labels: impl ExactSizeIterator<Item = &'a str>) -> String {
+pub(super) fn owner_name<'a>(labels: impl ExactSizeIterator<Item = &'a str>) -> String {
     let several = labels.len() > 1;
     let part = |label: &str| match label {
         "" => "(missing)".to_string(),
@@ -231,6 +199,20 @@ pub(crate) fn owner_name<'a>(labels: impl ExactSizeIterator<Item = &'a str>) -> 
     };
     let parts: Vec<String> = labels.map(part).collect();
     if parts.is_empty() { "all".into() } else { parts.join("|") }
+}
+
+/// Whether the records of a group have a column by which they are told from others: the owner's
+/// groups are made of it, or it is a quasi-identifier and those matter.
+pub(super) fn is_compared(
+    policy: &Policy,
+    asked: &DistributionAsked,
+    name: &str,
+    role: Role,
+) -> bool {
+    let parted = asked.is_parted(policy.search().algorithm);
+    let all_keys = parted || policy.privacy().asks_for_classes();
+    let is_owner = asked.groups.iter().any(|(own, _)| own == name);
+    name != GROUP && (is_owner || (all_keys && role == Role::QuasiIdentifier))
 }
 
 /// The records by group, by what the owner's groups are made of and by quasi-identifiers where they
@@ -245,23 +227,18 @@ fn count_records(
     let mut problems = Vec::new();
     if names.contains(&asked.attribute) {
         let name = quoted(&asked.attribute);
-        problems.push(format!("the sensitive attribute {name} is among the records"));
+        problems.push(format!("the records contain the sensitive attribute {name}"));
     }
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
     let roles = records_policy(policy, asked)?.roles(&borrowed, &file, true)?;
     for (name, _) in names.iter().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
-        problems.push(format!("the identifier {} is in the release", quoted(name)));
+        problems.push(format!("the release contains the identifier {}", quoted(name)));
     }
     let Some(group) = names.iter().position(|name| name == GROUP) else {
         let problem = "the records have no column `group`".into();
         return Err(Error::Mismatch { file, problem });
     };
-    let parted = asked.is_parted(policy.search().algorithm);
-    let all_keys = parted || policy.privacy().asks_for_classes();
-    let is_read = |column: &usize| {
-        let is_group = asked.groups.iter().any(|(name, _)| *name == names[*column]);
-        *column != group && (is_group || (all_keys && roles[*column] == Role::QuasiIdentifier))
-    };
+    let is_read = |column: &usize| is_compared(policy, asked, &names[*column], roles[*column]);
     let keys: Vec<usize> = [group].into_iter().chain((0..names.len()).filter(is_read)).collect();
     Ok((table.count(&keys, watch)?, problems))
 }
@@ -283,7 +260,10 @@ fn check_groups(
         released.groups.iter().enumerate().map(|(at, group)| (group.name.as_str(), at)).collect();
     // A column `group` of the owner's own is no longer there.
     if !asked.groups.iter().any(|(name, _)| name == GROUP) {
-        let labels = owner_labels(records, policy, asked)?;
+        let labels = match owner_labels(records, policy, asked)? {
+            Ok(labels) => labels,
+            Err(problem) => return Ok(vec![problem]),
+        };
         for codes in records.cells().tuples() {
             let group = &released.groups[group_of[records.dictionary(0).value(codes[0])]];
             let parts = labels.iter().map(|(column, labels)| match labels {
@@ -293,7 +273,7 @@ fn check_groups(
             let owner = owner_name(parts);
             if owner != group.part_of {
                 let name = quoted(&group.name);
-                problems.push(format!("group {name} has records of {}", quoted(&owner)));
+                problems.push(format!("group {name} has records of group {}", quoted(&owner)));
                 break;
             }
         }
@@ -316,33 +296,65 @@ fn check_groups(
             }
         }
     } else if released.groups.iter().any(|group| group.name != group.part_of) {
-        problems.push("groups are parted, and the policy does not ask for qi-sa".into());
+        problems.push("groups are split, but the policy does not use qi-sa".into());
     }
     Ok(problems)
 }
 
 /// For each column that owner's groups are made of: its position among the counted ones, and its
-/// labels where they are more general than its values.
+/// labels where they are more general than its values; or what is wrong with a value.
 fn owner_labels(
     records: &Counts,
     policy: &Policy,
     asked: &DistributionAsked,
-) -> Result<Vec<(usize, Option<Vec<String>>)>> {
+) -> Result<Result<Vec<OwnerLabels>, String>> {
     let file = std::path::Path::new("records");
     let mut labels = Vec::new();
     for (name, level) in owner_columns(policy, asked, &records.names()[1..]) {
         let at = records.names().iter().position(|known| *known == name);
         let at = at.ok_or_else(|| Error::Mismatch {
             file: file.to_path_buf(),
-            problem: format!("there is no column {}", quoted(&name)),
+            problem: format!("no column {}", quoted(&name)),
         })?;
-        let of_level = match level {
-            0 => None,
-            level => Some(policy.labels_of(&name, records.dictionary(at), level, file)?),
-        };
-        labels.push((at, of_level));
+        if level == 0 {
+            labels.push((at, None));
+            continue;
+        }
+        let values = records.dictionary(at);
+        let levels = Levels::new(policy, &name, values);
+        if level > levels.height {
+            return Err(Error::BadParameter {
+                place: None,
+                key: "privacy.distribution.groups".into(),
+                value: format!("{name}={level}"),
+                expected: format!("a level from 0 to {}", levels.height),
+            });
+        }
+        let mut of_level = Vec::with_capacity(values.len());
+        for value in values.values() {
+            let Some(label) = levels.label(value, level) else {
+                let (value, name) = (quoted(value), quoted(&name));
+                return Ok(Err(format!("{value} is not in the hierarchy of {name}")));
+            };
+            of_level.push(label);
+        }
+        labels.push((at, Some(of_level)));
     }
-    Ok(labels)
+    Ok(Ok(labels))
+}
+
+/// The position of a column, and what each of its values is called if not by itself.
+type OwnerLabels = (usize, Option<Vec<String>>);
+
+/// The most fakes that a group of some size may have. A share is rounded down.
+fn most_fakes(fakes: Fakes, records: u64) -> u64 {
+    match fakes {
+        Fakes::Number(number) => number.into(),
+        Fakes::Share(share) => {
+            let most = u128::from(records) * u128::from(share.numerator());
+            u64::try_from(most / u128::from(share.denominator())).unwrap_or(u64::MAX)
+        }
+    }
 }
 
 /// Whether groups have the size they say, and no more fakes than the policy allows.
@@ -354,23 +366,28 @@ fn check_sizes(released: &Distributed, records: &Counts, asked: &DistributionAsk
     }
     let known: HashSet<&str> = released.groups.iter().map(|group| group.name.as_str()).collect();
     for name in records.dictionary(0).values().filter(|name| !known.contains(name)) {
-        problems.push(format!("records of group {}, which is unknown", quoted(name)));
+        problems.push(format!("the records have the unknown group {}", quoted(name)));
     }
     for group in &released.groups {
         let counted = counted.get(group.name.as_str()).copied().unwrap_or(0);
         let (name, subdomains) = (quoted(&group.name), group.len());
         if counted != group.records {
-            problems.push(format!("group {name} says {} records and has {counted}", group.records));
+            problems.push(format!(
+                "group {name} has {counted} records, but groups.csv says {}",
+                group.records
+            ));
         } else if subdomains < counted {
             problems.push(format!(
-                "group {name} has {counted} records and only {subdomains} subdomains"
+                "group {name} has {counted} records, but only {subdomains} subdomains"
             ));
-        } else if subdomains - counted > u64::from(asked.fakes.limit(counted)) {
+        } else if subdomains - counted > most_fakes(asked.fakes, counted) {
             let fakes = subdomains - counted;
             problems.push(format!("group {name} has more fakes than the policy allows: {fakes}"));
         } else if subdomains != group.said {
             let said = group.said;
-            problems.push(format!("group {name} says {said} subdomains and has {subdomains}"));
+            problems.push(format!(
+                "group {name} has {subdomains} subdomains, but groups.csv says {said}"
+            ));
         }
         if problems.len() > 10 {
             break;
@@ -398,91 +415,52 @@ fn check_subdomains(released: &Distributed) -> (u64, Option<String>) {
     (torn.len() as u64, first)
 }
 
-/// Whether the weights in the release are those of the policy's targets; returns whether some could
-/// not be checked.
+/// Whether the trees in the release are the policy's targets of the groups that point to them;
+/// returns whether all could be checked.
 fn check_targets(
     released: &Distributed,
+    leaves: &[Leaves<'_>],
+    policy: &Policy,
     asked: &DistributionAsked,
-    originals: Option<&Originals>,
+    held: Option<&Held<'_>>,
     problems: &mut Vec<String>,
-) -> Result<bool> {
-    let mut unchecked = false;
-    let mut seen = HashSet::new();
+) -> bool {
+    let domain = Domain::new(policy, asked, held);
+    // Targets are told apart by their places in the policy: two may have the same name.
+    let place_of: HashMap<&str, usize> =
+        asked.targets.iter().zip(0..).map(|((name, _), at)| (name.as_str(), at)).collect();
+    let mut parts_of: HashMap<&str, Vec<usize>> = HashMap::new();
     for (at, group) in released.groups.iter().enumerate() {
-        let wanted = asked.target_of(&group.part_of);
-        if !seen.insert((group.tree, wanted.name())) {
+        parts_of.entry(&group.part_of).or_default().push(at);
+    }
+    let mut all_checked = true;
+    let mut seen = HashSet::new();
+    for group in &released.groups {
+        let place = place_of.get(group.part_of.as_str());
+        let target = place.map_or(&asked.target, |place| &asked.targets[*place].1);
+        // A target of the group's own values is another one for each of the owner's groups.
+        let own = (target.of == Of::Group).then_some(group.part_of.as_str());
+        if !seen.insert((group.tree, place, own)) {
             continue;
         }
-        let tree = &released.trees[group.tree];
-        let counts = originals.map(|originals| originals.counts(released, tree, wanted.of, at));
-        match check_target(tree, released.scale, wanted, asked.rounding, counts.as_deref())? {
-            None => unchecked = true,
+        let leaves = &leaves[group.tree];
+        let counts = held.map(|held| match own {
+            None => held.in_table(leaves),
+            Some(owner) => held.in_groups(leaves, &parts_of[owner]),
+        });
+        let counts = counts.as_ref().map(|(counts, rows)| (&counts[..], *rows));
+        let wanted = Wanted { target, rounding: asked.rounding, domain: &domain };
+        match wanted.is_target(leaves, counts) {
+            None => all_checked = false,
             Some(true) => {}
             Some(false) => problems.push(format!(
-                "the weights of group {}'s target are not those of {}",
+                "the target weights of group {} differ from those of {}",
                 quoted(&group.name),
-                quoted(&wanted.name())
+                quoted(&target.name())
             )),
         }
     }
-    Ok(unchecked)
-}
-
-/// Whether a tree has the weights of a target; `None` if that depends on values that are not
-/// known.
-fn check_target(
-    tree: &Tree,
-    scale: Option<u32>,
-    wanted: &TargetAsked,
-    rounding: Option<Ratio>,
-    counts: Option<&[u64]>,
-) -> Result<Option<bool>> {
-    let leaves = tree.leaf_nodes();
-    let labels: Vec<String> =
-        leaves.iter().map(|node| tree.labels[*node as usize].clone()).collect();
-    let unit = 10f64.powi(-(scale.unwrap_or(0) as i32));
-    let numbers: Option<Vec<f64>> = scale
-        .map(|_| leaves.iter().map(|node| tree.ends[*node as usize].0 as f64 * unit).collect());
-    let Some(found) = weights(wanted, &labels, numbers.as_deref(), counts)? else {
-        return Ok(None);
-    };
-    let nodes = 1..tree.labels.len();
-    let share = |node: usize| (tree.weights[node], tree.units[tree.parents[node] as usize]);
-    let tolerance = match (&found, rounding) {
-        (Weights::Exact(_), None) => 0.0,
-        (_, rounding) => rounding.map_or(ROUNDING, Ratio::to_f64) + 1e-9,
-    };
-    Ok(Some(match &found {
-        Weights::Exact(weights) => {
-            let mut sums = vec![0u128; weights.len() + 1];
-            (0..weights.len())
-                .for_each(|leaf| sums[leaf + 1] = sums[leaf] + u128::from(weights[leaf]));
-            let mass = |node: usize| {
-                sums[tree.leaves[node].1 as usize] - sums[tree.leaves[node].0 as usize]
-            };
-            weights.iter().all(|weight| *weight > 0)
-                && nodes.clone().all(|node| {
-                    let ((weight, unit), parent) = (share(node), mass(tree.parents[node] as usize));
-                    if tolerance == 0.0 {
-                        // Both sides fit: masses are sums of 64-bit numbers below 2^63.
-                        u128::from(weight) * parent == mass(node) * unit
-                    } else {
-                        (weight as f64 / unit as f64 - mass(node) as f64 / parent as f64).abs()
-                            <= tolerance
-                    }
-                })
-        }
-        Weights::Real(weights) => {
-            let mass = |node: usize| -> f64 {
-                weights[tree.leaves[node].0 as usize..tree.leaves[node].1 as usize].iter().sum()
-            };
-            nodes.clone().all(|node| {
-                let (weight, unit) = share(node);
-                (weight as f64 / unit as f64 - mass(node) / mass(tree.parents[node] as usize)).abs()
-                    <= tolerance
-            })
-        }
-    }))
+    all_checked
 }
 
 /// The columns of the auxiliary table behind the group.
@@ -572,7 +550,7 @@ fn check_bounds(
     released: &Distributed,
     watch: &Watch,
 ) -> Result<Option<String>> {
-    let wrong = || Ok(Some("bounds.csv does not follow from sensitive.csv".to_string()));
+    let wrong = || Ok(Some("bounds.csv does not match sensitive.csv".to_string()));
     let columns = if released.scale.is_some() { &BOUNDS[..] } else { &BOUNDS[..1] };
     let wanted = [GROUP].iter().chain(columns);
     if !table.names().iter().map(String::as_str).eq(wanted.copied()) {

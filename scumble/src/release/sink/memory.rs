@@ -103,7 +103,7 @@ impl Sink for ReleaseBatches {
         if self.published || self.tables.iter().any(|(known, ..)| known == name) {
             return Err(Error::Mismatch {
                 file: self.name().into(),
-                problem: "the batches of another job are in it; use a new one".into(),
+                problem: "already contains the batches of another job; use a new one".into(),
             });
         }
         let batches = Shared::default();

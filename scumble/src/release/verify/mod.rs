@@ -189,7 +189,7 @@ pub(crate) fn check_table(
     let named =
         |role: Role| columns.iter().filter(move |column| column.1 == role).map(|column| column.0);
     let identifiers = named(Role::Identifier)
-        .map(|name| format!("the identifier {} is in the release", quoted(name)));
+        .map(|name| format!("the release contains the identifier {}", quoted(name)));
     let labels = named(Role::QuasiIdentifier).zip(unknown);
     let labels = labels.filter_map(|(name, unknown)| {
         let (line, value) = unknown?;
@@ -294,10 +294,10 @@ impl Check<'_> {
             .collect();
         let required = policy.required(&surveyed, &file)?;
         let counted = required.columns.iter().zip(&required.leaf_of);
-        let tallies: Vec<Tallies> =
-            counted.map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of)).collect();
-        watch.check()?;
-        let mut verified = judge(recount.classes(), &tallies, &required.requirements);
+        let tallies: Vec<Tallies> = counted
+            .map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of, watch))
+            .collect::<Result<_>>()?;
+        let mut verified = judge(recount.classes(), &tallies, &required.requirements, watch)?;
         let labels: Vec<&Dictionary> = recount.labels().collect();
         let written = Written { keys: &keys, labels: &labels, classes: recount.classes() };
         let Presented { judgements, problems, bytes } = presence::judge(policy, &written, watch)?;

@@ -5,15 +5,19 @@
 
 use crate::bind::{BoundKey, World, listed_by_column, others};
 use crate::error::{Error, Result};
+use crate::ids::ClassId;
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
 use crate::release::{Judgement, KnownKey, Matched, matched, verify_sizes};
 use crate::table::{Cells, Dictionary, Tallies};
 use crate::taxonomy::Taxonomy;
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Classes that are compared with the world between two polls for an abort.
+const COMPARED: usize = 1 << 10;
 
 /// How a written release keeps a presence.
 pub(super) struct Presented {
@@ -27,7 +31,7 @@ pub(super) struct Presented {
 pub(super) struct Written<'a> {
     pub(super) keys: &'a [&'a str],
     pub(super) labels: &'a [&'a Dictionary],
-    pub(super) classes: &'a Cells,
+    pub(super) classes: &'a Cells<ClassId>,
 }
 
 /// Holds a release against the world.
@@ -49,10 +53,10 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Re
     match &world {
         World::Population(population, positions) => {
             let mut cells = Cells::new(written.keys.len());
-            let maps: Vec<&[u32]> = leaves.iter().map(Vec::as_slice).collect();
-            let people = others(population, positions, &maps, &mut cells)?;
-            let matched = matched(&known, written.labels, written.classes, &cells, &people);
-            presented.against_population(asked, written.classes, matched);
+            let people = others(population, positions, &leaves, &mut cells, watch)?;
+            let Written { labels, classes, .. } = *written;
+            let matched = matched(&known, labels, classes, &cells, &people, watch)?;
+            presented.against_population(asked, classes, matched, watch)?;
         }
         World::Marginals(marginals, lines) => {
             let taxonomies: Vec<Arc<Taxonomy>> =
@@ -63,18 +67,24 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Re
                 listed_by_column(marginals, written.keys, lines, &leaves, &none, &taxonomies)?;
             let confident = policy.confident(&listed, &none)?;
             let all: u64 = listed.first().map_or(0, |counts| counts.iter().sum());
-            presented.against_marginals(confident, all, &known, written);
+            presented.against_marginals(confident, all, &known, written, watch)?;
         }
     }
     Ok(presented)
 }
 
 impl Presented {
-    fn against_population(&mut self, asked: &PresenceAsked, classes: &Cells, matched: Matched) {
+    fn against_population(
+        &mut self,
+        asked: &PresenceAsked,
+        classes: &Cells<ClassId>,
+        matched: Matched,
+        watch: &Watch,
+    ) -> Result<()> {
         let Matched { people, nowhere, several } = matched;
         if several > 0 {
             self.problems.push(format!(
-                "{several} people of the population belong to several classes; a release must not overlap"
+                "{several} people of the population belong to several classes; classes must not overlap"
             ));
         }
         let mut sizes: Vec<u64> = classes.counts().iter().map(|rows| u64::from(*rows)).collect();
@@ -96,7 +106,8 @@ impl Presented {
         let requirements = Presence::within(0, asked.min, asked.max);
         let requirements: Vec<Box<dyn Requirement>> =
             requirements.into_iter().map(|one| Box::new(one) as Box<dyn Requirement>).collect();
-        self.judgements = verify_sizes(&sizes, &tallies, &requirements).privacy;
+        self.judgements = verify_sizes(&sizes, &tallies, &requirements, watch)?.privacy;
+        Ok(())
     }
 
     /// Where marginals count the table's rows too, the others on a side of a class are those that
@@ -107,59 +118,67 @@ impl Presented {
         all: u64,
         known: &[KnownKey],
         written: &Written<'_>,
-    ) {
+        watch: &Watch,
+    ) -> Result<()> {
         let said: Vec<Vec<Range<u32>>> =
             known.iter().zip(written.labels).map(|(known, labels)| known.said(labels)).collect();
-        let side = |class: u32, column: usize| {
+        let side = |class: ClassId, column: usize| {
             said[column][written.classes.codes(class)[column] as usize].clone()
         };
         let columns = known.len();
-        let sides = |class: u32| (0..columns).map(|column| side(class, column)).collect::<Vec<_>>();
-        let classes = 0..written.classes.len() as u32;
-        let rows = |class: u32| u64::from(written.classes.counts()[class as usize]);
+        let sides =
+            |class: ClassId| (0..columns).map(|column| side(class, column)).collect::<Vec<_>>();
+        let classes = written.classes.ids();
+        let rows = |class: ClassId| u64::from(written.classes.count(class));
         let with_table = confident.listed(0, 0..0).is_some();
         let released: u64 = classes.clone().map(rows).sum();
         let mut overlaps = Overlaps::new(columns);
-        classes.clone().for_each(|class| overlaps.add(&sides(class), rows(class)));
+        watch.each(classes.clone(), COMPARED, |class| overlaps.add(&sides(class), rows(class)))?;
         let confident =
             if with_table { confident.among(all.saturating_sub(released)) } else { confident };
         let others = |column: usize, side: Range<u32>| {
             let counted = confident.marked(column, side.clone());
             if with_table { overlaps.others(column, &side, counted) } else { (counted, counted) }
         };
-        let tuple = |class: u32| {
+        let tuple = |class: ClassId| {
             let marked: Vec<(u64, u64)> =
                 (0..columns).map(|column| others(column, side(class, column))).collect();
             confident.tuple_between(rows(class), &marked, 0)
         };
-        let tuples: Vec<Tuple> = classes.clone().map(tuple).collect();
-        let (achieved, failing) = confident.smallest(&tuples);
+        let mut tuples: Vec<Tuple> = Vec::with_capacity(classes.len());
+        watch.each(classes.clone(), COMPARED, |class| tuples.push(tuple(class)))?;
+        let (achieved, failing) = confident.try_smallest(&tuples, watch)?;
         self.judgements =
             vec![Judgement { statement: confident.statement(), achieved: Some(achieved), failing }];
-        if confident.covers_all()
-            && !confident.is_covered(classes.len(), |class, column| side(class as u32, column))
-        {
-            self.problems
-                .push("some tuples that the marginals allow are covered by no class".into());
+        let of_class = |class: usize, column: usize| side(ClassId(class as u32), column);
+        if confident.covers_all() && !confident.try_is_covered(classes.len(), of_class, watch)? {
+            self.problems.push("no class covers some tuples that the marginals allow".into());
         }
-        if boxes_meet(&classes.map(sides).collect::<Vec<_>>()) {
-            self.problems.push("some classes overlap: a person could belong to several".into());
+        if boxes_meet(&classes.map(sides).collect::<Vec<_>>(), watch)? {
+            self.problems.push("classes overlap, so a person may belong to several".into());
         }
+        Ok(())
     }
 }
 
 /// Whether two boxes have a tuple in common. Boxes are swept along their first sides.
-fn boxes_meet(boxes: &[Vec<Range<u32>>]) -> bool {
+fn boxes_meet(boxes: &[Vec<Range<u32>>], watch: &Watch) -> Result<bool> {
     let mut order: Vec<&Vec<Range<u32>>> =
         boxes.iter().filter(|sides| sides.iter().all(|side| !side.is_empty())).collect();
     let column = widest_apart(boxes);
     order.sort_by_key(|sides| sides[column].start);
-    order.iter().enumerate().any(|(at, one)| {
+    let meet = |one: &[Range<u32>], other: &[Range<u32>]| {
+        one.iter().zip(other).all(|(a, b)| a.start < b.end && b.start < a.end)
+    };
+    for (at, one) in order.iter().enumerate() {
         let near = order[at + 1..].iter().take_while(|other| other[column].start < one[column].end);
-        near.clone().any(|other| {
-            one.iter().zip(other.iter()).all(|(a, b)| a.start < b.end && b.start < a.end)
-        })
-    })
+        let mut met = false;
+        watch.each(near, PIECE, |other| met |= meet(one, other))?;
+        if met {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The column in which boxes begin at most places.

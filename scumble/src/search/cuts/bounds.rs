@@ -22,7 +22,7 @@
 //!   6), not the sum's least terms only.
 
 use crate::error::Result;
-use crate::loss::Loss;
+use crate::loss::{Loss, LossChoice};
 use crate::privacy::Caps;
 use crate::watch::{PIECE, Watch};
 
@@ -58,8 +58,8 @@ impl Suppression {
 
     /// Whether a loss says what this scheme costs (section VII): DM and CM know suppressed records
     /// only.
-    pub fn is_defined_for(self, loss: Loss) -> bool {
-        loss == Loss::Lm || !self.is_of_values()
+    pub fn is_defined_for(self, loss: LossChoice) -> bool {
+        !self.is_of_values() || loss.suppressed_value(1).is_some()
     }
 }
 
@@ -79,14 +79,14 @@ pub struct Member<'a> {
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: LossChoice,
     /// What happens to partitions that fail.
     pub scheme: Suppression,
     /// The cap of each sensitive value.
     pub caps: Caps,
     /// The least number of rows.
     pub k: u64,
-    /// Class labels that are told apart: 1 unless the loss is CM.
+    /// Class labels that are told apart: 1 unless the loss looks at them.
     pub labels: usize,
     /// What a suppressed record (or value) costs.
     pub suppressed: f64,
@@ -141,11 +141,8 @@ impl Rules {
 
     /// The cost of rows that are generalized together and not suppressed.
     pub fn general(&self, member: &Member<'_>) -> f64 {
-        match self.loss {
-            Loss::Lm => member.loss * member.rows as f64,
-            Loss::Dm => (member.rows * member.rows) as f64,
-            Loss::Cm => (member.rows - self.majority(member.counts, u64::MAX)) as f64,
-        }
+        let Member { rows, counts, loss } = *member;
+        self.loss.part(rows, loss, || self.majority(counts, u64::MAX))
     }
 
     /// The most rows with one label that can be among `kept` rows of a partition that keeps as many
@@ -184,11 +181,7 @@ impl Rules {
             Suppression::ViolatingRecords => {
                 let kept = self.kept(counts);
                 let lost = self.suppressed * (rows - kept) as f64;
-                match self.loss {
-                    Loss::Lm => lost + loss * kept as f64,
-                    Loss::Dm => lost + (kept * kept) as f64,
-                    Loss::Cm => (rows - self.majority(counts, kept)) as f64,
-                }
+                lost + self.loss.part(kept, loss, || self.majority(counts, kept))
             }
         }
     }
@@ -245,7 +238,8 @@ impl Rules {
                     self.suppressed * member.rows as f64 - self.general(member)
                 };
                 let of_members = self.members_to_lose(rows, counts, members, whole, watch)?;
-                let of_rows = self.rows_to_lose(rows, counts, general, members, watch)?;
+                let lost = rows - self.kept(counts);
+                let of_rows = self.rows_to_lose(lost, general, members, watch)?;
                 general + of_members.max(of_rows)
             }
             Suppression::AllValues => {
@@ -266,10 +260,14 @@ impl Rules {
                 };
                 general + self.broken(rows, counts).map(least).sum::<Result<f64>>()?
             }
-            Suppression::ViolatingRecords => match self.loss {
-                Loss::Dm => self.squares_after_loss(rows - self.kept(counts), members, watch)?,
-                _ => general + self.rows_to_lose(rows, counts, general, members, watch)?,
-            },
+            Suppression::ViolatingRecords => {
+                let (lost, sizes) =
+                    (rows - self.kept(counts), members.iter().map(|member| member.rows));
+                match self.loss.least_without(lost, sizes, self.suppressed, watch)? {
+                    Some(least) => least,
+                    None => general + self.rows_to_lose(lost, general, members, watch)?,
+                }
+            }
         })
     }
 
@@ -282,27 +280,23 @@ impl Rules {
         u64::try_from(excess.div_ceil((below - above).max(1))).unwrap_or(count)
     }
 
-    /// What suppression adds at least if the fewest rows go, and of those the ones that cost most
-    /// to keep.
+    /// What suppression adds at least if `lost` rows go, and of those the ones that cost most to
+    /// keep.
     fn rows_to_lose(
         &self,
-        rows: u64,
-        counts: &[u32],
+        mut lost: u64,
         general: f64,
         members: &[Member<'_>],
         watch: &Watch,
     ) -> Result<f64> {
-        let mut lost = rows - self.kept(counts);
-        if self.loss == Loss::Cm {
-            // A row costs 0 or 1, and those that cost 1 go first, whatever member they are of.
-            return Ok((lost as f64 - general).max(0.0));
+        let mut gains: Vec<(f64, u64)> = Vec::with_capacity(members.len());
+        for member in members {
+            let Some(row) = self.loss.row(member.rows, member.loss) else {
+                // The rows that go may be of any member, and cost no more than all together.
+                return Ok((self.suppressed * lost as f64 - general).max(0.0));
+            };
+            gains.push((self.suppressed - row, member.rows));
         }
-        let each = |member: &Member<'_>| match self.loss {
-            Loss::Lm => self.suppressed - member.loss,
-            _ => self.suppressed - member.rows as f64,
-        };
-        let mut gains: Vec<(f64, u64)> =
-            members.iter().map(|member| (each(member), member.rows)).collect();
         watch.sort_by(&mut gains, |a, b| a.0.total_cmp(&b.0))?;
         let mut added = 0.0;
         for (each, rows) in gains {
@@ -367,46 +361,5 @@ impl Rules {
             left -= excess;
         }
         Ok(added * BELOW)
-    }
-
-    /// The least that DM counts for rows that stay together. Of more than half the table it may be
-    /// less than their square if some of them go: N r + (n - r)^2 is least where half of the table
-    /// stays.
-    pub fn least_square(&self, rows: u64) -> f64 {
-        let (rows, half) = (rows as f64, self.suppressed / 2.0);
-        if rows <= half { rows * rows } else { self.suppressed * rows - half * half }
-    }
-
-    /// DM under `violating-records`: at least `lost` rows go, and the squares of what is left are
-    /// least if they go from the largest members. A row of a member larger than half the table
-    /// gains more than its suppression costs, so such a member shrinks to the half in any case.
-    fn squares_after_loss(&self, lost: u64, members: &[Member<'_>], watch: &Watch) -> Result<f64> {
-        let mut sizes: Vec<u64> = members.iter().map(|member| member.rows).collect();
-        watch.sort_by(&mut sizes, |a, b| b.cmp(a))?;
-        let half = (self.suppressed as u64).div_ceil(2);
-        let lost = lost.max(sizes[0].saturating_sub(half));
-        // Level the largest members down together.
-        let mut left = lost;
-        let mut levelled = 1;
-        let mut level = sizes[0];
-        loop {
-            let next = sizes.get(levelled).copied().unwrap_or(0);
-            let room = (level - next) * levelled as u64;
-            if room >= left {
-                break;
-            }
-            left -= room;
-            level = next;
-            levelled += 1;
-            if levelled > sizes.len() {
-                break;
-            }
-        }
-        let many = levelled.min(sizes.len()) as u64;
-        let (each, more) = (left / many, left % many);
-        let low = level.saturating_sub(each);
-        let squares = (many - more) * low * low + more * low.saturating_sub(1).pow(2);
-        let rest: u64 = sizes[many as usize..].iter().map(|size| size * size).sum();
-        Ok(self.suppressed * lost as f64 + (squares + rest) as f64)
     }
 }

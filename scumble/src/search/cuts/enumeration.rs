@@ -11,7 +11,7 @@
 //! | [`Subtree::lock`] | backtracking step | the value stays in every further cut |
 
 use super::groups::FinestGroups;
-use super::{Cuts, Machine, Member, POLLED};
+use super::{Cuts, Machine, Member, POLLED, Rules};
 use crate::error::Result;
 use crate::loss::Loss;
 use std::sync::Arc;
@@ -349,17 +349,13 @@ impl Subtree {
     fn floor(&self, machine: &Machine, last: usize, node: u32) -> Result<f64> {
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
+        let Rules { loss, suppressed, .. } = machine.rules;
         let mut floor = 0.0;
         for (tuples, rows) in list.tuples.chunks(POLLED).zip(list.rows.chunks(POLLED)) {
             machine.watch.check()?;
-            match machine.rules.loss {
-                Loss::Lm => tuples.iter().zip(rows).for_each(|(tuple, rows)| {
-                    floor += (self.groups.loss[*tuple as usize] + here) * f64::from(*rows);
-                }),
-                Loss::Dm => rows.iter().for_each(|rows| {
-                    floor += machine.rules.least_square(u64::from(*rows));
-                }),
-                Loss::Cm => {}
+            for (tuple, rows) in tuples.iter().zip(rows) {
+                let detail = || self.groups.loss[*tuple as usize] + here;
+                floor += loss.least_part(u64::from(*rows), detail, suppressed);
             }
         }
         Ok(floor)

@@ -233,12 +233,12 @@ impl BranchAndBound<'_> {
     /// The value to branch on.
     fn choose(&self, node: &Subtree) -> Result<CutValue> {
         let machine = self.machine;
-        let weight = |value: &CutValue| match machine.rules.loss {
-            Loss::Lm => node.loss_of_locking(machine, self.last, *value),
-            _ => {
-                let tree = &machine.trees[machine.column(self.last, value.place)];
-                Ok(tree.branch(value.node).rows as f64)
+        let weight = |value: &CutValue| {
+            if machine.rules.loss.columns_decide() {
+                return node.loss_of_locking(machine, self.last, *value);
             }
+            let tree = &machine.trees[machine.column(self.last, value.place)];
+            Ok(tree.branch(value.node).rows as f64)
         };
         let mut best = (node.open[0], weight(&node.open[0])?);
         for value in &node.open[1..] {

@@ -19,7 +19,8 @@ pub use bounds::{Member, Rules, Suppression};
 pub use tree::{Branch, Tree};
 
 use crate::error::Result;
-use crate::loss::Loss;
+use crate::ids::CellId;
+use crate::loss::{Lm, Loss, LossChoice, exact_scale};
 use crate::privacy::Caps;
 use crate::table::{Cells, Tallies, try_gather};
 use crate::taxonomy::{Cut, Taxonomy};
@@ -34,7 +35,7 @@ pub struct Problem {
     pub taxonomies: Vec<Arc<Taxonomy>>,
     /// How often each sensitive value occurs in each cell; with labels, value x labels + label.
     pub tallies: Tallies,
-    /// How many class labels there are; 1 unless the loss is CM.
+    /// How many class labels there are; 1 unless the loss looks at them.
     pub labels: usize,
     /// The cap of each sensitive value; a single value with the cap 1 where nothing is sensitive.
     pub caps: Caps,
@@ -43,7 +44,7 @@ pub struct Problem {
     /// What happens to classes that fail.
     pub scheme: Suppression,
     /// What is minimised.
-    pub loss: Loss,
+    pub loss: LossChoice,
 }
 
 /// A cut through each tree, as nodes in ascending order.
@@ -107,7 +108,7 @@ pub struct Machine {
 
 impl Machine {
     /// Prepares a search, which `watch` can abort.
-    pub fn new(problem: &Problem, cells: &Cells, watch: &Watch) -> Result<Machine> {
+    pub fn new(problem: &Problem, cells: &Cells<CellId>, watch: &Watch) -> Result<Machine> {
         let columns = problem.taxonomies.len();
         let mut rows_of: Vec<Vec<u64>> =
             problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
@@ -135,31 +136,28 @@ impl Machine {
             Ok(try_gather(branches, of_column.zip(0..), watch)?.0)
         };
         let by_leaf = (0..columns).map(by_leaf).collect::<Result<_>>()?;
-        let wholes: Vec<u64> =
-            problem.taxonomies.iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect();
-        let scale = if problem.loss == Loss::Lm { exact_scale(&wholes, rows) } else { 1.0 };
+        let lm = Lm::new(problem.taxonomies.iter().map(Arc::as_ref));
+        let scale = if problem.loss.columns_decide() { exact_scale(lm.whole(), rows) } else { 1.0 };
         let loss = |(tree, whole): (&Tree, &u64)| {
             tree.branches()
                 .iter()
                 .map(|branch| branch.lost as f64 * scale / *whole as f64)
                 .collect()
         };
-        let suppressed = match (problem.loss, problem.scheme.is_of_values()) {
-            (Loss::Lm, true) => scale * columns as f64,
-            (Loss::Lm, false) => scale * 2.0 * columns as f64,
-            (Loss::Dm, _) => rows as f64,
-            (Loss::Cm, _) => 1.0,
-        };
+        let of_value = problem.loss.suppressed_value(columns);
+        let suppressed = of_value
+            .filter(|_| problem.scheme.is_of_values())
+            .unwrap_or_else(|| problem.loss.suppressed_record(rows, columns));
         Ok(Machine {
             by_leaf,
-            losses: trees.iter().zip(&wholes).map(loss).collect(),
+            losses: trees.iter().zip(lm.whole()).map(loss).collect(),
             rules: Rules {
                 loss: problem.loss,
                 scheme: problem.scheme,
                 caps: problem.caps.clone(),
                 k: problem.k,
                 labels: problem.labels,
-                suppressed,
+                suppressed: scale * suppressed,
                 members: true,
                 uniform: problem.caps.of_values().windows(2).all(|pair| pair[0] == pair[1]),
             },
@@ -230,7 +228,7 @@ impl Machine {
 /// The cells of a table by the leaves of its trees.
 fn leaves(
     problem: &Problem,
-    cells: &Cells,
+    cells: &Cells<CellId>,
     trees: &[Tree],
     width: usize,
     watch: &Watch,
@@ -255,22 +253,4 @@ fn leaves(
         }
     }
     Ok(leaves)
-}
-
-/// The least common multiple of the denominators, where every sum of losses stays a whole number
-/// that a float holds exactly; otherwise 1.
-fn exact_scale(wholes: &[u64], rows: u64) -> f64 {
-    let limit = (1u128 << 52) / (u128::from(rows.max(1)) * 2 * wholes.len().max(1) as u128);
-    let mut multiple = 1u128;
-    for whole in wholes {
-        let (mut a, mut b) = (multiple, u128::from(*whole));
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        multiple = multiple / a * u128::from(*whole);
-        if multiple > limit {
-            return 1.0;
-        }
-    }
-    multiple as f64
 }

@@ -15,11 +15,12 @@ pub mod spalm;
 pub use node::{Lattice, MOST_NODES, Node};
 
 use crate::error::Result;
-use crate::loss::{Lm, LmSum, Loss, dm, minority};
+use crate::loss::{LevelLoss, Lm, Loss, ReleaseFigures};
 use crate::privacy::{
     ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing,
 };
 use crate::search::Task;
+use crate::table::Tallies;
 use crate::taxonomy::{Level, Taxonomy};
 use crate::watch::{PIECE, Watch};
 use groups::{GroupKey, GroupScratch, Layout, Length, MANY_GROUPS, NodeGroups, Step, TooSmall};
@@ -53,13 +54,8 @@ struct Engine<'a, K> {
     lattice: Lattice,
     layout: Layout,
     lm: Lm,
-    /// `marginals[column][level]`: leaves lost in the column if all its values go to the level and
-    /// no row is lost.
-    marginals: Vec<Vec<u128>>,
-    /// The same as a share of what can be lost in the column.
-    shares: Vec<Vec<f64>>,
-    /// `dearest[column][level]`: the most that a value can lose at the level, in leaves.
-    dearest: Vec<Vec<u64>>,
+    /// `marginals[column][level]`: what the column alone loses.
+    marginals: Vec<Vec<LevelLoss>>,
     /// Whether rows can only come to meet every requirement as groups merge.
     always: bool,
     /// Whether unions of groups that hold do.
@@ -89,11 +85,6 @@ fn marked(task: &Task, confident: &ConfidentPresence) -> Vec<Vec<Vec<u64>>> {
     task.taxonomies.iter().enumerate().map(of_column).collect()
 }
 
-/// The most leaves that any value loses at a level.
-fn most_lost(level: &Level) -> u64 {
-    (0..level.len() as u32).map(|node| level.leaves(node) - 1).max().unwrap_or(0)
-}
-
 /// The rows with each leaf of a column.
 fn rows_of(task: &Task, column: usize, watch: &Watch) -> Result<Vec<u64>> {
     let mut rows = vec![0; task.taxonomies[column].codes() as usize];
@@ -120,19 +111,12 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
             .map(|column| rows_of(task, column, watch))
             .collect::<Result<_>>()?;
-        let marginals = rows_of.iter().zip(&task.taxonomies).map(|(rows, taxonomy)| {
-            let lost = |level: &Level| {
-                let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
-                rows.iter().enumerate().map(|(leaf, rows)| u128::from(*rows) * leaves(leaf)).sum()
-            };
-            taxonomy.levels().iter().map(lost).collect()
-        });
-        let marginals: Vec<Vec<u128>> = marginals.collect();
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
-        let share = |(lost, whole): (&Vec<u128>, &u64)| {
-            lost.iter().map(|lost| *lost as f64 / *whole as f64).collect()
+        let marginal = |((taxonomy, rows), whole): ((&Arc<Taxonomy>, &Vec<u64>), &u64)| {
+            taxonomy.levels().iter().map(|level| LevelLoss::new(level, rows, *whole)).collect()
         };
-        let shares = marginals.iter().zip(lm.whole()).map(share).collect();
+        let marginals =
+            task.taxonomies.iter().zip(&rows_of).zip(lm.whole()).map(marginal).collect();
         // The negative entropy of a column, up to a factor and a constant that are the same for
         // all.
         let crowding = |column: &usize| -> f64 {
@@ -148,14 +132,8 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let monotone: Vec<Monotone> =
             task.requirements.iter().map(|requirement| requirement.monotone()).collect();
         Ok(Engine {
-            dearest: task
-                .taxonomies
-                .iter()
-                .map(|taxonomy| taxonomy.levels().iter().map(most_lost).collect())
-                .collect(),
             lm,
             marginals,
-            shares,
             always: task.confident.is_none()
                 && monotone.iter().all(|monotone| *monotone == Monotone::Always),
             too_small: TooSmall {
@@ -195,77 +173,26 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         self.mergeable || self.task.suppressible > 0
     }
 
-    /// The least that any release at this node can cost, known without looking at its groups. For
-    /// LM it follows from the columns one by one; for DM from the number of groups there can be
-    /// (Cauchy and Schwarz).
+    /// The least that any release at this node can cost, known without looking at its groups.
     pub fn bound(&self, node: Node) -> f64 {
-        let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
-        match self.task.loss {
-            // The same sum of quotients as Lm::in_rows takes, in the same order.
-            Loss::Lm => levels.zip(&self.shares).map(|(level, shares)| shares[level]).sum(),
-            Loss::Dm => {
-                let nodes = levels
-                    .zip(&self.task.taxonomies)
-                    .map(|(level, tree)| tree.level(level).len() as f64);
-                let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
-                // A hair below, since the division is rounded.
-                (self.rows as f64 * self.rows as f64 / groups * (1.0 - 1e-12)).floor()
-            }
-            Loss::Cm => 0.0,
-        }
+        self.bound_without(node, 0)
     }
 
-    /// The same, where it is known that at least `lost` rows fail: each of them costs the
-    /// difference between losing it whole and the most that a row can lose at this node.
+    /// The same, where it is known that at least `lost` rows fail.
     pub fn bound_without(&self, node: Node, lost: u64) -> f64 {
-        let levels = (0..self.lattice.columns()).map(|column| self.lattice.level(node, column));
-        match self.task.loss {
-            Loss::Lm => {
-                let share = |(column, level): (usize, usize)| {
-                    let (dearest, whole) = (self.dearest[column][level], self.lm.whole()[column]);
-                    // A column of one value has no leaf to lose, and counts a lost row as one.
-                    let more = u128::from(lost) * u128::from(whole.saturating_sub(dearest));
-                    (self.marginals[column][level] + more) as f64 / whole as f64
-                };
-                levels.enumerate().map(share).sum()
-            }
-            Loss::Dm => {
-                let nodes = levels
-                    .zip(&self.task.taxonomies)
-                    .map(|(level, tree)| tree.level(level).len() as f64);
-                let groups = nodes.product::<f64>().min(self.task.cells.len() as f64);
-                // With two groups or more a lost row always costs more than it saves the others.
-                let (rows, lost) = (self.rows as f64, if groups < 2.0 { 0.0 } else { lost as f64 });
-                // A hair below, since each step is rounded.
-                (((rows - lost) * (rows - lost) / groups + rows * lost) * (1.0 - 1e-12)).floor()
-            }
-            Loss::Cm => lost as f64,
-        }
+        let levels = self.marginals.iter().enumerate();
+        let levels = levels.map(|(column, levels)| &levels[self.lattice.level(node, column)]);
+        self.task.loss.bound(levels, self.rows, self.task.cells.len(), lost)
     }
 
     /// Whether [`bound`](Self::bound) is at least as good as the floor of any finer node.
     pub fn bound_is_floor(&self) -> bool {
-        self.task.loss == Loss::Lm
+        self.task.loss.columns_decide()
     }
 
-    /// A cost in the unit of the loss: a mean for LM, a sum for DM, a share for CM.
+    /// A cost in the unit of the loss.
     fn reported(&self, cost: f64) -> f64 {
-        match self.task.loss {
-            Loss::Lm => cost / (self.rows as f64 * self.task.taxonomies.len() as f64),
-            Loss::Dm => cost,
-            Loss::Cm => cost / self.rows as f64,
-        }
-    }
-
-    /// Leaves lost by generalization alone.
-    fn generalization(&self, node: Node) -> LmSum {
-        LmSum(
-            self.marginals
-                .iter()
-                .enumerate()
-                .map(|(column, lost)| lost[self.lattice.level(node, column)])
-                .collect(),
-        )
+        cost / self.task.loss.unit(self.rows, self.task.taxonomies.len())
     }
 
     /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the
@@ -352,7 +279,11 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let feasible = judged.suppressed <= limit
             && judged.suppressed < self.rows
             && (judged.suppressed == 0 || self.holds_against_release(&groups, &judged.failing)?);
-        let cost = if feasible { self.cost(&groups, &judged)? } else { f64::INFINITY };
+        let cost = if feasible {
+            self.cost(&groups, &judged.failing, judged.suppressed)?
+        } else {
+            f64::INFINITY
+        };
         // Where merging only helps, whatever fails here fails below.
         let never = if self.is_monotone() { judged.suppressed } else { judged.never };
         Ok(Assessment { cost, feasible, hopeless, never, floor: self.floor(&groups)? })
@@ -472,58 +403,83 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         Ok(true)
     }
 
-    /// The cost of a release at a node.
-    fn cost(&self, groups: &NodeGroups<K>, judged: &Judged) -> Result<f64> {
-        let Judged { failing, suppressed, .. } = judged;
-        Ok(match self.task.loss {
-            Loss::Lm => {
-                let mut sum = self.generalization(groups.node);
-                for (column, (lost, whole)) in sum.0.iter_mut().zip(self.lm.whole()).enumerate() {
-                    let level =
-                        self.task.taxonomies[column].level(self.lattice.level(groups.node, column));
-                    *lost += u128::from(*suppressed) * u128::from(*whole);
-                    for (key, rows) in failing.iter().map(|group| &groups.groups[*group]) {
-                        let leaves = level.leaves(self.layout.node(key, column));
-                        *lost -= u128::from(*rows) * u128::from(leaves - 1);
-                    }
-                }
-                self.lm.in_rows(&sum)
-            }
-            Loss::Dm => {
-                let lost = failing.iter().map(|group| u64::from(groups.groups[*group].1));
-                let all = dm(groups.sizes(), self.rows, *suppressed);
-                (all - dm(lost, self.rows, 0)) as f64
-            }
-            Loss::Cm => {
-                let lost = self.minorities(groups, failing.iter().copied())?;
-                let all = self.minorities(groups, 0..groups.len())?;
-                (all - lost + suppressed) as f64
-            }
-        })
+    /// The cost of a release at a node without the groups that fail.
+    fn cost(&self, groups: &NodeGroups<K>, failing: &[usize], suppressed: u64) -> Result<f64> {
+        self.task.loss.cost(&NodeRelease { engine: self, groups, failing, suppressed })
     }
 
     /// What no coarser node's release can cost less than: the loss without suppression, which only
     /// grows by merging.
     fn floor(&self, groups: &NodeGroups<K>) -> Result<f64> {
-        Ok(match self.task.loss {
-            Loss::Lm => self.bound(groups.node),
-            Loss::Dm => dm(groups.sizes(), self.rows, 0) as f64,
-            Loss::Cm => self.minorities(groups, 0..groups.len())? as f64,
-        })
+        if self.bound_is_floor() {
+            return Ok(self.bound(groups.node));
+        }
+        self.cost(groups, &[], 0)
     }
+}
 
-    /// Rows of some groups outside the majority label of each.
-    fn minorities(&self, groups: &NodeGroups<K>, some: impl Iterator<Item = usize>) -> Result<u64> {
-        let Some(target) = self.task.target else { return Ok(0) };
-        let labels = &groups.tallies(&self.task.values, self.watch)?[target];
-        let mut rows = 0;
+/// A release at a node, which a loss asks for its figures.
+struct NodeRelease<'a, K> {
+    engine: &'a Engine<'a, K>,
+    groups: &'a NodeGroups<K>,
+    failing: &'a [usize],
+    suppressed: u64,
+}
+
+impl<K: GroupKey> NodeRelease<'_, K> {
+    /// The sum of a figure over the labels of some groups.
+    fn sum_of_some(
+        &self,
+        labels: &Tallies,
+        some: impl Iterator<Item = usize>,
+        figure: impl Fn(&[(u32, u32)]) -> u64,
+    ) -> Result<u64> {
+        let mut sum = 0;
         for (at, group) in some.enumerate() {
             if at % PIECE == 0 {
-                self.watch.check()?;
+                self.engine.watch.check()?;
             }
-            rows += minority(labels.group(group));
+            sum += figure(labels.group(group));
         }
-        Ok(rows)
+        Ok(sum)
+    }
+}
+
+impl<K: GroupKey> ReleaseFigures for NodeRelease<'_, K> {
+    fn rows(&self) -> u64 {
+        self.engine.rows
+    }
+
+    fn suppressed(&self) -> u64 {
+        self.suppressed
+    }
+
+    /// What the columns lose if every row is released, corrected for those that are not.
+    fn detail(&self) -> f64 {
+        let Engine { task, lattice, layout, lm, marginals, .. } = self.engine;
+        let mut sum = lm.nothing();
+        for (column, (lost, whole)) in sum.0.iter_mut().zip(lm.whole()).enumerate() {
+            let at = lattice.level(self.groups.node, column);
+            let level = task.taxonomies[column].level(at);
+            *lost = marginals[column][at].lost + u128::from(self.suppressed) * u128::from(*whole);
+            for (key, rows) in self.failing.iter().map(|group| &self.groups.groups[*group]) {
+                let leaves = level.leaves(layout.node(key, column));
+                *lost -= u128::from(*rows) * u128::from(leaves - 1);
+            }
+        }
+        lm.in_rows(&sum)
+    }
+
+    fn sum_of_sizes(&self, figure: impl Fn(u64) -> u128) -> u128 {
+        let failing = self.failing.iter().map(|group| u64::from(self.groups.groups[*group].1));
+        self.groups.sizes().map(&figure).sum::<u128>() - failing.map(&figure).sum::<u128>()
+    }
+
+    fn sum_of_labels(&self, figure: impl Fn(&[(u32, u32)]) -> u64) -> Result<u64> {
+        let Some(target) = self.engine.task.target else { return Ok(0) };
+        let labels = &self.groups.tallies(&self.engine.task.values, self.engine.watch)?[target];
+        let failing = self.sum_of_some(labels, self.failing.iter().copied(), &figure)?;
+        Ok(self.sum_of_some(labels, 0..self.groups.len(), &figure)? - failing)
     }
 }
 

@@ -185,9 +185,6 @@ pub(in crate::search) fn believed(
     // Rows that fail are lost whole, if they may be.
     let lost = if beliefs.suppressible > 0 { (outliers / rows as f64).min(1.0) } else { 0.0 };
     let lm = lm + lost * (1.0 - lm);
-    let cost = match beliefs.loss {
-        Loss::Dm => total.squares + lost * rows as f64 * rows as f64,
-        Loss::Lm | Loss::Cm => lm,
-    };
+    let cost = beliefs.loss.believed(lm, total.squares, lost, rows);
     Candidate { mapping, probability: total.probability(rows), outliers, lm, cost }
 }

@@ -3,6 +3,7 @@
 
 use super::Points;
 use crate::error::Result;
+use crate::ids::CellId;
 use crate::search::Task;
 use crate::table::Tallies;
 use crate::watch::{PIECE, Watch};
@@ -68,7 +69,8 @@ impl FrequencySet {
         let mut sorted: Vec<(u32, u32)> = Vec::with_capacity(cells.len());
         for piece in cells.chunks(PIECE) {
             watch.check()?;
-            sorted.extend(piece.iter().map(|cell| (task.cells.codes(*cell)[column], *cell)));
+            sorted
+                .extend(piece.iter().map(|cell| (task.cells.codes(CellId(*cell))[column], *cell)));
         }
         watch.sort(&mut sorted)?;
         let mut set = FrequencySet::default();

@@ -17,6 +17,7 @@ use super::choose::by_range;
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
+use crate::ids::CellId;
 use crate::privacy::{Group, Requirement, asks_nothing};
 use crate::recoding::{Mapping, RegionNode, Regions, Style};
 use crate::search::{Found, Task, Warrant};
@@ -193,7 +194,7 @@ fn rows(task: &Task, counted: usize, watch: &Watch) -> Result<Vec<u32>> {
             checked = start;
         }
         for _ in 0..task.cells.counts()[cell] {
-            words.extend_from_slice(task.cells.codes(cell as u32));
+            words.extend_from_slice(task.cells.codes(CellId(cell as u32)));
             words.extend(std::iter::repeat_n(0, counted));
         }
         for (column, tallies) in task.tallies.iter().enumerate().take(counted) {

@@ -17,6 +17,7 @@
 use super::mondrian::{Grown, aim, check_whole, found};
 use super::{Aim, Choice, FrequencySet, Judge, Partitioning, choose};
 use crate::error::Result;
+use crate::ids::CellId;
 use crate::search::{Found, Task};
 use crate::taxonomy::{Axis, Extent};
 use crate::watch::{PIECE, Watch};
@@ -78,7 +79,7 @@ pub(super) fn extents(task: &Task, cells: &[u32], watch: &Watch) -> Result<Vec<E
         for cell in piece {
             extents
                 .iter_mut()
-                .zip(task.cells.codes(*cell))
+                .zip(task.cells.codes(CellId(*cell)))
                 .for_each(|(extent, code)| extent.include(u64::from(*code)));
         }
     }
@@ -92,7 +93,7 @@ pub(super) fn part(
     choice: &Choice,
     watch: &Watch,
 ) -> Result<Vec<Vec<u32>>> {
-    let code = |cell: &u32, column: usize| task.cells.codes(*cell)[column];
+    let code = |cell: &u32, column: usize| task.cells.codes(CellId(*cell))[column];
     match choice {
         Choice::Threshold { column, before, .. } => {
             let (mut below, mut above) = (Vec::new(), Vec::new());

@@ -220,7 +220,7 @@ impl SpillFile {
             if file.metadata().map_err(Error::io(path, "read"))?.len() == *bytes {
                 blocks.file = Some(file)
             } else {
-                return Err(blocks.damaged("its length is not what was written"));
+                return Err(blocks.damaged("the length is wrong"));
             }
         }
         Ok(blocks)
@@ -263,7 +263,7 @@ impl Blocks {
         // A length is believed only as far as a block of this file can have it: memory is limited.
         let length = HEADER.saturating_add(block::body_len(&header));
         if length > self.largest || self.bytes - self.position < length as u64 {
-            return Err(self.damaged("a block has an impossible length"));
+            return Err(self.damaged("a block has an invalid length"));
         }
         let buffer = &mut self.scratch.block;
         buffer.resize(length, 0);
@@ -282,8 +282,8 @@ impl Blocks {
 
     fn failed(&self, error: std::io::Error) -> Error {
         match error.kind() {
-            ErrorKind::NotFound => self.damaged("the file is gone"),
-            ErrorKind::UnexpectedEof => self.damaged("it ends within a block"),
+            ErrorKind::NotFound => self.damaged("the file is missing"),
+            ErrorKind::UnexpectedEof => self.damaged("a block is truncated"),
             _ => Error::io(&self.path, "read")(error),
         }
     }

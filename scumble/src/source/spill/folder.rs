@@ -59,7 +59,7 @@ impl SpillFolder {
                     held: 0,
                 }
             } else {
-                Error::io(parent, "make a folder in")(error)
+                Error::io(parent, "create a temporary folder")(error)
             }
         };
         for _ in 0..ATTEMPTS {
@@ -89,7 +89,7 @@ impl SpillFolder {
                 }
             }
         }
-        Err(Error::io(parent, "make a folder in")(ErrorKind::ResourceBusy.into()))
+        Err(Error::io(parent, "create a temporary folder")(ErrorKind::ResourceBusy.into()))
     }
 
     /// A writer to a new file, of rows with so many words. It gathers about `block_bytes` in memory
@@ -239,7 +239,7 @@ impl Folder {
                 Error::SpillFull { folder: self.path.clone(), needed, free, held }
             }
             ErrorKind::NotFound => {
-                Error::SpillDamaged { file: file.to_path_buf(), problem: "the file is gone" }
+                Error::SpillDamaged { file: file.to_path_buf(), problem: "the file is missing" }
             }
             _ => Error::io(file, "write")(error),
         }
