@@ -4,7 +4,7 @@
 use super::world::{World, dictionaries, listed_by_column, others, own_by_column};
 use super::{OnCuts, Required, Surveyed};
 use crate::error::{Error, Place, Result, quoted};
-use crate::ids::{CellId, Code, IdMap, LeafId, RowId, TableCellId};
+use crate::ids::{CellId, IdMap, LeafId, RowId, TableCellId};
 use crate::loss::Loss;
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
@@ -272,12 +272,12 @@ impl Policy {
 
     /// The requirements on a table, with the rows of the sensitive columns they count.
     fn counted(&self, table: &Table, watch: &Watch) -> Result<Counted> {
-        let mut seen: Vec<(&str, &Dictionary, &IdMap<RowId, Code>, Vec<u64>)> = Vec::new();
+        let mut seen = Vec::new();
         for column in table.with_role(Role::Sensitive) {
             if let Data::Coded { dictionary, codes, .. } = &column.data {
                 let mut rows = vec![0; dictionary.len()];
                 watch.each(codes.raw(), PIECE, |code| rows[*code as usize] += 1)?;
-                seen.push((&column.name, dictionary, codes, rows));
+                seen.push((column.name.as_str(), dictionary, codes, rows));
             }
         }
         let surveyed: Vec<Surveyed<'_>> = seen

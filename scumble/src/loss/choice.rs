@@ -8,8 +8,8 @@ use crate::error::Result;
 use crate::watch::Watch;
 
 /// Makes the list: the choices, their names and meanings, and `ask!`, which passes a question on
-/// to the loss that was chosen. A macro and no `&dyn Loss`, since a virtual call for every group
-/// would slow down the search for cuts.
+/// to the loss that was chosen. Not a `&dyn Loss`: searches for cuts ask about every group, and
+/// these calls should be inlined.
 macro_rules! losses {
     ($($choice:ident = $loss:ident, $name:literal, $meaning:literal;)+) => {
         /// A loss that a policy can choose.

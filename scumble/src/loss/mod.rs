@@ -34,9 +34,9 @@ use crate::watch::Watch;
 /// loss asks only for those that it needs. All methods are statically dispatched, since some are
 /// called once for every group: [`LossChoice`] does it with one `match`.
 ///
-/// Three methods are required. The others improve bounds or describe the loss, and the defaults
-/// are right for every loss that is never negative, never decreases when groups merge, and is at
-/// least as high for a suppressed row as for a released one.
+/// Three methods are required. The others improve bounds or describe the loss. Their defaults are
+/// right for every loss that is never negative and never decreases when groups merge or when rows
+/// of a group are suppressed.
 pub trait Loss {
     /// What a full-domain release costs: its groups and its suppressed rows, as a sum over rows.
     /// It never decreases if groups merge or more rows are suppressed.
@@ -96,9 +96,9 @@ pub trait Loss {
         None
     }
 
-    /// The least that parts of these sizes cost after `lost` or more of their rows were suppressed
-    /// for `suppressed` each, for losses where a row that goes makes those that stay cheaper.
-    /// Without an answer, every row that stays costs what it cost before.
+    /// The least that one or more parts of these sizes cost after `lost` or more of their rows were
+    /// suppressed for `suppressed` each, for losses where a row that goes makes those that stay
+    /// cheaper. Without an answer, suppressing rows of a part never makes it cheaper.
     fn least_without(
         &self,
         _lost: u64,

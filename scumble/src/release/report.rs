@@ -52,7 +52,7 @@ pub enum ReleaseKind {
     /// Sensitive values that follow a target distribution.
     Distribution {
         /// What was released.
-        distribution: Box<DistributionReport>,
+        distribution: DistributionReport,
     },
     /// One table with generalized quasi-identifiers.
     Table {

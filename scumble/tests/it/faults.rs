@@ -19,10 +19,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+/// The columns that a scan returns instead of those that were asked for.
+type Returns = fn(&[usize]) -> Vec<usize>;
+
 /// A table whose scans do not return the columns that were asked for.
 struct Careless {
     table: TableBatches,
-    returns: fn(&[usize]) -> Vec<usize>,
+    returns: Returns,
 }
 
 impl Source for Careless {
@@ -48,7 +51,7 @@ impl Source for Careless {
 fn a_source_that_returns_other_columns_is_refused() {
     let (folder, batches) = people("faults-careless");
     let job = job(&folder, "privacy.k = 40");
-    let returns: [fn(&[usize]) -> Vec<usize>; 4] = [
+    let returns: [Returns; 4] = [
         |_| vec![0, 1, 2, 3, 4],
         |columns| columns[1..].to_vec(),
         |columns| columns.iter().rev().copied().collect(),

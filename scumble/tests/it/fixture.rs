@@ -165,7 +165,7 @@ impl<'a> Bound<'a> {
                 panic!("a target is coded")
             };
             let classes = recoded
-                .class_of_row(&self.table, &self.prepared.leaf_cell, &Watch::default())
+                .class_of_row(self.table, &self.prepared.leaf_cell, &Watch::default())
                 .unwrap();
             let tallies = Tallies::count(recoded.classes.len(), classes.raw(), codes.raw());
             recoded.of_target(task, &tallies.totals(dictionary.len()), &tallies, None).cm

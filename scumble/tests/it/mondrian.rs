@@ -92,9 +92,7 @@ impl<'a> Made<'a> {
 
     /// The class of each row.
     fn class_of(&self, recoded: &Recoded) -> IdMap<RowId, ClassId> {
-        recoded
-            .class_of_row(&self.table, &self.bound.prepared.leaf_cell, &Watch::default())
-            .unwrap()
+        recoded.class_of_row(self.table, &self.bound.prepared.leaf_cell, &Watch::default()).unwrap()
     }
 
     fn parts(&self) -> Parts {

@@ -263,7 +263,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         suppressed_values: None,
         caps: if policy.derives_caps() { caps.to_vec() } else { Vec::new() },
         policy: judged_by,
-        release: ReleaseKind::Distribution { distribution: Box::new(distribution) },
+        release: ReleaseKind::Distribution { distribution },
         io: Io::default(),
         beside: Beside::Values(originals),
         leftovers: Box::new(()),

@@ -30,9 +30,12 @@ pub struct ReleaseFolder {
     syncing: Syncing,
 }
 
+/// A file that is being made durable.
+type Sync = (PathBuf, JoinHandle<std::io::Result<()>>);
+
 /// Files that are being made durable.
 #[derive(Clone, Default)]
-struct Syncing(Arc<Mutex<Vec<(PathBuf, JoinHandle<std::io::Result<()>>)>>>);
+struct Syncing(Arc<Mutex<Vec<Sync>>>);
 
 impl Syncing {
     /// Makes a complete file durable while others are written and read back.
