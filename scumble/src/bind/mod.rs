@@ -1,6 +1,6 @@
 //! What does the policy mean for these columns?
 //!
-//! A [`Policy`] is data and knows no table. Here it is laid over the values that a scan has counted:
+//! A `Policy` is data and knows no table. Here it is laid over the values that a scan has counted:
 //! quasi-identifiers get their trees, requirements get their columns, and targets of a distribution
 //! get their weights. Tables in memory, files on disk, summaries and releases that are verified are
 //! all bound here.

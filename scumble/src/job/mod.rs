@@ -2,7 +2,7 @@
 //!
 //! A [`Job`] is a policy with limits. [`Job::run`] walks from a source to a sink in one direction:
 //! scan, bind, search, recode and write, then seal, verify and publish. The first half depends on
-//! the kind of release: [in memory](memory), [on disk](disk) or a [distribution]; the second half is
+//! the kind of release: in memory (`memory`), on disk (`disk`) or a `distribution`; the second half is
 //! the same for all. The other tasks have a file each.
 
 mod cuts;

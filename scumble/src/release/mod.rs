@@ -2,7 +2,7 @@
 //!
 //! A recoding is [applied](Recoded) to the table's cells, groups that fail are left out, and the
 //! rows go to a [sink](Sink) in an order that says nothing about the input's. What was written is
-//! read back and [verified](verify) afresh, with none of the search's code, before it is published.
+//! read back and verified afresh, with none of the search's code, before it is published.
 //! A bug in a search can cost utility, never privacy.
 
 mod apply;

@@ -3,7 +3,7 @@
 //! A [`Source`] is a table that can be scanned as often as needed, in batches of Arrow arrays, and
 //! that answers a GROUP BY with [`Counts`]: a [file](TableFile), [record batches](TableBatches) in
 //! memory, or an [Arrow stream](TableStream). Its [`Meter`] counts the scans, rows and bytes that really
-//! happened. [`encode`] turns the batches of one scan into a [`Table`](crate::table::Table). Rows
+//! happened. `encode` turns the batches of one scan into a `Table`. Rows
 //! that do not fit in memory wait in files of a [`spill`] folder.
 
 mod ahead;

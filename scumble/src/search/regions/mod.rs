@@ -4,7 +4,7 @@
 //! requirements. A split is chosen from counts alone ([`FrequencySet`], the paper's AV, AVC and AVS
 //! sets), so it does not matter where the rows are: Mondrian counts points in memory, Rothko-T
 //! counts rows on disk, Rothko-S counts a sample and asks a [`Judge`] that knows it is one. All of
-//! them ask [`choose`] and get the same answer for the same counts.
+//! them ask `choose` and get the same answer for the same counts.
 //!
 //! | here | paper |
 //! |---|---|
