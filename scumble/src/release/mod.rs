@@ -7,6 +7,7 @@
 
 mod apply;
 mod columns;
+mod distinct;
 mod distribution;
 mod draft;
 mod judge;

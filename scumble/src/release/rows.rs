@@ -4,6 +4,7 @@
 //! order is a function of the released rows alone, so it can tell nothing else, and it needs no
 //! randomness. `keep_order` opts out.
 
+use super::distinct::Distinct;
 use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, Code, Id, IdMap, IdVec, RowId, TableCellId};
@@ -91,6 +92,8 @@ pub struct ReleasedRows<'a> {
     recoded: &'a Recoded,
     /// For each column that is passed on as it came, all its values.
     arrays: Vec<Option<ArrayRef>>,
+    /// The same by number, where values recur.
+    distinct: Vec<Option<Distinct>>,
     /// For each column that is told by number, its names; `None` where there are as many as rows,
     /// more or less.
     names: Vec<Option<StringArray>>,
@@ -196,6 +199,12 @@ impl<'a> ReleasedRows<'a> {
         };
         let arrays: Vec<Option<ArrayRef>> =
             table.columns.iter().map(whole).collect::<Result<_>>()?;
+        let by_number = |array: &Option<ArrayRef>| match array {
+            Some(array) => Distinct::of(array, watch, &broken),
+            None => Ok(None),
+        };
+        let distinct: Vec<Option<Distinct>> =
+            arrays.par_iter().map(by_number).collect::<Result<_>>()?;
         let class_of_row = recoded.class_of_row(table, leaf_cell, watch)?;
         let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
         let released =
@@ -206,7 +215,7 @@ impl<'a> ReleasedRows<'a> {
             let places = class_ranks(recoded);
             let placed = released.map(|(row, class)| (places[class], row.number()));
             let (mut rows, bounds) = try_gather(recoded.classes.len(), placed, watch)?;
-            let order = Order::new(table, &arrays, hidden.as_ref()).map_err(broken)?;
+            let order = Order::new(table, &arrays, &distinct, hidden.as_ref()).map_err(broken)?;
             order.sort(&mut rows, &bounds, watch)?;
             rows
         };
@@ -214,6 +223,7 @@ impl<'a> ReleasedRows<'a> {
             table,
             recoded,
             arrays,
+            distinct,
             names: Vec::new(),
             hidden,
             rows,
@@ -281,7 +291,13 @@ impl<'a> ReleasedRows<'a> {
         let mut columns = Vec::with_capacity(self.table.columns.len());
         for (column, array) in self.arrays.iter().enumerate() {
             columns.push(match (array, self.told(column)) {
-                (Some(array), _) => Series::Array(cleared(take(array, &indices, None)?)?),
+                (Some(array), _) => Series::Array(cleared(match &self.distinct[column] {
+                    Some(Distinct { codes, values }) => {
+                        let picked = rows.iter().map(|row| codes[*row as usize]);
+                        take(values, &UInt32Array::from_iter_values(picked), None)?
+                    }
+                    None => take(array, &indices, None)?,
+                })?),
                 (None, Some((names, numbers))) => {
                     let mut told: Vec<i32> = Vec::with_capacity(rows.len());
                     match numbers {
@@ -386,15 +402,16 @@ impl<'a> Order<'a> {
     fn new(
         table: &'a Table,
         arrays: &[Option<ArrayRef>],
+        distinct: &'a [Option<Distinct>],
         hidden: Option<&'a Hidden<'_>>,
     ) -> Result<Order<'a>, ArrowError> {
         let (mut packed, mut all_bits): (Vec<Packed<'_>>, u32) = (Vec::new(), 0);
         let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) =
             (Vec::new(), Vec::new());
-        let columns = || table.columns.iter().zip(arrays);
+        let columns = table.columns.iter().zip(arrays).zip(distinct);
         let (others, counted): (Vec<_>, Vec<_>) =
-            columns().partition(|(column, _)| column.role == Role::Insensitive);
-        for (column, array) in counted.into_iter().chain(others) {
+            columns.partition(|((column, _), _)| column.role == Role::Insensitive);
+        for ((column, array), distinct) in counted.into_iter().chain(others) {
             match (&column.data, array) {
                 (Data::Coded { dictionary, codes, .. }, _) => {
                     let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
@@ -419,13 +436,31 @@ impl<'a> Order<'a> {
                         if is_other { last.push(comparator) } else { compared.push(comparator) }
                     }
                     // A null and an empty text have one code and are released as they were.
-                    if let Some(array) = array {
+                    let is_same = distinct
+                        .as_ref()
+                        .is_some_and(|distinct| distinct.is_told_by(codes.raw(), dictionary.len()));
+                    if let Some(array) = array.as_ref().filter(|_| !is_same) {
                         last.push(make_comparator(array, array, SortOptions::default())?);
                     }
                 }
-                (_, Some(array)) => {
-                    last.push(make_comparator(array, array, SortOptions::default())?)
-                }
+                (_, Some(array)) => match distinct {
+                    Some(Distinct { codes, values }) => {
+                        let bits = usize::BITS - values.len().leading_zeros();
+                        let is_next = compared.is_empty() && last.is_empty();
+                        if column.role == Role::Insensitive
+                            && is_next
+                            && all_bits + bits <= u64::BITS
+                        {
+                            all_bits += bits;
+                            let ranks = (0..values.len() as u32).collect();
+                            packed.push(Packed { codes, ranks, bits });
+                        } else {
+                            let ranked = UInt32Array::from(codes.clone());
+                            last.push(make_comparator(&ranked, &ranked, SortOptions::default())?);
+                        }
+                    }
+                    None => last.push(make_comparator(array, array, SortOptions::default())?),
+                },
                 _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
             }
         }
