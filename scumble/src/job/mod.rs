@@ -35,7 +35,7 @@ use crate::ratio::Ratio;
 use crate::recoding::Recoding;
 use crate::release::{
     Checked, Io, Judgement, Phase, ReleaseKind, Report, Sink, Tables, Verification, caps_json,
-    is_releasable,
+    check_distribution, is_releasable,
 };
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
@@ -419,7 +419,7 @@ impl<'a> Walk<'a> {
         let memory = Some(self.job.limits.memory());
         let verification = match (&produced.beside, sealed.only()) {
             (Beside::Values(originals), _) => {
-                verify::distribution(sealed, &produced.policy, Some(originals), self.watch)?
+                check_distribution(sealed, &produced.policy, Some(originals), self.watch)?
             }
             (beside, Some(table)) => {
                 let exact = match beside {

@@ -1,10 +1,9 @@
 //! A release re-checked from what is written in it.
 
 use super::Job;
-use super::distribution::Originals;
 use crate::error::{Error, Result};
 use crate::policy::Policy;
-use crate::release::{Report, Tables, Verification, check_distribution, check_table};
+use crate::release::{Report, Tables, Verification, check_table};
 use crate::source::{Source, encode};
 use crate::table::Role;
 use crate::watch::Watch;
@@ -90,14 +89,4 @@ fn refuse_distribution(policy: &Policy) -> Result<()> {
             needs: "the folder of the release, not a file",
         }),
     }
-}
-
-/// Judges a distribution release beside the values that its groups had, if they are known.
-pub(super) fn distribution(
-    release: &Tables,
-    policy: &Policy,
-    originals: Option<&Originals>,
-    watch: &Watch,
-) -> Result<Verification> {
-    check_distribution(release, policy, originals, watch)
 }

@@ -46,7 +46,7 @@ pub trait Loss {
     /// of them, and `majority` of them have the most frequent class label.
     fn part(&self, rows: u64, detail: f64, majority: impl FnOnce() -> u64) -> f64;
 
-    /// What a suppressed record costs beside [`part`](Self::part), in a table with so many rows and
+    /// What a suppressed record costs beside [`part`](Self::part), in a table with this number of rows and
     /// quasi-identifiers.
     fn suppressed_record(&self, rows: u64, columns: usize) -> f64;
 

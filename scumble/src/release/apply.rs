@@ -14,7 +14,7 @@ use crate::watch::Watch;
 use std::sync::Arc;
 
 /// Classes that are judged between two polls for an abort.
-pub(super) const JUDGED: usize = 1 << 12;
+const JUDGED: usize = 1 << 12;
 
 /// The classes that a mapping makes, before anything is suppressed.
 pub(crate) struct Classes {

@@ -82,10 +82,15 @@ fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// The bytes of a value.
+fn value<'a>(bytes: &'a [u8], ends: &[usize], code: u32) -> &'a [u8] {
+    let start = if code == 0 { 0 } else { ends[code as usize - 1] };
+    &bytes[start..ends[code as usize]]
+}
+
 impl Found {
     fn value(&self, code: u32) -> &[u8] {
-        let start = if code == 0 { 0 } else { self.ends[code as usize - 1] };
-        &self.bytes[start..self.ends[code as usize]]
+        value(&self.bytes, &self.ends, code)
     }
 
     /// The number of a value.
@@ -96,11 +101,7 @@ impl Found {
         }
         let code = self.new_code(value, row);
         let Found { index, bytes, ends, .. } = self;
-        let value = |code: u32| {
-            let start = if code == 0 { 0 } else { ends[code as usize - 1] };
-            &bytes[start..ends[code as usize]]
-        };
-        index.insert_unique(hashed, code, |code| hash(value(*code)));
+        index.insert_unique(hashed, code, |code| hash(self::value(bytes, ends, *code)));
         code
     }
 
@@ -193,9 +194,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::random::Random;
-    use arrow_array::{
-        BooleanArray, Date32Array, Float64Array, Int64Array, LargeStringArray, RecordBatch,
-    };
+    use arrow_array::{BooleanArray, Date32Array, Float64Array, Int64Array, LargeStringArray};
     use arrow_ord::ord::make_comparator;
     use arrow_schema::SortOptions;
     use std::sync::Arc;
@@ -247,8 +246,6 @@ mod tests {
                 let again = take(&distinct.values, &picked, None).unwrap();
                 let bits = |array: &ArrayRef| format!("{array:?}");
                 assert_eq!(bits(&again), bits(&array));
-                let batch = |array: ArrayRef| RecordBatch::try_from_iter([("x", array)]).unwrap();
-                assert!(rows == 0 || batch(again).num_rows() == batch(array).num_rows());
             }
         }
     }

@@ -6,10 +6,10 @@
 //! used. The code that is shared with them belongs to the room `table`: dictionaries, and how many
 //! rows have a tuple or a value.
 //!
-//! Where quasi-identifiers are generalized, whoever made the release says which label each row got,
+//! Where quasi-identifiers are generalized, the producer says which label each row got,
 //! and which rows are left out ([`Claim`]). That is believed only if the value of every row may
 //! have its label by the policy's hierarchy, and if as many rows as records have the same labels. A
-//! claim that passes is a way in which the release is true of the table, whoever made it, so a
+//! claim that passes is a way in which the release is true of the table, so a
 //! wrong claim cannot hide an error.
 
 use super::Distributed;
@@ -25,7 +25,7 @@ use crate::watch::{PIECE, Watch};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::borrow::Cow;
 
-/// A generalized column, as whoever made the release says it is.
+/// A generalized column, as the producer of the release claims it to be.
 pub(crate) struct Claim<'a> {
     /// The name of the column.
     pub(crate) name: &'a str,

@@ -246,7 +246,7 @@ fn listed(weights: &[(u64, String, Ratio)], leaves: &Leaves<'_>) -> Vec<u64> {
     let mut found: HashMap<u32, Ratio> = HashMap::new();
     for (_, text, weight) in weights.iter().filter(|(.., weight)| weight.numerator() > 0) {
         let leaf = leaves.find(Value::new(text));
-        // A value that is no leaf, or stands twice.
+        // A value that is not a leaf, or a duplicate.
         if leaf.is_none_or(|leaf| found.insert(leaf, *weight).is_some()) {
             return none;
         }
