@@ -7,13 +7,13 @@
 
 mod apply;
 mod columns;
-mod distinct;
 mod distribution;
 mod draft;
 mod judge;
 mod lines;
 mod matched;
 mod page;
+mod passed;
 mod recount;
 mod report;
 mod risk;

@@ -4,19 +4,16 @@
 //! order is a function of the released rows alone, so it can tell nothing else, and it needs no
 //! randomness. `keep_order` opts out.
 
-use super::distinct::Distinct;
+use super::passed::{Distinct, PassedOn};
 use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, Code, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::source::Series;
-use crate::table::{Column, Data, Dictionary, Role, Table, neighbours, try_gather};
+use crate::table::{Column, Data, Dictionary, Passed, Role, Table, neighbours, try_gather};
 use crate::watch::{AT_ONCE, PIECE, Watch};
-use arrow_array::{Array, ArrayRef, StringArray, UInt32Array, make_array};
-use arrow_data::ArrayData;
-use arrow_data::transform::MutableArrayData;
+use arrow_array::{StringArray, UInt32Array};
 use arrow_ord::ord::{DynComparator, make_comparator};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, SortOptions};
-use arrow_select::{concat::concat, take::take};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -42,9 +39,12 @@ impl Token<'_> {
 pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
     let kind = |column: &Column| match &column.data {
         _ if Token::is_in(token, column) => DataType::Utf8,
-        Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
-            arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
-        }
+        Data::Plain(passed) | Data::Coded { plain: Some(passed), .. } => match passed {
+            Passed::Arrays(arrays) => {
+                arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
+            }
+            Passed::Numbered { values, .. } => wide(values.data_type()),
+        },
         // As if it were passed on: whether texts recur may be known of rows that are suppressed.
         Data::Coded { .. } if column.role == Role::Insensitive => DataType::LargeUtf8,
         _ => DataType::Utf8,
@@ -90,10 +90,8 @@ pub(crate) fn is_releasable(kind: &DataType) -> bool {
 pub struct ReleasedRows<'a> {
     table: &'a Table,
     recoded: &'a Recoded,
-    /// For each column that is passed on as it came, all its values.
-    arrays: Vec<Option<ArrayRef>>,
-    /// The same by number, where values recur.
-    distinct: Vec<Option<Distinct>>,
+    /// The columns that are passed on as they came.
+    passed: Vec<Option<PassedOn<'a>>>,
     /// For each column that is told by number, its names; `None` where there are as many as rows,
     /// more or less.
     names: Vec<Option<StringArray>>,
@@ -185,26 +183,15 @@ impl<'a> ReleasedRows<'a> {
         watch: &Watch,
     ) -> Result<ReleasedRows<'a>> {
         let broken = |source: ArrowError| Error::Columnar { file: table.file.clone(), source };
-        let whole = |column: &Column| match &column.data {
+        let passed_on = |column: &'a Column| match &column.data {
             _ if Token::is_in(token, column) => Ok(None),
-            Data::Plain(arrays) | Data::Coded { plain: Some(arrays), .. } => {
-                let widen = |array: &ArrayRef| {
-                    watch.check()?;
-                    arrow_cast::cast(array, &wide(array.data_type())).map_err(broken)
-                };
-                let widened = arrays.iter().map(widen).collect::<Result<Vec<ArrayRef>>>()?;
-                joined(&widened, watch, &broken).map(Some)
+            Data::Plain(passed) | Data::Coded { plain: Some(passed), .. } => {
+                PassedOn::new(passed, watch, &broken).map(Some)
             }
             _ => Ok(None),
         };
-        let arrays: Vec<Option<ArrayRef>> =
-            table.columns.iter().map(whole).collect::<Result<_>>()?;
-        let by_number = |array: &Option<ArrayRef>| match array {
-            Some(array) => Distinct::of(array, watch, &broken),
-            None => Ok(None),
-        };
-        let distinct: Vec<Option<Distinct>> =
-            arrays.par_iter().map(by_number).collect::<Result<_>>()?;
+        let passed: Vec<Option<PassedOn<'a>>> =
+            table.columns.par_iter().map(passed_on).collect::<Result<_>>()?;
         let class_of_row = recoded.class_of_row(table, leaf_cell, watch)?;
         let hidden = token.and_then(|token| Hidden::new(table, recoded, token));
         let released =
@@ -215,15 +202,14 @@ impl<'a> ReleasedRows<'a> {
             let places = class_ranks(recoded);
             let placed = released.map(|(row, class)| (places[class], row.number()));
             let (mut rows, bounds) = try_gather(recoded.classes.len(), placed, watch)?;
-            let order = Order::new(table, &arrays, &distinct, hidden.as_ref()).map_err(broken)?;
+            let order = Order::new(table, &passed, hidden.as_ref()).map_err(broken)?;
             order.sort(&mut rows, &bounds, watch)?;
             rows
         };
         let mut prepared = ReleasedRows {
             table,
             recoded,
-            arrays,
-            distinct,
+            passed,
             names: Vec::new(),
             hidden,
             rows,
@@ -237,7 +223,7 @@ impl<'a> ReleasedRows<'a> {
     /// Makes lists of names where these are few, so that rows need to tell no more than a number.
     fn name(&mut self) {
         let few = |names: &Names<'_>| names.len() * ROWS_OF_A_NAME <= self.rows.len();
-        let names = (0..self.arrays.len()).map(|column| {
+        let names = (0..self.passed.len()).map(|column| {
             let names = self.told(column).map(|(names, _)| names).filter(few)?;
             Some((0..names.len() as u32).map(|value| names.get(value)).collect::<StringArray>())
         });
@@ -246,7 +232,7 @@ impl<'a> ReleasedRows<'a> {
 
     /// The names and the numbers of a column that is not passed on as it came.
     fn told(&self, column: usize) -> Option<(Names<'_>, ValueNumbers<'_>)> {
-        if self.arrays[column].is_some() {
+        if self.passed[column].is_some() {
             return None;
         }
         let column = (&self.table.columns[column], column);
@@ -284,20 +270,13 @@ impl<'a> ReleasedRows<'a> {
     }
 
     fn batch(&self, rows: &[u32]) -> Result<Vec<Series>, ArrowError> {
-        let indices = UInt32Array::from(rows.to_vec());
         let class = |row: u32| self.class_of_row.at(RowId(row));
         let runs = rows.chunk_by(|row, next| class(*row) == class(*next));
         let classes: Vec<(ClassId, usize)> = runs.map(|run| (class(run[0]), run.len())).collect();
         let mut columns = Vec::with_capacity(self.table.columns.len());
-        for (column, array) in self.arrays.iter().enumerate() {
-            columns.push(match (array, self.told(column)) {
-                (Some(array), _) => Series::Array(cleared(match &self.distinct[column] {
-                    Some(Distinct { codes, values }) => {
-                        let picked = rows.iter().map(|row| codes[*row as usize]);
-                        take(values, &UInt32Array::from_iter_values(picked), None)?
-                    }
-                    None => take(array, &indices, None)?,
-                })?),
+        for (column, passed) in self.passed.iter().enumerate() {
+            columns.push(match (passed, self.told(column)) {
+                (Some(passed), _) => passed.of_rows(rows)?,
                 (None, Some((names, numbers))) => {
                     let mut told: Vec<i32> = Vec::with_capacity(rows.len());
                     match numbers {
@@ -328,33 +307,6 @@ impl<'a> ReleasedRows<'a> {
         }
         Ok(columns)
     }
-}
-
-/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as
-/// the value that somebody set to null, and Arrow's files keep it.
-fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
-    fn has_nulls(data: &ArrayData) -> bool {
-        data.nulls().is_some_and(|nulls| nulls.null_count() > 0)
-            || data.child_data().iter().any(has_nulls)
-    }
-    let data = array.to_data();
-    if !has_nulls(&data) {
-        return Ok(array);
-    }
-    let children =
-        data.child_data().iter().map(|child| Ok(cleared(make_array(child.clone()))?.to_data()));
-    let children = children.collect::<Result<Vec<ArrayData>, ArrowError>>()?;
-    let data = data.into_builder().child_data(children).build()?;
-    let Some(nulls) = data.nulls() else { return Ok(make_array(data)) };
-    let mut clear = MutableArrayData::new(vec![&data], true, data.len());
-    let mut next = 0;
-    for (start, end) in nulls.valid_slices() {
-        clear.try_extend_nulls(start - next)?;
-        clear.try_extend(0, start, end)?;
-        next = end;
-    }
-    clear.try_extend_nulls(data.len() - next)?;
-    Ok(make_array(clear.freeze()))
 }
 
 /// The place of each class among all classes, by its nodes.
@@ -388,6 +340,11 @@ struct Order<'a> {
     row_bits: u32,
 }
 
+/// Bits of the number of one of so many values, or one more.
+fn bits_of(values: usize) -> u32 {
+    usize::BITS - values.leading_zeros()
+}
+
 /// A column of which every value has a place among all its values, in so many bits.
 struct Packed<'a> {
     codes: &'a [u32],
@@ -401,18 +358,17 @@ const MANY: usize = 1 << 12;
 impl<'a> Order<'a> {
     fn new(
         table: &'a Table,
-        arrays: &[Option<ArrayRef>],
-        distinct: &'a [Option<Distinct>],
+        passed: &[Option<PassedOn<'a>>],
         hidden: Option<&'a Hidden<'_>>,
     ) -> Result<Order<'a>, ArrowError> {
         let (mut packed, mut all_bits): (Vec<Packed<'_>>, u32) = (Vec::new(), 0);
         let (mut compared, mut last): (Vec<DynComparator>, Vec<DynComparator>) =
             (Vec::new(), Vec::new());
-        let columns = table.columns.iter().zip(arrays).zip(distinct);
+        let columns = table.columns.iter().zip(passed);
         let (others, counted): (Vec<_>, Vec<_>) =
-            columns.partition(|((column, _), _)| column.role == Role::Insensitive);
-        for ((column, array), distinct) in counted.into_iter().chain(others) {
-            match (&column.data, array) {
+            columns.partition(|(column, _)| column.role == Role::Insensitive);
+        for (column, passed) in counted.into_iter().chain(others) {
+            match (&column.data, passed) {
                 (Data::Coded { dictionary, codes, .. }, _) => {
                     let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
                     order.sort_unstable_by_key(|code| dictionary.value(*code));
@@ -421,7 +377,7 @@ impl<'a> Order<'a> {
                     ranks.push(order.len() as u32);
                     let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
                     let codes = hidden.map_or(codes, |hidden| &hidden.codes);
-                    let bits = usize::BITS - dictionary.len().leading_zeros();
+                    let bits = bits_of(dictionary.len());
                     let is_other = column.role == Role::Insensitive;
                     if all_bits + bits <= u64::BITS
                         && compared.is_empty()
@@ -436,31 +392,23 @@ impl<'a> Order<'a> {
                         if is_other { last.push(comparator) } else { compared.push(comparator) }
                     }
                     // A null and an empty text have one code and are released as they were.
-                    let is_same = distinct
-                        .as_ref()
-                        .is_some_and(|distinct| distinct.is_told_by(codes.raw(), dictionary.len()));
-                    if let Some(array) = array.as_ref().filter(|_| !is_same) {
-                        last.push(make_comparator(array, array, SortOptions::default())?);
+                    let is_other =
+                        |passed: &&PassedOn<'_>| !passed.is_told_by(codes.raw(), dictionary.len());
+                    if let Some(passed) = passed.as_ref().filter(is_other) {
+                        last.push(passed.comparator()?);
                     }
                 }
-                (_, Some(array)) => match distinct {
-                    Some(Distinct { codes, values }) => {
-                        let bits = usize::BITS - values.len().leading_zeros();
-                        let is_next = compared.is_empty() && last.is_empty();
-                        if column.role == Role::Insensitive
-                            && is_next
-                            && all_bits + bits <= u64::BITS
-                        {
-                            all_bits += bits;
-                            let ranks = (0..values.len() as u32).collect();
-                            packed.push(Packed { codes, ranks, bits });
-                        } else {
-                            let ranked = UInt32Array::from(codes.clone());
-                            last.push(make_comparator(&ranked, &ranked, SortOptions::default())?);
-                        }
-                    }
-                    None => last.push(make_comparator(array, array, SortOptions::default())?),
-                },
+                (_, Some(PassedOn::Distinct(Distinct { numbers, values, ranks })))
+                    if column.role == Role::Insensitive
+                        && compared.is_empty()
+                        && last.is_empty()
+                        && all_bits + bits_of(values.len()) <= u64::BITS =>
+                {
+                    let bits = bits_of(values.len());
+                    all_bits += bits;
+                    packed.push(Packed { codes: numbers, ranks: ranks.clone(), bits });
+                }
+                (_, Some(passed)) => last.push(passed.comparator()?),
                 _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
             }
         }
@@ -562,29 +510,6 @@ fn sorted_by_digits(mut numbers: Vec<u64>, bits: Range<u32>, watch: &Watch) -> R
         std::mem::swap(&mut numbers, &mut sorted);
     }
     Ok(numbers)
-}
-
-/// Rows of an array that are copied at once.
-const COPIED: usize = 1 << 22;
-
-/// Arrays as one. Many rows are copied array by array, so that an abort need not wait.
-fn joined(
-    arrays: &[ArrayRef],
-    watch: &Watch,
-    broken: &impl Fn(ArrowError) -> Error,
-) -> Result<ArrayRef> {
-    let parts: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
-    if arrays.iter().map(|array| array.len()).sum::<usize>() <= COPIED {
-        return concat(&parts).map_err(broken);
-    }
-    let data: Vec<_> = arrays.iter().map(|array| array.to_data()).collect();
-    let rows = data.iter().map(|data| data.len()).sum();
-    let mut whole = MutableArrayData::new(data.iter().collect(), false, rows);
-    for (at, data) in data.iter().enumerate() {
-        watch.check()?;
-        whole.try_extend(at, 0, data.len()).map_err(broken)?;
-    }
-    Ok(make_array(whole.freeze()))
 }
 
 impl Iterator for ReleasedRows<'_> {

@@ -5,10 +5,11 @@
 //! depend on each other, so the table is the same for any number of threads.
 
 use super::ahead::spread;
+use super::recurring::Passing;
 use super::{BATCH_ROWS, Batch, Codes, Form, Lines, Series, Source, ahead};
 use crate::error::{Error, Result};
 use crate::ids::{Id, IdMap};
-use crate::table::{Cells, Column, Data, Dictionary, Role, Table};
+use crate::table::{Cells, Column, Data, Dictionary, Passed, Role, Table};
 use crate::watch::Watch;
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{ArrowError, DataType};
@@ -38,9 +39,13 @@ pub fn encode(
             Role::QuasiIdentifier => (Data::Key(Dictionary::default()), Form::Coded),
             // Texts of CSV are told by number as long as they recur. Other formats tell nulls and
             // empty texts apart.
-            Role::Insensitive if !is_all_text => (Data::Plain(Vec::new()), Form::Plain),
+            Role::Insensitive if !is_all_text => {
+                // Texts of Parquet lie by number on disk, and may come so.
+                let form = if text { Form::Coded } else { Form::Plain };
+                (Data::Plain(Passed::default()), form)
+            }
             Role::Insensitive | Role::Sensitive | Role::Target => {
-                let plain = (!text).then(Vec::new);
+                let plain = (!text).then(Passed::default);
                 (
                     Data::Coded {
                         dictionary: Dictionary::default(),
@@ -55,7 +60,7 @@ pub fn encode(
         forms.push(form);
     }
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();
-    let mut codes: Vec<Codes> = columns.iter().map(|_| Codes::default()).collect();
+    let mut known: Vec<Known> = columns.iter().map(|_| Known::default()).collect();
     let mut table = Table { file, columns, cells: Cells::new(width), row_cells: IdMap::default() };
     ahead(source.read(&forms)?, watch, |batches| {
         for batch in batches {
@@ -64,20 +69,43 @@ pub fn encode(
             if table.row_cells.is_empty() {
                 table.reserve(total.unwrap_or(0));
             }
-            table.append(batch, &mut codes)?;
+            table.append(batch, &mut known)?;
             watch.progress(phase, table.rows(), total);
         }
         Ok(())
     })?;
-    for (column, codes) in table.columns.iter_mut().zip(codes) {
-        if let Data::Key(dictionary) | Data::Coded { dictionary, .. } = &mut column.data {
-            *dictionary = codes.into_dictionary();
-        }
-    }
     if table.row_cells.is_empty() {
         return Err(Error::EmptyTable { file: table.file });
     }
+    for (column, known) in table.columns.iter_mut().zip(known) {
+        let broken = |source| Error::Columnar { file: table.file.clone(), source };
+        let passed = known.passing.map(Passing::finish).transpose().map_err(broken)?;
+        match &mut column.data {
+            Data::Key(dictionary) => *dictionary = known.codes.into_dictionary(),
+            Data::Coded { dictionary, plain, .. } => {
+                *dictionary = known.codes.into_dictionary();
+                *plain = plain.take().and(passed);
+            }
+            Data::Plain(plain) => *plain = passed.unwrap_or_default(),
+        }
+    }
     Ok(table)
+}
+
+/// What is known of a column while it is read.
+#[derive(Default)]
+struct Known {
+    /// Its distinct values, if it is counted.
+    codes: Codes,
+    /// Its values as they are, if these are passed on.
+    passing: Option<Passing>,
+}
+
+impl Known {
+    fn pass(&mut self, series: &Series) -> Result<(), ArrowError> {
+        let array = series.to_array()?;
+        self.passing.get_or_insert_with(|| Passing::new(array.data_type())).push(array)
+    }
 }
 
 /// Rows and cells that room is made for before they are seen: more of them grow into it soon
@@ -98,17 +126,17 @@ impl Table {
         }
     }
 
-    /// More rows from a file, each column coded by its own codes.
-    fn append(&mut self, batch: Batch, codes: &mut [Codes]) -> Result<()> {
+    /// More rows from a file; `known` has what is known of each column.
+    fn append(&mut self, batch: Batch, known: &mut [Known]) -> Result<()> {
         let Batch { columns: series, rows, lines, .. } = batch;
         if self.row_cells.len() as u64 + rows as u64 > u64::from(u32::MAX) {
             return Err(Error::TooManyRows { file: self.file.clone(), most: u64::from(u32::MAX) });
         }
         let file = &self.file;
-        let columns = self.columns.iter_mut().zip(codes).zip(&series).collect();
-        let keys = spread(columns, |((column, codes), series)| {
+        let columns = self.columns.iter_mut().zip(known).zip(&series).collect();
+        let keys = spread(columns, |((column, known), series)| {
             column
-                .append(series, &lines, codes)
+                .append(series, &lines, known)
                 .map_err(|source| Error::Columnar { file: file.clone(), source })
         });
         let keys: Vec<Option<Vec<u32>>> = keys.into_iter().collect::<Result<_>>()?;
@@ -137,31 +165,31 @@ impl Column {
         &mut self,
         series: &Series,
         lines: &Lines,
-        known: &mut Codes,
+        known: &mut Known,
     ) -> Result<Option<Vec<u32>>, ArrowError> {
         match &mut self.data {
-            Data::Plain(arrays) => arrays.push(series.to_array()?),
+            Data::Plain(_) => known.pass(series)?,
             Data::Key(_) => {
                 let mut codes = Vec::new();
-                known.encode(series, lines, &mut codes)?;
+                known.codes.encode(series, lines, &mut codes)?;
                 return Ok(Some(codes));
             }
             Data::Coded { codes, .. } if self.role == Role::Insensitive && series.is_plain() => {
                 // They do not recur any more: the rest comes as it is, and what came so far becomes
                 // so.
-                let known = std::mem::take(known).into_dictionary();
-                let text = |code: &u32| known.value(*code);
-                let mut arrays: Vec<ArrayRef> = Vec::new();
-                for codes in codes.raw().chunks(BATCH_ROWS) {
-                    arrays.push(Arc::new(StringArray::from_iter_values(codes.iter().map(text))));
-                }
-                arrays.push(series.to_array()?);
-                self.data = Data::Plain(arrays);
+                let met = std::mem::take(&mut known.codes).into_dictionary();
+                let text = |code: &u32| met.value(*code);
+                let arrays = codes.raw().chunks(BATCH_ROWS).map(|codes| -> ArrayRef {
+                    Arc::new(StringArray::from_iter_values(codes.iter().map(text)))
+                });
+                let passing = known.passing.insert(Passing::plain());
+                arrays.chain([series.to_array()?]).try_for_each(|array| passing.push(array))?;
+                self.data = Data::Plain(Passed::default());
             }
             Data::Coded { codes, plain, .. } => {
-                known.encode(series, lines, codes.raw_mut())?;
-                if let Some(arrays) = plain {
-                    arrays.push(series.to_array()?);
+                known.codes.encode(series, lines, codes.raw_mut())?;
+                if plain.is_some() {
+                    known.pass(series)?;
                 }
             }
         }

@@ -7,6 +7,7 @@
 //! that do not fit in memory wait in files of a [`spill`] folder.
 
 mod ahead;
+mod bits;
 mod coder;
 mod columnar;
 mod count;
@@ -15,6 +16,7 @@ mod encode;
 mod file;
 mod memory;
 mod meter;
+mod recurring;
 mod slices;
 pub mod spill;
 mod stream;

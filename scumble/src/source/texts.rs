@@ -1,17 +1,19 @@
 //! Columns of a batch as texts, whatever they were in the file.
 
 use super::Lines;
+use super::bits::{self, Bits};
 use crate::error::Result;
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
     Array, ArrayRef, Decimal128Array, DictionaryArray, Int32Array, Int64Array, RecordBatch,
-    StringArray,
+    StringArray, UInt32Array,
 };
 use arrow_buffer::{NullBuffer, ScalarBuffer};
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType};
+use arrow_select::take::take;
 use std::sync::Arc;
 
 /// The texts of an array. A value without one is an error, not an empty text.
@@ -170,6 +172,8 @@ pub struct Codes {
     current: usize,
     /// Which of them is given up next.
     next: usize,
+    /// The code of each value of a fixed width; nothing inside if there are others.
+    of_bits: Option<Option<(Bits, Vec<u32>)>>,
 }
 
 /// Texts of a batch, and the codes of those that were met.
@@ -245,10 +249,54 @@ impl Codes {
         lines: &Lines,
         codes: &mut Vec<u32>,
     ) -> Result<(), ArrowError> {
-        let texts = Texts::of(column)?;
-        self.begin(&texts);
-        codes.reserve(column.len());
-        match &texts {
+        match column {
+            Series::Array(array) if self.encode_bits(array, lines, codes)? => {}
+            _ => self.encode_texts(&Texts::of(column)?, lines, codes),
+        }
+        Ok(())
+    }
+
+    /// The same for values of a fixed width, of which only distinct ones become text; false if
+    /// they are others, or hardly recur.
+    fn encode_bits(
+        &mut self,
+        array: &ArrayRef,
+        lines: &Lines,
+        codes: &mut Vec<u32>,
+    ) -> Result<bool, ArrowError> {
+        if self.of_bits.is_none() {
+            self.of_bits = Some(Bits::new(array.data_type()).map(|bits| (bits, Vec::new())));
+        }
+        let Some(Some((bits, code_of))) = &mut self.of_bits else { return Ok(false) };
+        let start = codes.len();
+        let new = bits.add(array, codes)?;
+        let texts = self::texts(&take(array, &UInt32Array::from(new.clone()), None)?)?;
+        let numbers = &mut codes[start..];
+        // A null has a code like others, in the order of appearance.
+        let null = numbers.iter().position(|number| *number == 0);
+        for (text, row) in texts.iter().zip(&new) {
+            if let Some(null) = null.filter(|null| *null < *row as usize) {
+                self.dictionary.encode_empty(lines.of(null));
+            }
+            code_of.push(self.dictionary.encode(text.unwrap_or(""), lines.of(*row as usize)));
+        }
+        let empty = null.map(|null| self.dictionary.encode_empty(lines.of(null)));
+        for number in numbers {
+            *number = match *number {
+                0 => empty.unwrap_or_default(),
+                number => code_of[number as usize - 1],
+            };
+        }
+        if !bits::recur(bits.len(), codes.len()) {
+            self.of_bits = Some(None);
+        }
+        Ok(true)
+    }
+
+    /// Adds the codes of all texts.
+    pub(super) fn encode_texts(&mut self, texts: &Texts, lines: &Lines, codes: &mut Vec<u32>) {
+        self.begin(texts);
+        match texts {
             Texts::Coded(keys, None, values) => {
                 let (dictionary, met) = (&mut self.dictionary, &mut self.known[self.current].met);
                 if met.contains(&UNMET) {
@@ -262,9 +310,22 @@ impl Codes {
                 }
                 codes.extend(keys.iter().map(|key| met[*key as usize]));
             }
-            _ => codes.extend((0..column.len()).map(|row| self.code(&texts, row, lines.of(row)).0)),
+            Texts::Coded(keys, Some(_), _) => {
+                codes.extend((0..keys.len()).map(|row| self.code(texts, row, lines.of(row)).0));
+            }
+            Texts::Plain(texts) => {
+                let (bytes, nulls) = (texts.value_data(), texts.nulls());
+                codes.extend(texts.offsets().windows(2).enumerate().map(|(row, ends)| {
+                    let line = lines.of(row);
+                    if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+                        return self.dictionary.encode_empty(line);
+                    }
+                    let place = ends[0] as usize..ends[1] as usize;
+                    // What an array of texts has is text.
+                    self.dictionary.encode_at(bytes, place, line).unwrap_or_default()
+                }));
+            }
         }
-        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! A [`Table`] is what one scan of a file leaves in memory. Columns that are counted
 //! (quasi-identifiers, sensitive attributes, the target) are dictionary-encoded; distinct tuples of
 //! quasi-identifiers become [`Cells`], and each row keeps only the number of its cell. Columns that
-//! are merely released travel as Arrow arrays. Identifiers are not here at all.
+//! are merely released stay Arrow values, by number where these recur. Identifiers are not here at all.
 
 mod cells;
 mod decimal;
@@ -59,11 +59,31 @@ pub enum Data {
         dictionary: Dictionary,
         /// The value of each row.
         codes: IdMap<RowId, Code>,
-        /// The arrays as they were read, unless they were text.
-        plain: Option<Vec<ArrayRef>>,
+        /// The values as they were read, unless they were text.
+        plain: Option<Passed>,
     },
     /// A column that is only passed on.
-    Plain(Vec<ArrayRef>),
+    Plain(Passed),
+}
+
+/// The values of a column as they were read.
+#[derive(Debug)]
+pub enum Passed {
+    /// One by one.
+    Arrays(Vec<ArrayRef>),
+    /// By number, if they recur.
+    Numbered {
+        /// The number of each row's value.
+        numbers: Vec<u32>,
+        /// The values. The first is null.
+        values: ArrayRef,
+    },
+}
+
+impl Default for Passed {
+    fn default() -> Passed {
+        Passed::Arrays(Vec::new())
+    }
 }
 
 /// One column: its name, its role and its values.

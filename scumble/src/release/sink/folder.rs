@@ -161,8 +161,12 @@ impl TableSink for FolderTable {
         self.writer.write(batch)
     }
 
-    fn write_series(&mut self, columns: &[Series], schema: &SchemaRef) -> Result<()> {
-        self.writer.write_series(columns, schema)
+    fn takes_numbers(&self) -> bool {
+        self.writer.takes_numbers()
+    }
+
+    fn write_series(&mut self, columns: &[Series]) -> Result<()> {
+        self.writer.write_series(columns)
     }
 
     fn finish(self: Box<Self>) -> Result<()> {

@@ -7,19 +7,20 @@
 mod file;
 mod folder;
 mod memory;
+mod spell;
 mod writer;
 
 pub use file::{ReleaseFile, ReleaseStream};
 pub use folder::ReleaseFolder;
 pub use memory::ReleaseBatches;
+use spell::spelled;
 pub(crate) use writer::{Background, TableWriter, failure};
 
 use super::Report;
 use crate::error::{Error, Result};
 use crate::source::{Meter, Series, Source, TableFile};
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_cast::cast;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -85,11 +86,16 @@ pub trait TableSink: Send {
     /// All rows were written. A table that is dropped without it is not complete.
     fn finish(self: Box<Self>) -> Result<()>;
 
-    /// Writes more rows, column by column. Writers of text override it: texts come by number.
+    /// Whether rows may come by number. Writers of text say so: they render each text once.
     #[doc(hidden)]
-    fn write_series(&mut self, columns: &[Series], schema: &SchemaRef) -> Result<()> {
-        let batch = spelled(columns, schema);
-        self.write(batch.map_err(|source| Error::Columnar { file: "the release".into(), source })?)
+    fn takes_numbers(&self) -> bool {
+        false
+    }
+
+    /// Writes more rows that may come by number.
+    #[doc(hidden)]
+    fn write_series(&mut self, _columns: &[Series]) -> Result<()> {
+        Err(Error::Defect)
     }
 }
 
@@ -149,15 +155,6 @@ macro_rules! forward {
 }
 
 forward!(&mut S, Box<S>);
-
-/// The same rows as columns of these types. What came by number is spelled out: a file that keeps
-/// numbers keeps all texts too, those of rows that are not released among them.
-pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    let columns = columns.iter().zip(schema.fields());
-    let columns: Result<Vec<ArrayRef>, ArrowError> =
-        columns.map(|(series, field)| cast(&series.to_array()?, field.data_type())).collect();
-    RecordBatch::try_new(schema.clone(), columns?)
-}
 
 /// The tables of a release, as they are verified and queried.
 pub struct Tables {

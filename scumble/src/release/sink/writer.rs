@@ -91,13 +91,14 @@ impl TableSink for TableWriter {
         }
     }
 
-    fn write_series(&mut self, columns: &[Series], schema: &SchemaRef) -> Result<()> {
+    fn takes_numbers(&self) -> bool {
+        matches!(self.writer, Writer::Csv(_))
+    }
+
+    fn write_series(&mut self, columns: &[Series]) -> Result<()> {
         match &mut self.writer {
             Writer::Csv(lines) => lines.write(columns),
-            _ => {
-                let batch = spelled(columns, schema);
-                self.write(batch.map_err(|error| failure(&self.target, error))?)
-            }
+            Writer::Parquet(_) | Writer::Arrow(_) => Err(Error::Defect),
         }
     }
 
@@ -166,10 +167,18 @@ impl Write for Packed {
     }
 }
 
+enum Message {
+    Batch(RecordBatch),
+    Series(Vec<Series>),
+    /// All rows were sent.
+    End,
+}
+
 /// A table that is written on a thread of its own, a few batches behind.
 pub(crate) struct Background {
-    /// Batches, and nothing when all of them were sent.
-    sender: mpsc::SyncSender<Option<Vec<Series>>>,
+    sender: mpsc::SyncSender<Message>,
+    schema: SchemaRef,
+    takes_numbers: bool,
     is_abandoned: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<()>>>,
 }
@@ -181,28 +190,38 @@ impl Background {
         schema: &SchemaRef,
         waiting: usize,
     ) -> Background {
-        let (sender, receiver) = mpsc::sync_channel::<Option<Vec<Series>>>(waiting);
-        let (schema, is_abandoned) = (schema.clone(), Arc::new(AtomicBool::new(false)));
+        let (sender, receiver) = mpsc::sync_channel::<Message>(waiting);
+        let (schema, takes_numbers) = (schema.clone(), table.takes_numbers());
+        let is_abandoned = Arc::new(AtomicBool::new(false));
         let abandoned = is_abandoned.clone();
         let thread = std::thread::spawn(move || {
-            for columns in receiver {
+            for message in receiver {
                 if abandoned.load(Relaxed) {
                     break;
                 }
-                match columns {
-                    Some(columns) => table.write_series(&columns, &schema)?,
-                    None => return table.finish(),
+                match message {
+                    Message::Batch(batch) => table.write(batch)?,
+                    Message::Series(columns) => table.write_series(&columns)?,
+                    Message::End => return table.finish(),
                 }
             }
             // A table that was not sent to its end is not finished.
             Err(Error::Interrupted)
         });
-        Background { sender, is_abandoned, thread: Some(thread) }
+        Background { sender, schema, takes_numbers, is_abandoned, thread: Some(thread) }
     }
 
     /// Hands over more rows. An error may be that of an earlier batch.
     pub(crate) fn write(&mut self, columns: Vec<Series>) -> Result<()> {
-        match self.sender.send(Some(columns)) {
+        let message = if self.takes_numbers {
+            Message::Series(columns)
+        } else {
+            // On this thread, which has less to do than the one that writes.
+            let batch = spelled(&columns, &self.schema);
+            let broken = |source| Error::Columnar { file: "the release".into(), source };
+            Message::Batch(batch.map_err(broken)?)
+        };
+        match self.sender.send(message) {
             Ok(()) => Ok(()),
             // The thread has ended before its time, and says why.
             Err(_) => self.join().and(Err(Error::Defect)),
@@ -212,7 +231,7 @@ impl Background {
     /// Waits until everything is written.
     pub(crate) fn finish(mut self) -> Result<()> {
         // If the thread has ended before its time, it says why.
-        let _ = self.sender.send(None);
+        let _ = self.sender.send(Message::End);
         self.join()
     }
 
@@ -229,7 +248,7 @@ impl Drop for Background {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.is_abandoned.store(true, Relaxed);
-            let _ = self.sender.send(None);
+            let _ = self.sender.send(Message::End);
             let _ = self.join();
         }
     }
