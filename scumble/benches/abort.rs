@@ -1,6 +1,6 @@
-//! How long does a search go on after it was aborted?
+//! How long does a search, or a whole job, go on after it was aborted?
 //!
-//! Every search is aborted at random moments, over a synthetic census of 4 million rows, or as many
+//! Every search is aborted at random moments, and so are jobs from file to file, over a synthetic census of 4 million rows, or as many
 //! as the variable `SCUMBLE_ROWS` says. For each the largest and the mean time from the abort to
 //! the end are printed, in milliseconds, and the largest processor time of all threads within it:
 //! on a busy machine that says more. With an argument only searches whose name contains it are
@@ -28,7 +28,7 @@ use scumble::source::encode;
 use scumble::summary::{Estimator, Structure, SummaryKind};
 use scumble::table::{Data, Role, Table, Tallies};
 use scumble::watch::Watch;
-use scumble::{Job, Source, Synthetic, TableFile, generate};
+use scumble::{Job, ReleaseFile, Source, Synthetic, TableFile, generate};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -150,7 +150,47 @@ fn try_all(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
     cuts(bench, &census)?;
     instant(bench, &census)?;
     buckets(bench, &census)?;
-    presence(bench, folder, rows)
+    presence(bench, folder, rows)?;
+    jobs(bench, &census, folder, rows)
+}
+
+/// Whole jobs, from a file to a file: reading, search, writing and verification.
+fn jobs(bench: &mut Bench, census: &Census, folder: &Path, rows: u64) -> Result<()> {
+    if !bench.wants("job") {
+        return Ok(());
+    }
+    let out = folder.join("out");
+    std::fs::create_dir_all(&out).map_err(Error::io(&out, "create"))?;
+    for format in ["csv", "parquet", "arrow"] {
+        let data = folder.join(format!("table.{format}"));
+        generate(Synthetic::Census, rows, 1, &data, None, &Watch::default())?;
+        let source = TableFile::open(&data)?;
+        let cases = [
+            ("incognito", "k = 100", "algorithm = \"incognito\""),
+            ("mondrian", "k = 100", "algorithm = \"mondrian\""),
+            ("rothko-s", "k = 100", "algorithm = \"rothko-s\""),
+            ("rothko-t", "k = 100", "algorithm = \"rothko-t\""),
+        ];
+        for (name, privacy, search) in cases {
+            let policy = census.policy(privacy, search)?;
+            // Less than the table takes, for those that work on disk.
+            let job = Job::new(policy);
+            let job = if name.starts_with("rothko") { job.memory(128 << 20) } else { job };
+            let release = out.join(format!("release.{format}"));
+            bench.abort(&format!("job {name} {format}"), |watch| {
+                let ran = job.run(&source, ReleaseFile::new(&release)?, watch).map(|_| ());
+                // Outside of the job, and not what is measured.
+                if ran.is_ok() {
+                    _ = std::fs::remove_file(&release);
+                    _ = std::fs::remove_file(out.join(format!("release.{format}.report.json")));
+                }
+                ran
+            })?;
+            let left = std::fs::read_dir(&out).map_err(Error::io(&out, "read"))?.count();
+            assert_eq!(left, 0, "files are left behind by {name}");
+        }
+    }
+    Ok(())
 }
 
 struct Census {
@@ -159,12 +199,17 @@ struct Census {
 }
 
 impl Census {
-    /// The table, bound to its policy with other sections of privacy and search.
-    fn bound(&self, privacy: &str, search: &str) -> Result<(Policy, Table, Prepared)> {
+    /// The policy with other sections of privacy and search.
+    fn policy(&self, privacy: &str, search: &str) -> Result<Policy> {
         let text = std::fs::read_to_string(&self.files[1]).unwrap_or_default();
         let attributes = text.split("[privacy]").next().unwrap_or("");
         let asked = format!("{attributes}[privacy]\n{privacy}\n[search]\n{search}\n");
-        let policy = Policy::parse(&asked, &self.files[1])?;
+        Policy::parse(&asked, &self.files[1])
+    }
+
+    /// The table, bound to such a policy.
+    fn bound(&self, privacy: &str, search: &str) -> Result<(Policy, Table, Prepared)> {
+        let policy = self.policy(privacy, search)?;
         let table = read(&self.data, &policy)?;
         let prepared = policy.prepare(&table)?;
         Ok((policy, table, prepared))
