@@ -3,7 +3,6 @@
 
 use crate::agrawal::{Asked, NO_FREQUENCY_GROUP, release, table};
 use crate::harness::{Measured, Scratch};
-use scumble::ReleaseKind;
 use scumble::error::{Error, Result};
 use scumble::job::DiskParameters;
 use serde_json::{Value, json};
@@ -55,10 +54,10 @@ fn quality(
         let disk = DiskParameters { tuples: Some(tuples), ..DiskParameters::default() };
         let data = table(scratch, rows, seed, "parquet")?;
         let (report, _) = release(scratch, &data, asked, disk, memory, seed)?;
-        let ReleaseKind::Table { loss, .. } = &report.release else { return Err(Error::Defect) };
+        let of_input = report.private.as_ref().ok_or(Error::Defect)?.loss;
         sum += match asked.split {
-            "regression" => loss.rmse.ok_or(Error::Defect)?,
-            _ => loss.conditional_entropy.ok_or(Error::Defect)?,
+            "regression" => of_input.rmse.ok_or(Error::Defect)?,
+            _ => of_input.conditional_entropy.ok_or(Error::Defect)?,
         };
         unsplit |= report.io.unsplit_partitions.unwrap_or(0) > 0;
     }

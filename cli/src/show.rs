@@ -51,6 +51,11 @@ pub fn thousands(number: u128) -> String {
     shown
 }
 
+/// A number with its noun.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(number.into()), if number == 1 { one } else { many })
+}
+
 pub fn duration(seconds: f64) -> String {
     match seconds {
         _ if seconds < 1e-3 => format!("{:.0} µs", seconds * 1e6),
@@ -89,9 +94,9 @@ pub fn judged(text: &mut String, judged: &Judged) {
 fn classes(text: &mut String, classes: &ClassCounts) {
     let _ = writeln!(
         text,
-        "  {} classes; smallest {} rows, average {:.1} rows",
-        thousands(classes.classes.into()),
-        thousands(classes.smallest_class.into()),
+        "  {}; smallest {}, average {:.1} rows",
+        counted(classes.classes, "class", "classes"),
+        counted(classes.smallest_class, "row", "rows"),
         classes.average_class
     );
 }
@@ -100,12 +105,20 @@ fn classes(text: &mut String, classes: &ClassCounts) {
 pub fn released(text: &mut String, report: &Report) {
     let _ = writeln!(
         text,
-        "  {} of {} rows released, {} suppressed ({})",
+        "  {} of {} released, {} suppressed ({})",
         thousands(report.released.into()),
-        thousands(report.rows.into()),
+        counted(report.rows, "row", "rows"),
         thousands(report.suppressed.into()),
         share(report.suppressed, report.rows)
     );
+    if let Some(values) = report.suppressed_values {
+        let _ = writeln!(
+            text,
+            "  {} suppressed in released rows ({})",
+            counted(values, "sensitive value", "sensitive values"),
+            share(values, report.released)
+        );
+    }
 }
 
 /// The summary of a release.
@@ -114,22 +127,33 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     released(&mut text, report);
     classes(&mut text, &report.classes);
     report.privacy.iter().for_each(|one| judged(&mut text, one));
+    for same in &report.same_value {
+        same_value(&mut text, &same.sensitive, same.classes, same.rows);
+    }
     if let ReleaseKind::Table { loss, recoding, search } = &report.release {
         let _ = write!(text, "  loss: LM {:.4}", loss.lm);
-        if let Some(entropy) = loss.entropy {
+        let of_owner = report.private.as_ref();
+        let of_input = of_owner.map(|private| private.loss).unwrap_or_default();
+        if let Some(entropy) = of_input.entropy {
             let _ = write!(text, ", entropy {entropy:.2} bits per value");
         }
         if let Some(cm) = loss.cm {
             let _ = write!(text, ", CM {cm:.4}");
         }
         let _ = writeln!(text);
-        if let Some(open) = loss.conditional_entropy {
-            let rmse = loss.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
+        if let Some(open) = of_input.conditional_entropy {
+            let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
             let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
         }
-        decided(&mut text, recoding);
+        decided(&mut text, recoding, |name| of_owner.and_then(|private| private.height(name)));
         if let Some(search) = search {
-            searched(&mut text, search);
+            let proof = of_owner.and_then(|private| private.search);
+            let proven = proof.map(|proof| SearchReport {
+                optimal: proof.optimal,
+                lower_bound: proof.lower_bound,
+                ..search.clone()
+            });
+            searched(&mut text, proven.as_ref().unwrap_or(search));
         }
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
@@ -137,19 +161,25 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     let _ = if crate::ends::is_standard(output) {
         writeln!(text)
     } else {
-        writeln!(text, "; see {}.report.json", output.display())
+        let _ = writeln!(text);
+        writeln!(
+            text,
+            "  {}.report.json may be published with the release; {}.private.json may not",
+            output.display(),
+            output.display()
+        )
     };
     text
 }
 
-fn decided(text: &mut String, recoding: &RecodingReport) {
+fn decided(text: &mut String, recoding: &RecodingReport, height: impl Fn(&str) -> Option<usize>) {
     match recoding {
-        RecodingReport::FullDomain { levels, heights } => {
-            let level = |((name, level), height): (&(String, usize), &usize)| {
-                format!("{name} {level}/{height}")
+        RecodingReport::FullDomain { levels } => {
+            let level = |(name, level): &(String, usize)| match height(name) {
+                Some(height) => format!("{name} {level}/{height}"),
+                None => format!("{name} {level}"),
             };
-            let levels: Vec<String> = levels.iter().zip(heights).map(level).collect();
-            let levels = levels.join(", ");
+            let levels = levels.iter().map(level).collect::<Vec<String>>().join(", ");
             let _ = writeln!(text, "  levels (0 = unchanged): {levels}");
         }
         RecodingReport::Cuts { cuts } => {
@@ -201,8 +231,21 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
     let mut text = format!("{}: {rows} rows\n", release.display());
     classes(&mut text, &verification.classes);
     verification.privacy.iter().for_each(|one| judged(&mut text, one));
+    for same in &verification.same_value {
+        same_value(&mut text, &same.sensitive, same.classes, same.rows);
+    }
     problems(&mut text, verification);
     text
+}
+
+/// A sensitive attribute that can be learnt although every requirement holds.
+pub fn same_value(text: &mut String, sensitive: &str, classes: u64, rows: u64) {
+    let _ = writeln!(
+        text,
+        "  note: no requirement protects `{sensitive}`; everybody has the same value in {} ({})",
+        counted(classes, "class", "classes"),
+        counted(rows, "person", "people")
+    );
 }
 
 /// Problems other than failed requirements.

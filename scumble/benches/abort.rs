@@ -182,7 +182,9 @@ fn jobs(bench: &mut Bench, census: &Census, folder: &Path, rows: u64) -> Result<
                 // Outside of the job, and not what is measured.
                 if ran.is_ok() {
                     _ = std::fs::remove_file(&release);
-                    _ = std::fs::remove_file(out.join(format!("release.{format}.report.json")));
+                    for ending in ["report.json", "private.json"] {
+                        _ = std::fs::remove_file(out.join(format!("release.{format}.{ending}")));
+                    }
                 }
                 ran
             })?;

@@ -33,7 +33,7 @@ fn experiments_are_no_part_of_the_command() {
 #[test]
 fn the_six_people_themselves_are_fine() {
     let outcome = Bed::people().anonymize(&[]).ok();
-    assert_eq!(outcome.touched, ["out.csv", "out.csv.report.json"]);
+    assert_eq!(outcome.touched, ["out.csv", "out.csv.private.json", "out.csv.report.json"]);
 }
 
 // --- the table ---
@@ -337,6 +337,7 @@ fn an_output_lands_on_another_file_of_the_run() {
         ("out.csv", "city.csv"),
         ("out.csv", "out.csv"),
         ("out.csv", "out.csv.report.json"),
+        ("out.csv", "out.csv.private.json"),
     ] {
         bed.file("table.csv", PEOPLE).file("policy.toml", PEOPLE_POLICY).file("city.csv", CITIES);
         let outcome = run(output, recoding);

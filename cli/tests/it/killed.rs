@@ -111,6 +111,7 @@ fn an_interrupted_run_leaves_nothing() {
             if caught.is_none() {
                 let _ = std::fs::remove_file(bed.path("out.csv"));
                 let _ = std::fs::remove_file(bed.path("out.csv.report.json"));
+                let _ = std::fs::remove_file(bed.path("out.csv.private.json"));
             }
             caught
         });

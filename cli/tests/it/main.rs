@@ -12,6 +12,7 @@ mod killed;
 mod l_plus;
 mod partition;
 mod presence;
+mod private;
 mod readme;
 mod release;
 mod rothko;

@@ -119,8 +119,8 @@ fn all_that_is_written_is_private() {
             "r.json",
         ];
         let outcome = bed.run(&arguments).ok();
-        let report = format!("{out}.report.json");
-        assert_eq!(outcome.touched, [out.as_str(), &report, "r.json"]);
+        let (private, report) = (format!("{out}.private.json"), format!("{out}.report.json"));
+        assert_eq!(outcome.touched, [out.as_str(), &private, &report, "r.json"]);
         for name in outcome.touched {
             assert_eq!(bed.mode(&name), 0o600, "{name}");
         }
@@ -152,7 +152,10 @@ fn the_report_is_beside_the_release_and_on_standard_output() {
     let outcome = bed.anonymize(&["--json"]).ok();
     assert_eq!(outcome.stdout.lines().count(), 1);
     let beside: Value = serde_json::from_str(&bed.read("out.csv.report.json")).unwrap();
-    assert_eq!(timeless(outcome.json()), timeless(beside));
+    let private: Value = serde_json::from_str(&bed.read("out.csv.private.json")).unwrap();
+    let mut both = outcome.json();
+    assert_eq!(both.as_object_mut().unwrap().remove("private"), Some(private));
+    assert_eq!(timeless(both), timeless(beside));
     let outcome = bed.anonymize(&[]).ok();
     assert!(
         outcome.stdout.contains("out.csv.report.json") && !outcome.stdout.starts_with('{'),
@@ -179,6 +182,7 @@ fn the_report_has_the_keys_of_the_contract() {
         "search",
         "io",
         "phases",
+        "private",
     ];
     assert_eq!(keys, expected);
     assert_eq!((&report["algorithm"], &report["rows"]), (&json!("incognito"), &json!(2000)));
@@ -456,7 +460,9 @@ fn a_saved_recoding_gives_the_same_release_again() {
     assert_eq!(bed.bytes("again.csv"), first);
     assert_eq!(bed.mode("again.csv"), 0o600);
     let beside: Value = serde_json::from_str(&bed.read("again.csv.report.json")).unwrap();
-    assert_eq!(timeless(report), timeless(beside));
+    let mut public = report;
+    assert!(public.as_object_mut().unwrap().remove("private").is_some());
+    assert_eq!(timeless(public), timeless(beside));
     // Other people of the same kind: the same levels, another release that holds.
     bed.run(&[
         "generate",

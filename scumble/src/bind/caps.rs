@@ -14,12 +14,19 @@ pub(super) struct CappedColumn<'a> {
     pub(super) leaf_of: &'a IdMap<Code, LeafId>,
     /// How often each leaf occurs.
     pub(super) counts: &'a [u64],
+    /// Whether caps that follow from frequencies are rounded down. They are published with the
+    /// release. If rows may be suppressed, exact ones would tell how often each value is among
+    /// them.
+    pub(super) is_rounded: bool,
 }
 
 impl ThresholdsAsked {
     /// The cap of each leaf. A value that is written in two ways has the lower of both caps.
     pub(super) fn caps(&self, values: &CappedColumn<'_>) -> Vec<Ratio> {
         let rest = |count: u64| match self.from_frequency {
+            Some(base) if values.is_rounded => {
+                rounded(by_frequency(base, count, values.counts)).max(base)
+            }
             Some(base) => by_frequency(base, count, values.counts),
             None => self.default.unwrap_or(Ratio::ONE),
         };
@@ -73,6 +80,16 @@ fn by_frequency(base: Ratio, count: u64, counts: &[u64]) -> Ratio {
     cap.unwrap_or(base).min(Ratio::ONE)
 }
 
+/// A cap rounded down to two significant digits.
+fn rounded(cap: Ratio) -> Ratio {
+    let (above, below) = (u128::from(cap.numerator()), u128::from(cap.denominator()));
+    let mut unit = 10u128;
+    while above * unit < 10 * below && unit < 1 << 60 {
+        unit *= 10;
+    }
+    Ratio::new((above * unit / below) as u64, unit as u64).unwrap_or(Ratio::ZERO)
+}
+
 impl Policy {
     /// Refuses caps of values that no sensitive column has: a slip of the pen would leave the real
     /// value without one.
@@ -118,6 +135,16 @@ mod tests {
             Ratio::ONE,
             "no cap is above the whole"
         );
+    }
+
+    #[test]
+    fn published_caps_have_two_digits() {
+        let told = |above, below| rounded(Ratio::new(above, below).unwrap()).to_string();
+        assert_eq!(told(5, 8), "31/50");
+        assert_eq!(told(3, 5), "3/5");
+        assert_eq!(told(1, 1), "1");
+        assert_eq!(told(999, 1000), "99/100");
+        assert_eq!(told(1, 3000), "33/100000");
     }
 
     #[test]

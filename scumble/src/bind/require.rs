@@ -375,7 +375,9 @@ impl Binder<'_> {
         if let Some(token) = token {
             counts[token.index()] = 0;
         }
-        let mut caps = asked.caps(&CappedColumn { name, dictionary, leaf_of, counts: &counts });
+        let is_rounded = self.policy.search().may_suppress();
+        let column_caps = CappedColumn { name, dictionary, leaf_of, counts: &counts, is_rounded };
+        let mut caps = asked.caps(&column_caps);
         let leaves = leaf_of.pairs().filter(|(_, leaf)| Some(*leaf) != token);
         let by_value = |(code, leaf): (Code, LeafId)| {
             (name.to_string(), dictionary.value(code.0).to_string(), caps[leaf.index()])

@@ -1,7 +1,7 @@
 //! Tables that do not fit in memory: scans of the input, partitions on disk, and a release that is
 //! written as partitions are finished.
 
-use super::{Beside, DiskParameters, Produced, Walk};
+use super::{Beside, DiskParameters, Produced, ToldCaps, Walk};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
@@ -9,8 +9,8 @@ use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
-    Background, CountedTarget, From, Io, Losses, Predicted, RELEASE, RecodingReport, ReleaseKind,
-    Rules, SearchReport, Sink, Stream, Totals, judge_classes, wide,
+    Background, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport, RELEASE,
+    RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes, wide,
 };
 use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
@@ -361,6 +361,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         tables_written: share(folder.rows_written()),
         predicted: Some(predicted(policy, rows, limits, chosen.alpha)),
     };
+    let (release, of_input) = told(policy, &known, rows, (&happened, &totals), seconds);
     Ok(Produced {
         algorithm: if is_by_sample(policy) { "rothko-s" } else { "rothko-t" },
         generalized_by: None,
@@ -369,9 +370,10 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: None,
         // Nothing is suppressed, so the release has the frequencies of the input.
-        caps: Vec::new(),
+        caps: ToldCaps::default(),
+        private: PrivateReport::new(of_input, None),
         policy: policy.clone(),
-        release: told(policy, &known, rows, (&happened, &totals), seconds),
+        release,
         io,
         beside: Beside::Nothing,
         leftovers: Box::new(()),
@@ -412,15 +414,16 @@ fn told(
     rows: u64,
     (happened, totals): (&Happened, &Totals),
     seconds: f64,
-) -> ReleaseKind {
+) -> (ReleaseKind, PrivateLosses) {
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
     let search = SearchReport { visited: happened.nodes, seconds, ..SearchReport::default() };
-    ReleaseKind::Table {
-        loss: Losses::new(totals.lost / cells, totals.squares, of_target, None),
+    let release = ReleaseKind::Table {
+        loss: Losses::new(totals.lost / cells, totals.squares, of_target),
         recoding: RecodingReport::regions(totals.regions, policy.search().partitioning.style),
         search: Some(search.warranted(Warrant::Minimal(happened.unsure == 0))),
-    }
+    };
+    (release, PrivateLosses::new(of_target, None))
 }
 
 /// Rothko-T, from all rows.

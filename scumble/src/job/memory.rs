@@ -3,7 +3,7 @@
 
 use super::search::{levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
-use super::{Beside, Decision, Produced, Walk};
+use super::{Beside, Decision, Produced, ToldCaps, Walk};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -11,8 +11,8 @@ use crate::policy::Policy;
 use crate::random::Secrets;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Io, Losses, OfTarget, RELEASE, Recoded, RecodingReport, Records, ReleaseKind,
-    ReleasedRows, SearchReport, Sink, Token, schema,
+    Background, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport, RELEASE,
+    Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, SearchReport, Sink, Token, schema,
 };
 use crate::source::{Series, encode};
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
@@ -70,7 +70,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let exact = exactly(&bound.prepared.task, values, classes, class_of, walk.watch)?;
     let policy = bound.policy.with_caps(&bound.prepared.caps)?;
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
-    let recoding = bound.decided(&mapping, &recoded);
+    let (recoding, of_owner) = bound.decided(&mapping, &recoded);
+    let (losses, of_input) = losses;
+    let caps = bound.told_caps(&recoded, walk.watch)?;
     let Bound { policy: asked, table, prepared } = bound;
     Ok(Produced {
         algorithm,
@@ -79,7 +81,8 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         written,
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: token_of(asked, &prepared).and(hidden),
-        caps: if asked.derives_caps() { prepared.caps } else { Vec::new() },
+        caps,
+        private: PrivateReport::new(of_input, of_owner),
         policy,
         release: ReleaseKind::Table { loss: losses, recoding, search },
         io: Io { bytes_read: bytes, repartitions: Some(0), pruned_nodes: Some(0), ..Io::default() },
@@ -173,15 +176,35 @@ impl Bound<'_> {
         token_of(self.policy, &self.prepared)
     }
 
-    /// What was decided, as a report tells it.
-    fn decided(&self, mapping: &Mapping, recoded: &Recoded) -> RecodingReport {
+    /// The caps that follow from frequencies.
+    fn told_caps(&self, recoded: &Recoded, watch: &Watch) -> Result<ToldCaps> {
+        if !self.policy.derives_caps() {
+            return Ok(ToldCaps::default());
+        }
+        let classes = recoded.class_of_row(&self.table, &self.prepared.leaf_cell, watch)?;
+        let hidden = self.token().zip(recoded.within.as_ref());
+        ToldCaps::new(&self.prepared.caps, &self.table, watch, |column, row| {
+            let is_hidden =
+                hidden.is_some_and(|(token, within)| token.column == column && within.hidden[row]);
+            !is_hidden && recoded.is_released(row, classes.at(row))
+        })
+    }
+
+    /// What was decided: as a published report tells it, and what only the owner may see.
+    fn decided(
+        &self,
+        mapping: &Mapping,
+        recoded: &Recoded,
+    ) -> (RecodingReport, Option<PrivateRecoding>) {
         let columns = self.columns();
         let names = columns.names.iter().cloned();
         match mapping {
-            Mapping::Levels(levels) => RecodingReport::FullDomain {
-                levels: names.zip(levels.iter().copied()).collect(),
-                heights: columns.taxonomies.iter().map(|tree| tree.height()).collect(),
-            },
+            Mapping::Levels(levels) => {
+                let heights = columns.taxonomies.iter().map(|tree| tree.height());
+                let heights = names.clone().zip(heights).collect();
+                let levels = names.zip(levels.iter().copied()).collect();
+                (RecodingReport::FullDomain { levels }, Some(PrivateRecoding::Heights(heights)))
+            }
             Mapping::Cuts(cuts) => {
                 let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {
                     let label =
@@ -189,12 +212,14 @@ impl Bound<'_> {
                     cut.nodes().iter().map(label).collect()
                 };
                 let labels = columns.taxonomies.iter().zip(cuts).map(labels);
-                RecodingReport::Cuts { cuts: names.zip(labels).collect() }
+                let all = names.clone().zip(labels).collect();
+                let cuts = names.zip(recoded.released_labels()).collect();
+                (RecodingReport::Cuts { cuts }, Some(PrivateRecoding::Cuts(all)))
             }
             Mapping::Regions(regions) => {
                 // Regions of the population without a row of the table are in no release.
                 let released = recoded.classes.counts().iter().filter(|rows| **rows > 0).count();
-                RecodingReport::regions(released as u64, regions.style)
+                (RecodingReport::regions(released as u64, regions.style), None)
             }
         }
     }
@@ -211,7 +236,12 @@ impl Bound<'_> {
 }
 
 /// What a recoded table lost. If there are several targets, the first counts.
-fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded, watch: &Watch) -> Result<Losses> {
+fn losses(
+    table: &Table,
+    prepared: &Prepared,
+    recoded: &Recoded,
+    watch: &Watch,
+) -> Result<(Losses, PrivateLosses)> {
     let task = &prepared.task;
     let target = table.with_role(Role::Target).next();
     let target = target.map(|column| of_target(column, table, prepared, recoded, watch));
@@ -219,7 +249,8 @@ fn losses(table: &Table, prepared: &Prepared, recoded: &Recoded, watch: &Watch) 
     watch.check()?;
     let (lm, dm) = (recoded.lm(task), recoded.dm(task));
     watch.check()?;
-    Ok(Losses::new(lm, dm, target, Some(recoded.entropy(task))))
+    let entropy = Some(recoded.entropy(task));
+    Ok((Losses::new(lm, dm, target), PrivateLosses::new(target, entropy)))
 }
 
 /// What a recoded table tells about a target.

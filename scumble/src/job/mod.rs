@@ -29,18 +29,19 @@ pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameter
 pub use query::{QueryAnswer, query};
 
 use crate::error::{Error, Place, Result};
+use crate::ids::{Id, RowId};
 use crate::policy::{Algorithm, Policy};
 use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::Recoding;
 use crate::release::{
-    Checked, Io, Judgement, Phase, ReleaseKind, Report, Sink, Tables, Verification, caps_json,
-    check_distribution, is_releasable,
+    Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, Sink, Tables, Verification,
+    caps_json, check_distribution, is_releasable,
 };
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
-use crate::table::Role;
-use crate::watch::Watch;
+use crate::table::{Data, Role, Table};
+use crate::watch::{PIECE, Watch};
 use std::any::Any;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -283,7 +284,9 @@ struct Produced {
     columns: Vec<String>,
     suppressed_values: Option<u64>,
     /// Caps that follow from frequencies of the input.
-    caps: Vec<(String, String, Ratio)>,
+    caps: ToldCaps,
+    /// What only the owner may see.
+    private: PrivateReport,
     /// The policy that the release is judged by.
     policy: Policy,
     release: ReleaseKind,
@@ -294,6 +297,39 @@ struct Produced {
     /// What is no longer needed: freeing it takes time too, and the disk can be waited for
     /// meanwhile.
     leftovers: Box<dyn Any + Send>,
+}
+
+/// Caps that follow from frequencies of the input, by column and value.
+#[derive(Default)]
+struct ToldCaps {
+    all: Vec<(String, String, Ratio)>,
+    /// Those of values that the release has.
+    released: Vec<(String, String, Ratio)>,
+}
+
+impl ToldCaps {
+    /// `is_released` says whether a row is released with its value of a column.
+    fn new(
+        caps: &[(String, String, Ratio)],
+        table: &Table,
+        watch: &Watch,
+        is_released: impl Fn(&str, RowId) -> bool,
+    ) -> Result<ToldCaps> {
+        let mut released = Vec::new();
+        for column in table.with_role(Role::Sensitive) {
+            let Data::Coded { dictionary, codes, .. } = &column.data else { continue };
+            let mut is_met = vec![false; dictionary.len()];
+            watch.each(codes.pairs(), PIECE, |(row, code)| {
+                is_met[code.index()] |= is_released(&column.name, row);
+            })?;
+            let is_told = |(name, value, _): &&(String, String, Ratio)| {
+                *name == column.name
+                    && dictionary.find(value).is_some_and(|code| is_met[code as usize])
+            };
+            released.extend(caps.iter().filter(is_told).cloned());
+        }
+        Ok(ToldCaps { all: caps.to_vec(), released })
+    }
 }
 
 impl Produced {
@@ -462,8 +498,14 @@ impl<'a> Walk<'a> {
         let counted = self.source.meter().since(self.before);
         io.bytes_read += counted.read + verification.io.bytes_read;
         io.bytes_written += counted.written + sink.meter().bytes_written();
+        let mut private = produced.private;
+        let cuts = &self.job.parameters.cuts;
         match &mut release {
-            ReleaseKind::Table { search: Some(search), .. } => search.data_scans = counted.scans,
+            ReleaseKind::Table { search: Some(search), .. } => {
+                search.data_scans = counted.scans;
+                let is_drawn = cuts.top > 1 || cuts.extra_generalization;
+                private.search = is_drawn.then(|| search.take_proof());
+            }
             ReleaseKind::Table { search: None, .. } => {}
             ReleaseKind::Distribution { distribution } => {
                 let checked = verification.distribution.unwrap_or_default();
@@ -481,10 +523,12 @@ impl<'a> Walk<'a> {
             suppressed_values: produced.suppressed_values,
             classes: verification.classes,
             privacy: verification.privacy,
-            thresholds: caps_json(&produced.caps),
+            same_value: verification.same_value,
+            thresholds: caps_json(&produced.caps.released),
             release,
             io,
             phases: std::mem::take(&mut self.clock.phases),
+            private: Some(PrivateReport { thresholds: caps_json(&produced.caps.all), ..private }),
         };
         (report, produced.leftovers)
     }

@@ -50,13 +50,21 @@ impl Job {
         };
         let policy = caps.map(|caps| self.policy.with_caps(&caps)).transpose()?;
         let policy = policy.as_ref().unwrap_or(&self.policy);
-        match release.only() {
+        let verification = match release.only() {
             None => super::distribution::verify(policy, release, original, watch),
             Some(table) => {
                 let memory = Some(self.limits.memory());
                 Ok(check_table(table, policy, memory, watch)?.into_verification(release))
             }
-        }
+        }?;
+        // Caps that follow from frequencies are those of a release that has all its rows.
+        let (found, told) = (verification.released, report.map(|report| report.released));
+        Ok(match told.filter(|told| self.policy.derives_caps() && *told != found) {
+            Some(told) => verification.with_problem(format!(
+                "the report says that {told} rows were released, but there are {found}"
+            )),
+            None => verification,
+        })
     }
 
     /// The caps that the policy derives from the frequencies of a table's sensitive values.

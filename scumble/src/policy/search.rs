@@ -131,6 +131,14 @@ impl Algorithm {
     }
 }
 
+impl SearchAsked {
+    /// Whether a release may lack rows or values of the input.
+    pub fn may_suppress(&self) -> bool {
+        self.suppression > Ratio::ZERO
+            || self.scheme.is_some_and(|scheme| scheme != Suppression::None)
+    }
+}
+
 /// How to search.
 #[derive(Clone, Debug)]
 pub struct SearchAsked {

@@ -149,6 +149,20 @@ impl Recoded {
         Ok(IdMap::new(watch.list(table.row_cells.iter().map(class))?))
     }
 
+    /// For each column, the labels that released rows have, in the order of its values.
+    pub(crate) fn released_labels(&self) -> impl Iterator<Item = Vec<String>> {
+        self.values.iter().enumerate().map(|(column, values)| {
+            let mut is_released = vec![false; values.len()];
+            for class in self.classes.ids() {
+                if self.kept[class] && self.classes.count(class) > self.lost(class) {
+                    is_released[self.classes.codes(class)[column] as usize] = true;
+                }
+            }
+            let released = (0..).zip(is_released).filter(|(_, is_released)| *is_released);
+            released.map(|(value, _)| values.label(value).to_string()).collect()
+        })
+    }
+
     /// The sizes of the released classes.
     fn sizes(&self) -> impl Iterator<Item = u64> {
         let size = |class: ClassId| u64::from(self.classes.count(class) - self.lost(class));

@@ -36,8 +36,9 @@ pub use matched::{KnownKey, Matched, matched};
 pub use recount::{Recount, ShareOfClasses, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
-    Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted, RecodingReport,
-    ReleaseKind, Report, RoundingReport, SearchReport,
+    Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted, PrivateLosses,
+    PrivateRecoding, PrivateReport, RecodingReport, ReleaseKind, Report, RoundingReport,
+    SearchReport,
 };
 pub use risk::{Risk, Risks};
 pub use rows::{ReleasedRows, Token, schema};
@@ -51,4 +52,4 @@ pub use stream::{CountedTarget, From, Stream, Totals};
 pub use suppress::{Records, Within};
 pub use values::{Lost, RecodedValue, RecodedValues};
 pub(crate) use verify::{Checked, check_table};
-pub use verify::{DistributionChecked, Read, Verification};
+pub use verify::{DistributionChecked, Read, SameValue, Verification};

@@ -65,15 +65,37 @@ pub type Unknown = Option<(u64, String)>;
 /// What a scan has counted.
 pub struct Recount<'a> {
     part: ShareOfClasses,
-    /// Whether each column that is read is a quasi-identifier; the others are counted.
-    is_key: Vec<bool>,
+    /// What is done with each column that is read.
+    read_as: Vec<ReadAs>,
     /// Whether a label may stand in a quasi-identifier.
     is_label: &'a dyn Fn(usize, &str) -> bool,
     labels: Vec<Codes>,
     unknown: Vec<Unknown>,
     classes: Cells<ClassId>,
     counted: Vec<CountedColumn>,
+    compared: Vec<ComparedColumn>,
     rows: u64,
+}
+
+/// What is done with a column that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadAs {
+    /// A quasi-identifier: its labels make classes.
+    Labels,
+    /// Its values are counted in each class.
+    Counted,
+    /// It is noted in which classes all rows have the same value.
+    Compared,
+}
+
+/// A column of which it is noted where all rows of a class have the same value.
+#[derive(Default)]
+struct ComparedColumn {
+    codes: Codes,
+    /// The code of each row of the batch.
+    batch: Vec<u32>,
+    /// The code that all rows of a class have; no code if they differ.
+    of_class: Vec<Option<Code>>,
 }
 
 /// The values of a counted column.
@@ -89,23 +111,25 @@ struct CountedColumn {
 }
 
 impl<'a> Recount<'a> {
-    /// Nothing counted yet, of a part of the classes. `is_key` tells the quasi-identifiers among
-    /// the columns that are read, `is_label` whether a label may stand in one of them.
+    /// Nothing counted yet, of a part of the classes. `read_as` says what is done with the columns
+    /// that are read, `is_label` whether a label may stand in a quasi-identifier.
     pub fn new(
         part: ShareOfClasses,
-        is_key: Vec<bool>,
+        read_as: Vec<ReadAs>,
         is_label: &'a dyn Fn(usize, &str) -> bool,
     ) -> Recount<'a> {
-        let width = is_key.iter().filter(|key| **key).count();
-        let counted = is_key.len() - width;
+        let number = |one: ReadAs| read_as.iter().filter(|read_as| **read_as == one).count();
+        let (width, counted) = (number(ReadAs::Labels), number(ReadAs::Counted));
+        let compared = number(ReadAs::Compared);
         Recount {
             part,
-            is_key,
+            read_as,
             is_label,
             labels: (0..width).map(|_| Codes::default()).collect(),
             unknown: vec![None; width],
             classes: Cells::new(width),
             counted: (0..counted).map(|_| CountedColumn::default()).collect(),
+            compared: (0..compared).map(|_| ComparedColumn::default()).collect(),
             rows: 0,
         }
     }
@@ -118,11 +142,17 @@ impl<'a> Recount<'a> {
             return Err(Error::TooManyRows { file: file.to_path_buf(), most: u64::from(u32::MAX) });
         }
         let (mut keys, mut values) = (Vec::new(), self.counted.iter_mut());
-        for (series, is_key) in batch.columns.iter().zip(&self.is_key) {
-            let read = if *is_key {
-                Texts::of(series).map(|texts| keys.push(texts))
-            } else {
-                values.next().map_or(Ok(()), |values| values.read(series, &batch.lines))
+        let mut compared = self.compared.iter_mut();
+        for (series, read_as) in batch.columns.iter().zip(&self.read_as) {
+            let lines = &batch.lines;
+            let read = match read_as {
+                ReadAs::Labels => Texts::of(series).map(|texts| keys.push(texts)),
+                ReadAs::Counted => {
+                    values.next().map_or(Ok(()), |values| values.read(series, lines))
+                }
+                ReadAs::Compared => {
+                    compared.next().map_or(Ok(()), |values| values.read(series, lines))
+                }
             };
             read.map_err(|source| Error::Columnar { file: file.to_path_buf(), source })?;
         }
@@ -139,6 +169,7 @@ impl<'a> Recount<'a> {
             if self.part.has(&keys, start) {
                 let class = self.class(&keys, start..end, batch.lines.of(start), &mut tuple);
                 self.counted.iter_mut().for_each(|values| values.tally(class, start..end));
+                self.compared.iter_mut().for_each(|values| values.compare(class, start..end));
             }
             start = end;
         }
@@ -172,7 +203,20 @@ impl<'a> Recount<'a> {
         // A hash table has a byte for each place, and more places than it fills.
         let tallies: usize =
             self.counted.iter().map(|values| values.tallies.capacity() * 13 * 8 / 7).sum();
-        (labels + tallies + self.classes.bytes()) as u64
+        let compared: usize =
+            self.compared.iter().map(|values| values.of_class.capacity() * 8).sum();
+        (labels + tallies + compared + self.classes.bytes()) as u64
+    }
+
+    /// For each compared column, the classes in which all rows have the same value, and the rows of
+    /// these classes. A missing value tells nothing.
+    pub fn uniform(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.compared.iter().map(|values| {
+            let missing = values.codes.dictionary().find("").map(Code);
+            let same = values.of_class.iter().zip(self.classes.counts());
+            let same = same.filter(|(code, _)| code.is_some() && **code != missing);
+            same.fold((0, 0), |(classes, rows), (_, count)| (classes + 1, rows + u64::from(*count)))
+        })
     }
 
     /// Rows of the file, those of other parts among them.
@@ -222,6 +266,25 @@ impl<'a> Recount<'a> {
         })?;
         starts.resize(self.classes.len() + 1, entries.len() as u32);
         Ok(Tallies::from_parts(starts, entries))
+    }
+}
+
+impl ComparedColumn {
+    /// Numbers the values of a batch.
+    fn read(&mut self, series: &Series, lines: &Lines) -> Result<(), ArrowError> {
+        self.batch.clear();
+        self.codes.encode(series, lines, &mut self.batch)
+    }
+
+    fn compare(&mut self, class: ClassId, rows: Range<usize>) {
+        let codes = &self.batch[rows];
+        let same = codes.iter().all(|code| *code == codes[0]).then(|| Code(codes[0]));
+        match self.of_class.get_mut(class.index()) {
+            Some(known) if *known == same => {}
+            Some(known) => *known = None,
+            // Classes are numbered in the order in which they are met.
+            None => self.of_class.push(same),
+        }
     }
 }
 

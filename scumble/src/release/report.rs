@@ -2,6 +2,7 @@
 //! script against.
 
 use super::Judgement;
+use super::verify::SameValue;
 use super::{OfTarget, Verified};
 use crate::error::{Figure, Judged};
 use crate::ratio::Ratio;
@@ -33,7 +34,12 @@ pub struct Report {
     pub classes: ClassCounts,
     /// A judgement for each requirement, from the written release.
     pub privacy: Vec<Judged>,
-    /// Caps that follow from frequencies of the input, by column and value.
+    /// Sensitive attributes that no requirement protects, with the classes in which everybody has
+    /// the same value.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_value: Vec<SameValue>,
+    /// Caps that follow from frequencies of the input, by column and value, for values that the
+    /// release has.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub thresholds: Map<String, Value>,
     /// The kind of release.
@@ -43,6 +49,84 @@ pub struct Report {
     pub io: Io,
     /// The stages of the job.
     pub phases: Vec<Phase>,
+    /// What only the owner of the data may see; absent from a report that was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub private: Option<PrivateReport>,
+}
+
+/// What the release and its policy do not tell: nodes and values that only suppressed rows have,
+/// and figures that depend on them or on frequencies of the input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PrivateReport {
+    /// Says that the file must not be published.
+    pub(crate) owner_only: String,
+    /// Losses that depend on frequencies of the input.
+    pub loss: PrivateLosses,
+    /// What was decided about values that may be in no released row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recoding: Option<PrivateRecoding>,
+    /// What the search proved, if the recoding was drawn at random: it would tell what was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<PrivateSearch>,
+    /// Caps that follow from frequencies of the input, by column and value, for all values.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub thresholds: Map<String, Value>,
+}
+
+/// What a search proved.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PrivateSearch {
+    /// Whether nothing cheaper exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimal: Option<bool>,
+    /// Nothing costs less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<f64>,
+}
+
+impl PrivateReport {
+    pub(crate) fn new(loss: PrivateLosses, recoding: Option<PrivateRecoding>) -> PrivateReport {
+        let owner_only = "Do not publish this file: it tells more than the release does.".into();
+        PrivateReport { owner_only, loss, recoding, search: None, thresholds: Map::new() }
+    }
+
+    /// The highest level of a column, if levels were chosen.
+    pub fn height(&self, column: &str) -> Option<usize> {
+        let Some(PrivateRecoding::Heights(heights)) = &self.recoding else { return None };
+        heights.iter().find(|(name, _)| name == column).map(|(_, height)| *height)
+    }
+
+    /// The text of a file.
+    pub(crate) fn to_text(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+/// Losses that depend on frequencies of the input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PrivateLosses {
+    /// Non-uniform entropy, in bits per cell; not counted for tables on disk.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entropy: Option<f64>,
+    /// Bits about the target that are open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditional_entropy: Option<f64>,
+    /// Error of guessing a numeric target as the mean of its class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rmse: Option<f64>,
+}
+
+/// What was decided about values that may be in no released row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PrivateRecoding {
+    /// The highest level of each column. It may follow from the longest value of the input.
+    Heights(#[serde(with = "pairs")] Vec<(String, usize)>),
+    /// All nodes of the cut through each tree.
+    Cuts(#[serde(with = "pairs")] Vec<(String, Vec<String>)>),
 }
 
 /// The kind of a release, with what is told of it.
@@ -96,23 +180,17 @@ pub struct Losses {
     /// Classification metric of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cm: Option<f64>,
-    /// Non-uniform entropy, in bits per cell; not counted for tables on disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entropy: Option<f64>,
-    /// Bits about the target that are open.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conditional_entropy: Option<f64>,
-    /// Error of guessing a numeric target as the mean of its class.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rmse: Option<f64>,
 }
 
 impl Losses {
-    pub(crate) fn new(lm: f64, dm: u128, target: Option<OfTarget>, entropy: Option<f64>) -> Losses {
-        Losses {
-            lm,
-            dm,
-            cm: target.map(|target| target.cm),
+    pub(crate) fn new(lm: f64, dm: u128, target: Option<OfTarget>) -> Losses {
+        Losses { lm, dm, cm: target.map(|target| target.cm) }
+    }
+}
+
+impl PrivateLosses {
+    pub(crate) fn new(target: Option<OfTarget>, entropy: Option<f64>) -> PrivateLosses {
+        PrivateLosses {
             entropy,
             conditional_entropy: target.map(|target| target.conditional_entropy),
             rmse: target.and_then(|target| target.rmse),
@@ -129,13 +207,10 @@ pub enum RecodingReport {
         /// Levels by column.
         #[serde(with = "pairs")]
         levels: Vec<(String, usize)>,
-        /// The highest level of each column, in the same order.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        heights: Vec<usize>,
     },
     /// A cut through the tree of each quasi-identifier.
     Cuts {
-        /// Labels by column.
+        /// The labels that the release has, by column.
         #[serde(with = "pairs")]
         cuts: Vec<(String, Vec<String>)>,
     },
@@ -191,6 +266,11 @@ pub struct SearchReport {
 }
 
 impl SearchReport {
+    /// Hands over what would tell which of several recodings was drawn.
+    pub(crate) fn take_proof(&mut self) -> PrivateSearch {
+        PrivateSearch { optimal: self.optimal.take(), lower_bound: self.lower_bound.take() }
+    }
+
     /// The same with what the search proved.
     pub(crate) fn warranted(self, warrant: Warrant) -> SearchReport {
         match warrant {
@@ -314,9 +394,10 @@ impl Report {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// The report as the text of a file.
-    pub(crate) fn to_text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    /// What may be published with the release, as the text of a file.
+    pub(crate) fn to_public_text(&self) -> String {
+        let public = Report { private: None, ..self.clone() };
+        serde_json::to_string_pretty(&public).unwrap_or_default() + "\n"
     }
 
     /// Reads a report.

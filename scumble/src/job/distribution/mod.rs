@@ -28,14 +28,15 @@ pub(super) use original::verify;
 
 use super::memory::decide_mapping;
 use super::search::{by_rows, with_refusal};
-use super::{Beside, Decision, Produced, Walk};
+use super::{Beside, Decision, Produced, ToldCaps, Walk};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Place, Result, quoted};
 use crate::ids::{Id, RowId, TableCellId};
 use crate::policy::{DistributionAsked, Policy, nearest};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Claim, DistributionReport, Io, Recoded, ReleaseKind, Released, RoundingReport, Sink,
+    Claim, DistributionReport, Io, PrivateLosses, PrivateReport, Recoded, ReleaseKind, Released,
+    RoundingReport, Sink,
 };
 use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
@@ -251,6 +252,16 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     };
     let caps = generalized.as_ref().map_or(&[][..], |generalized| &generalized.prepared.caps);
     let judged_by = policy.with_caps(caps)?;
+    let told_caps = if policy.derives_caps() {
+        let mut is_chosen = vec![false; table.rows() as usize];
+        match plan.rows.chosen() {
+            Some(rows) => rows.iter().for_each(|row| is_chosen[*row as usize] = true),
+            None => is_chosen.fill(true),
+        }
+        ToldCaps::new(caps, &table, walk.watch, |_, row| is_chosen[row.index()])?
+    } else {
+        ToldCaps::default()
+    };
     let claims = if is_generalized { claims(&columns) } else { Vec::new() };
     let originals =
         Originals::count(policy, asked, &table, &claims, plan.rows.chosen(), walk.watch)?;
@@ -261,7 +272,8 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         written: plan.rows.len() as u64,
         columns: Vec::new(),
         suppressed_values: None,
-        caps: if policy.derives_caps() { caps.to_vec() } else { Vec::new() },
+        caps: told_caps,
+        private: PrivateReport::new(PrivateLosses::default(), None),
         policy: judged_by,
         release: ReleaseKind::Distribution { distribution },
         io: Io::default(),

@@ -9,6 +9,7 @@ use crate::release::{Originals, Tables, Verification, check_distribution};
 use crate::source::{Source, encode};
 use crate::table::{Role, Table};
 use crate::watch::Watch;
+use std::path::PathBuf;
 
 /// Verifies a release, beside the table it came from if that is given.
 pub(in crate::job) fn verify(
@@ -82,13 +83,14 @@ fn read_labels(
 
 /// The quasi-identifiers as the release's own recoding makes them.
 fn recode(release: &Tables, policy: &Policy, table: &Table, watch: &Watch) -> Result<Generalized> {
-    let file = release.name().join("recoding.json");
+    let name = release.name().display();
+    let file = PathBuf::from(format!("{name}.recoding.json"));
     let text = release.recoding().ok_or_else(|| Error::Incomplete {
         file: release.name().to_path_buf(),
-        missing:
-            "recoding.json is missing from the release, so its classes cannot be compared with \
-                  the table"
-                .into(),
+        missing: format!(
+            "{} is missing, so the classes cannot be compared with the table",
+            file.display()
+        ),
     })?;
     let saved = Recoding::from_json(text, &file)?;
     let prepared = policy.prepare_within(table, Outside::default(), watch)?;

@@ -121,9 +121,11 @@ fn judge(
         groups: Some(groups),
         smallest_group: Some(smallest),
     };
+    let mut same_value = Vec::new();
     if policy.privacy().asks_for_classes() {
         let checked = check_table(table, &records_policy(policy, asked)?, None, watch)?;
         privacy.extend(checked.verified.judged(&checked.counted));
+        same_value = checked.same_value;
         classes.classes = checked.verified.classes;
         classes.smallest_class = checked.verified.smallest;
         classes.average_class = average(checked.verified.classes);
@@ -144,6 +146,7 @@ fn judge(
         released: rows,
         classes,
         privacy,
+        same_value,
         distribution: Some(distribution),
         satisfied,
         io: Read { bytes_read: tables.bytes_read() },

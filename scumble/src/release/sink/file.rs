@@ -3,7 +3,7 @@
 use super::super::draft::{Draft, publish};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
-use crate::release::Report;
+use crate::release::{PrivateReport, Report};
 use crate::source::spill::WaitingFile;
 use crate::source::{FileFormat, Format, Meter, Metered, TableFile};
 use arrow_schema::SchemaRef;
@@ -11,8 +11,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
-/// A release in a file, with its report beside it (`OUT.report.json`). Both appear complete, and
-/// readable by their owner only, or not at all.
+/// A release in a file, with its report beside it (`OUT.report.json`), and what only the owner may
+/// see (`OUT.private.json`). All appear complete, and readable by their owner only, or not at all.
 pub struct ReleaseFile {
     target: PathBuf,
     format: FileFormat,
@@ -66,11 +66,21 @@ impl ReleaseFile {
     }
 }
 
-/// The place of the report beside a release.
-fn report_of(output: &Path) -> PathBuf {
+/// A place beside a release, named after it.
+pub(super) fn named_after(output: &Path, ending: &str) -> PathBuf {
     let mut name = output.as_os_str().to_os_string();
-    name.push(".report.json");
+    name.push(ending);
     name.into()
+}
+
+/// What a report may be published in, and what only the owner may see.
+pub(super) const REPORT: &str = ".report.json";
+pub(super) const PRIVATE: &str = ".private.json";
+
+/// A draft of what only the owner may see, for a release at `output`.
+pub(super) fn private_draft(output: &Path, report: &Report) -> Result<Option<Draft>> {
+    let text = report.private.as_ref().map(PrivateReport::to_text);
+    text.map(|text| Draft::with(&named_after(output, PRIVATE), &text)).transpose()
 }
 
 impl Sink for ReleaseFile {
@@ -109,9 +119,10 @@ impl Sink for ReleaseFile {
         synced.unwrap_or(Err(Error::Defect))?;
         let draft = self.draft.take().ok_or(Error::Defect)?;
         draft.mark_durable();
-        let beside = Draft::with(&report_of(&self.target), &report.to_text())?;
+        let private = private_draft(&self.target, report)?;
+        let beside = Draft::with(&named_after(&self.target, REPORT), &report.to_public_text())?;
         // The release gets its name last: there is none without its report.
-        publish(self.saved.take().into_iter().chain([beside, draft]).collect())
+        publish(self.saved.take().into_iter().chain(private).chain([beside, draft]).collect())
     }
 
     fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
@@ -127,8 +138,9 @@ impl Sink for ReleaseFile {
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        let report = report_of(&self.target);
-        [self.target.clone(), report].into_iter().chain(self.recoding.clone()).collect()
+        let beside = [REPORT, PRIVATE].map(|ending| named_after(&self.target, ending));
+        let recoding = self.recoding.clone();
+        [self.target.clone()].into_iter().chain(beside).chain(recoding).collect()
     }
 
     fn limit(&mut self, bytes: usize) {

@@ -4,7 +4,8 @@
 //! process lives. A release of the same kind at the target is moved aside for the moment of the
 //! rename and then removed; anything else there is left alone, and the job is refused.
 
-use super::super::draft::{ENDING, Held, beside, claim, folder_of};
+use super::super::draft::{Draft, ENDING, Held, beside, claim, folder_of, publish};
+use super::file::{PRIVATE, named_after, private_draft};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
 use crate::lock::create_private;
@@ -21,11 +22,17 @@ use std::thread::JoinHandle;
 /// A file that every folder release has; a folder without it is not ours to replace.
 const MARK: &str = "sensitive.csv";
 
-/// A release of several tables: a folder of CSV files, with `report.json` among them.
+/// The recoding of the quasi-identifiers, beside the folder: it is for the owner of the data.
+pub(super) const RECODING: &str = ".recoding.json";
+
+/// A release of several tables: a folder of CSV files, with `report.json` among them. What only the
+/// owner may see is beside the folder: `OUT.private.json`, and `OUT.recoding.json` if
+/// quasi-identifiers were generalized.
 pub struct ReleaseFolder {
     target: PathBuf,
     meter: Meter,
     draft: Option<Held>,
+    recoding: Option<Draft>,
     tables: Vec<String>,
     syncing: Syncing,
 }
@@ -82,7 +89,7 @@ impl ReleaseFolder {
         }
         let draft = Some(claim(&target, make_private)?);
         let (meter, tables, syncing) = (Meter::default(), Vec::new(), Syncing::default());
-        Ok(ReleaseFolder { target, meter, draft, tables, syncing })
+        Ok(ReleaseFolder { target, meter, draft, recoding: None, tables, syncing })
     }
 
     /// The folder of the draft. A sink that was abandoned gets a new one.
@@ -207,7 +214,10 @@ impl Sink for ReleaseFolder {
     }
 
     fn publish(&mut self, report: &Report) -> Result<()> {
-        self.text("report.json", &report.to_text())?;
+        self.text("report.json", &report.to_public_text())?;
+        // What only the owner may see is not in the folder, which may be published as it is.
+        let private = private_draft(&self.target, report)?;
+        publish(self.recoding.take().into_iter().chain(private).collect())?;
         self.rename()
     }
 
@@ -221,18 +231,22 @@ impl Sink for ReleaseFolder {
     }
 
     fn recoding(&mut self) -> Result<Option<Box<dyn Write + Send>>> {
-        let file = Metered::new(self.create("recoding.json")?, &self.meter);
+        let draft = Draft::new(&named_after(&self.target, RECODING))?;
+        let file = Metered::new(draft.writer()?, &self.meter);
+        self.recoding = Some(draft);
         Ok(Some(Box::new(file)))
     }
 
     fn files(&self) -> Vec<PathBuf> {
-        vec![self.target.clone()]
+        let beside = [PRIVATE, RECODING].map(|ending| named_after(&self.target, ending));
+        [self.target.clone()].into_iter().chain(beside).collect()
     }
 
     /// The draft goes. Threads that make its files durable are not waited for.
     fn abandon(&mut self) {
         self.syncing = Syncing::default();
         self.tables.clear();
+        self.recoding = None;
         if let Some(held) = self.draft.take() {
             let _ = std::fs::remove_dir_all(&held.path);
         }

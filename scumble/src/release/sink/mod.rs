@@ -190,7 +190,8 @@ impl Tables {
         for name in DISTRIBUTION {
             tables.push((name.into(), Box::new(folder::open_table(path, path, name)?)));
         }
-        let recoding = std::fs::read(path.join("recoding.json")).ok();
+        let path: PathBuf = path.components().collect();
+        let recoding = std::fs::read(file::named_after(&path, folder::RECODING)).ok();
         Ok(Tables { recoding, ..Tables::new(path, tables) })
     }
 

@@ -6,7 +6,7 @@
 mod presence;
 
 use super::judge::verify as judge;
-use super::recount::{Recount, ShareOfClasses, Unknown};
+use super::recount::{ReadAs, Recount, ShareOfClasses, Unknown};
 use super::report::ClassCounts;
 use super::{Judgement, Tables, Verified};
 use crate::bind::Surveyed;
@@ -16,7 +16,7 @@ use crate::source::{Source, ahead};
 use crate::table::{Dictionary, Role, Tallies};
 use crate::watch::Watch;
 use presence::{Presented, Written};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +31,10 @@ pub struct Verification {
     pub classes: ClassCounts,
     /// A judgement for each requirement.
     pub privacy: Vec<Judged>,
+    /// Sensitive attributes that no requirement protects, with the classes in which everybody has
+    /// the same value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_value: Vec<SameValue>,
     /// What is known of a distribution release besides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distribution: Option<DistributionChecked>,
@@ -44,6 +48,18 @@ pub struct Verification {
     /// What errors call the release.
     #[serde(skip)]
     pub(crate) file: PathBuf,
+}
+
+/// Classes in which everybody has the same value of a sensitive attribute. Who knows that somebody
+/// is in such a class knows the value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SameValue {
+    /// The attribute.
+    pub sensitive: String,
+    /// The classes.
+    pub classes: u64,
+    /// The rows of these classes.
+    pub rows: u64,
 }
 
 /// What a verification read.
@@ -87,12 +103,20 @@ impl Verification {
             released: 0,
             classes: ClassCounts::default(),
             privacy: Vec::new(),
+            same_value: Vec::new(),
             distribution: Some(DistributionChecked::default()),
             satisfied: false,
             io: Read::default(),
             problems,
             file,
         }
+    }
+
+    /// The same with something wrong besides the requirements.
+    pub(crate) fn with_problem(mut self, problem: String) -> Verification {
+        self.problems.push(problem);
+        self.satisfied = false;
+        self
     }
 
     /// Notes that something is wrong beside the requirements, as a comparison with the original
@@ -116,6 +140,7 @@ pub(crate) struct Checked {
     pub(crate) verified: Verified,
     /// The counted columns, as judgements number them.
     pub(crate) counted: Vec<String>,
+    pub(crate) same_value: Vec<SameValue>,
     /// What is wrong besides the requirements.
     pub(crate) problems: Vec<String>,
     /// Bytes of other files that were read, such as a population.
@@ -137,7 +162,7 @@ impl Checked {
 
     /// The result for people and scripts.
     pub(crate) fn into_verification(self, release: &Tables) -> Verification {
-        let Checked { verified, counted, problems, bytes, file } = self;
+        let Checked { verified, counted, same_value, problems, bytes, file } = self;
         let privacy = verified.judged(&counted);
         let satisfied = problems.is_empty() && privacy.iter().all(|judged| judged.satisfied);
         Verification {
@@ -150,6 +175,7 @@ impl Checked {
                 smallest_group: None,
             },
             privacy,
+            same_value,
             distribution: None,
             satisfied,
             io: Read { bytes_read: release.bytes_read() + bytes },
@@ -185,7 +211,9 @@ pub(crate) fn check_table(
             (Outcome::Counted(scanned), Some(whole)) => whole.take(scanned, &file)?,
         }
     }
-    let Scanned { verified, counted, unknown, problems, .. } = whole.ok_or(Error::Defect)?;
+    let Scanned { verified, counted, mut same_value, unknown, problems, .. } =
+        whole.ok_or(Error::Defect)?;
+    same_value.retain(|same| same.classes > 0);
     let named =
         |role: Role| columns.iter().filter(move |column| column.1 == role).map(|column| column.0);
     let identifiers = named(Role::Identifier)
@@ -199,7 +227,7 @@ pub(crate) fn check_table(
         Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
     });
     let problems = identifiers.chain(labels).chain(problems).collect();
-    Ok(Checked { verified, counted, problems, bytes, file })
+    Ok(Checked { verified, counted, same_value, problems, bytes, file })
 }
 
 /// How a scan ended.
@@ -213,6 +241,7 @@ enum Outcome {
 struct Scanned {
     verified: Verified,
     counted: Vec<String>,
+    same_value: Vec<SameValue>,
     unknown: Vec<Unknown>,
     /// What is wrong with the classes together.
     problems: Vec<String>,
@@ -228,6 +257,10 @@ impl Scanned {
             return Err(Error::ChangedMeanwhile { file: file.to_path_buf() });
         }
         self.verified.take(other.verified);
+        for (same, other) in self.same_value.iter_mut().zip(other.same_value) {
+            same.classes += other.classes;
+            same.rows += other.rows;
+        }
         for (known, other) in self.unknown.iter_mut().zip(other.unknown) {
             // The one that comes first in the table.
             *known = known.take().into_iter().chain(other).min();
@@ -250,22 +283,25 @@ impl Check<'_> {
     fn scan(&self, part: ShareOfClasses) -> Result<Outcome> {
         let Check { table, columns, policy, memory, watch } = *self;
         let file = table.file();
-        let is_key = |role: Role| role == Role::QuasiIdentifier;
-        let is_read = |(name, role): &(&str, Role)| {
-            is_key(*role) || (*role == Role::Sensitive && policy.counts(name))
+        let read_as = |(name, role): &(&str, Role)| match role {
+            Role::QuasiIdentifier => Some(ReadAs::Labels),
+            Role::Sensitive if policy.counts(name) => Some(ReadAs::Counted),
+            Role::Sensitive => Some(ReadAs::Compared),
+            _ => None,
         };
-        let wanted: Vec<bool> = columns.iter().map(is_read).collect();
-        let read: Vec<(&str, Role)> = columns.iter().copied().filter(is_read).collect();
-        let keys: Vec<&str> =
-            read.iter().filter(|column| is_key(column.1)).map(|column| column.0).collect();
+        let wanted: Vec<bool> = columns.iter().map(|one| read_as(one).is_some()).collect();
+        let named = |wanted: ReadAs| {
+            columns.iter().filter(move |one| read_as(one) == Some(wanted)).map(|one| one.0)
+        };
+        let keys: Vec<&str> = named(ReadAs::Labels).collect();
         let attributes: Vec<Option<&Attribute>> =
             keys.iter().map(|name| policy.attribute(name)).collect();
         let is_label = |key: usize, label: &str| {
             attributes[key]
                 .is_none_or(|attribute| attribute.hierarchy.is_label(label, attribute.kind))
         };
-        let is_keys = read.iter().map(|column| is_key(column.1)).collect();
-        let mut recount = Recount::new(part, is_keys, &is_label);
+        let all_read = columns.iter().filter_map(read_as).collect();
+        let mut recount = Recount::new(part, all_read, &is_label);
         // Who belongs to no class is known only when all classes are.
         let may_be_parted = memory.is_some() && policy.privacy().presence.is_none();
         let halves = if may_be_parted { part.halves() } else { None };
@@ -288,9 +324,9 @@ impl Check<'_> {
         if recount.rows() == 0 {
             return Err(Error::EmptyTable { file });
         }
-        let surveyed = read.iter().filter(|column| !is_key(column.1)).zip(recount.values());
-        let surveyed: Vec<Surveyed<'_>> = surveyed
-            .map(|((name, _), (dictionary, rows))| Surveyed { name, dictionary, rows })
+        let surveyed: Vec<Surveyed<'_>> = named(ReadAs::Counted)
+            .zip(recount.values())
+            .map(|(name, (dictionary, rows))| Surveyed { name, dictionary, rows })
             .collect();
         let required = policy.required(&surveyed, &file)?;
         let counted = required.columns.iter().zip(&required.leaf_of);
@@ -304,6 +340,11 @@ impl Check<'_> {
         verified.privacy.extend(judgements);
         let (unknown, rows) = (recount.unknown().to_vec(), recount.rows());
         let counted = required.names;
-        Ok(Outcome::Counted(Scanned { verified, counted, unknown, problems, bytes, rows }))
+        let same = named(ReadAs::Compared).zip(recount.uniform());
+        let same =
+            same.map(|(name, (classes, rows))| SameValue { sensitive: name.into(), classes, rows });
+        let same_value = same.collect();
+        let scanned = Scanned { verified, counted, same_value, unknown, problems, bytes, rows };
+        Ok(Outcome::Counted(scanned))
     }
 }
