@@ -3,7 +3,9 @@
 use crate::error::{Error, Result};
 use crate::query::bounds::{Answer, Ends, bound};
 use crate::query::condition::Cell;
+use crate::query::filtered::{Choice, bound_filtered};
 use crate::query::sql::{Names, parse};
+use crate::query::{Query, select};
 use crate::release::{Distributed, ReleaseKind, Report, Tables};
 use crate::table::{Dictionary, Type};
 use crate::watch::Watch;
@@ -15,11 +17,14 @@ use std::collections::{BTreeMap, HashMap};
 pub struct QueryAnswer {
     /// The columns of GROUP BY.
     pub by: Vec<String>,
-    /// Values of these columns with the answer; one without values where there are no such columns.
-    pub answers: Vec<(Vec<String>, Answer)>,
+    /// The aggregates: each has its alias, or is as it was written.
+    pub aggregates: Vec<String>,
+    /// Values of the columns of GROUP BY with an answer for each aggregate; one without values
+    /// where there are no such columns.
+    pub answers: Vec<(Vec<String>, Vec<Answer>)>,
 }
 
-fn put(object: &mut Map<String, Value>, answer: &Answer) {
+fn put_bounds(object: &mut Map<String, Value>, answer: &Answer) {
     let number = |number: f64| {
         if number.fract() == 0.0 && number.abs() < 9e15 {
             json!(number as i64)
@@ -27,7 +32,6 @@ fn put(object: &mut Map<String, Value>, answer: &Answer) {
             json!(number)
         }
     };
-    object.insert("rows".into(), json!(answer.rows));
     let bounds = answer
         .bounds
         .map(|(lower, upper)| (number(lower.rounded_down()), number(upper.rounded_up())));
@@ -41,24 +45,38 @@ impl QueryAnswer {
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
         if self.by.is_empty() {
-            self.answers.iter().for_each(|(_, answer)| put(&mut object, answer));
+            self.answers.iter().for_each(|(_, answers)| self.put(&mut object, answers));
             return object.into();
         }
-        object.insert(
-            "rows".into(),
-            json!(self.answers.iter().map(|(_, answer)| answer.rows).sum::<u64>()),
-        );
-        let one = |(values, answer): &(Vec<String>, Answer)| {
+        let rows = self.answers.iter().filter_map(|(_, answers)| Some(answers.first()?.rows));
+        object.insert("rows".into(), json!(rows.sum::<u64>()));
+        let one = |(values, answers): &(Vec<String>, Vec<Answer>)| {
             let mut object = Map::new();
             let value = |value: &String| if value.is_empty() { Value::Null } else { json!(value) };
             let named: Map<String, Value> =
                 self.by.iter().cloned().zip(values.iter().map(value)).collect();
             object.insert("by".into(), named.into());
-            put(&mut object, answer);
+            self.put(&mut object, answers);
             Value::Object(object)
         };
         object.insert("answers".into(), self.answers.iter().map(one).collect());
         object.into()
+    }
+
+    /// The rows and the bounds; of several aggregates an array of bounds.
+    fn put(&self, object: &mut Map<String, Value>, answers: &[Answer]) {
+        object.insert("rows".into(), json!(answers.first().map_or(0, |answer| answer.rows)));
+        if let [only] = answers {
+            return put_bounds(object, only);
+        }
+        let one = |(name, answer): (&String, &Answer)| {
+            let mut object = Map::new();
+            object.insert("aggregate".into(), json!(name));
+            put_bounds(&mut object, answer);
+            Value::Object(object)
+        };
+        let all = self.aggregates.iter().zip(answers).map(one);
+        object.insert("aggregates".into(), all.collect());
     }
 }
 
@@ -87,7 +105,8 @@ fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
 }
 
 /// Answers an aggregate query, such as `SELECT AVG(salary) FROM release WHERE gender = 'F'`, from a
-/// distribution release. The bounds hold for every table that fits the release.
+/// distribution release. The bounds hold for every table that fits the release. A condition may also
+/// be about the sensitive attribute; then the bounds are about the tables in which a row satisfies it.
 pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Result<QueryAnswer> {
     let described = describe(release, report)?;
     let (attribute, numeric) = (described.attribute, described.numeric);
@@ -138,24 +157,65 @@ pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Res
             *selected.entry(by).or_default().entry(group).or_default() += count;
         }
     }
-    let mut ends: HashMap<usize, Ends> = HashMap::new();
-    for group in selected.values().flat_map(BTreeMap::keys) {
-        let read = &released.groups[*group];
-        ends.entry(*group).or_insert_with(|| Ends::new(released.ends(read)));
-    }
+    let mut worlds = Worlds {
+        released: &released,
+        query: &query,
+        plain: HashMap::new(),
+        filtered: HashMap::new(),
+    };
     let mut answers = Vec::with_capacity(selected.len());
     for (by, groups) in selected {
+        watch.check()?;
         let short =
             |(group, count): (&usize, &u32)| released.groups[*group].len() < u64::from(*count);
         if groups.iter().any(short) {
             return Err(mismatch("a group has more records than subdomains; verify the release"));
         }
-        let groups: Vec<(&Ends, u32)> =
-            groups.iter().map(|(group, count)| (&ends[group], *count)).collect();
-        let answer = bound(query.aggregate, &groups, released.scale.unwrap_or(0));
-        answers.push((by.into_iter().map(str::to_string).collect(), answer));
+        answers.push((by.into_iter().map(str::to_string).collect(), worlds.answer(&groups)));
     }
     let by =
         query.by.iter().map(|column| described.columns[query.used[*column]].0.clone()).collect();
-    Ok(QueryAnswer { by, answers })
+    let aggregates = query.aggregates.iter().map(|(name, _)| name.clone()).collect();
+    Ok(QueryAnswer { by, aggregates, answers })
+}
+
+/// The subdomains of groups, as a query sees them.
+struct Worlds<'a> {
+    released: &'a Distributed,
+    query: &'a Query,
+    /// The ends of groups that were asked for, without a condition on the attribute.
+    plain: HashMap<usize, Ends>,
+    /// The nodes of trees that were asked for, under the condition on the attribute.
+    filtered: HashMap<usize, Vec<Choice>>,
+}
+
+impl Worlds<'_> {
+    /// An answer for each aggregate over some records of each group.
+    fn answer(&mut self, groups: &BTreeMap<usize, u32>) -> Vec<Answer> {
+        let Worlds { released, query, plain, filtered } = self;
+        let scale = released.scale.unwrap_or(0);
+        let aggregates = query.aggregates.iter().map(|(_, aggregate)| *aggregate);
+        let Some(condition) = &query.value else {
+            for group in groups.keys() {
+                let read = &released.groups[*group];
+                plain.entry(*group).or_insert_with(|| Ends::new(released.ends(read)));
+            }
+            let groups: Vec<(&Ends, u32)> =
+                groups.iter().map(|(group, count)| (&plain[group], *count)).collect();
+            return aggregates.map(|aggregate| bound(aggregate, &groups, scale)).collect();
+        };
+        let mut choices: Vec<(Vec<Choice>, u32)> = Vec::with_capacity(groups.len());
+        for (group, count) in groups {
+            let read = &released.groups[*group];
+            let nodes = filtered.entry(read.tree).or_insert_with(|| {
+                select::choices(&released.trees[read.tree], condition, released.scale.is_some())
+            });
+            let copied =
+                |(node, copies): &(u32, u32)| Choice { copies: *copies, ..nodes[*node as usize] };
+            choices.push((read.subdomains.iter().map(copied).collect(), *count));
+        }
+        let groups: Vec<(&[Choice], u32)> =
+            choices.iter().map(|(choices, count)| (&choices[..], *count)).collect();
+        aggregates.map(|aggregate| bound_filtered(aggregate, &groups, scale)).collect()
+    }
 }

@@ -171,7 +171,7 @@ impl Exact {
     }
 
     /// The exact value of a mean of whole units, or of one of them.
-    fn over(numerator: i128, denominator: u64, scale: u32) -> Exact {
+    pub(super) fn over(numerator: i128, denominator: u64, scale: u32) -> Exact {
         Exact { numerator, denominator, scale }
     }
 }

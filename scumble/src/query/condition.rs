@@ -111,7 +111,81 @@ impl Cell<'_> {
     }
 }
 
+/// The column that stands for the sensitive attribute, which is not a column of the records.
+pub const ATTRIBUTE: usize = usize::MAX;
+
 impl Condition {
+    /// The numbers that columns are compared with.
+    pub fn numbers(&self) -> Vec<f64> {
+        let number = |literal: &Literal| match literal {
+            Literal::Number(number) => Some(*number),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        self.each(&mut |part| match part {
+            Condition::Compare(_, _, literal) => found.extend(number(literal)),
+            Condition::In(_, literals) => found.extend(literals.iter().filter_map(number)),
+            _ => {}
+        });
+        found
+    }
+
+    /// Whether the condition uses columns of the records, and whether it uses the attribute.
+    fn uses(&self) -> (bool, bool) {
+        let mut uses = (false, false);
+        self.each(&mut |part| {
+            if let Condition::Compare(column, ..)
+            | Condition::In(column, _)
+            | Condition::Like(column, ..)
+            | Condition::IsNull(column) = part
+            {
+                uses.0 |= *column != ATTRIBUTE;
+                uses.1 |= *column == ATTRIBUTE;
+            }
+        });
+        uses
+    }
+
+    /// Visits the condition and all its parts.
+    fn each(&self, visit: &mut impl FnMut(&Condition)) {
+        let mut open = vec![self];
+        while let Some(condition) = open.pop() {
+            visit(condition);
+            match condition {
+                Condition::And(one, other) | Condition::Or(one, other) => {
+                    open.extend([one.as_ref(), other.as_ref()]);
+                }
+                Condition::Not(inner) => open.push(inner),
+                _ => {}
+            }
+        }
+    }
+
+    /// The condition as a condition on the records and one on the attribute, if both must hold;
+    /// `None` if they are mixed in another way.
+    pub fn split(self) -> Option<(Condition, Option<Condition>)> {
+        let (mut records, mut attribute) = (None, None);
+        let mut open = vec![self];
+        while let Some(condition) = open.pop() {
+            let side = match condition.uses() {
+                (_, false) => &mut records,
+                (false, true) => &mut attribute,
+                (true, true) => match condition {
+                    Condition::And(one, other) => {
+                        open.extend([*one, *other]);
+                        continue;
+                    }
+                    _ => return None,
+                },
+            };
+            *side = Some(match side.take() {
+                None => condition,
+                Some(before) => Condition::And(Box::new(before), Box::new(condition)),
+            });
+        }
+        Some((records.unwrap_or(Condition::Constant(Some(true))), attribute))
+    }
+
     /// Whether the condition holds for a record, whose columns `cell` returns; `None` is SQL's
     /// unknown.
     pub fn holds<'a>(&self, cell: &impl Fn(usize) -> Cell<'a>) -> Option<bool> {

@@ -3,7 +3,7 @@
 //! The parser is the crate sqlparser. A statement is rebuilt from the parts that are understood
 //! here; if it differs from what was parsed, the query uses something that is not supported.
 
-use super::condition::{Comparison, Condition, Literal, Piece};
+use super::condition::{ATTRIBUTE, Comparison, Condition, Literal, Piece};
 use super::{Aggregate, Query};
 use crate::error::{Error, Result, quoted};
 use crate::table::Type;
@@ -15,9 +15,9 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
 /// Part of the message for every query that is refused.
-const SUPPORTED: &str = "supported: SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute) FROM release \
+const SUPPORTED: &str = "supported: SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute), … FROM release \
                          [WHERE columns of the records with =, <>, <, <=, >, >=, BETWEEN, IN, LIKE, ILIKE, IS NULL, AND, OR, NOT] \
-                         [GROUP BY columns]";
+                         [AND the same for the attribute] [GROUP BY columns]";
 
 /// The maximum length of a query.
 const MOST_BYTES: usize = 256 * 1024;
@@ -96,8 +96,8 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
     }
     let reader = Reader { names, used: std::cell::RefCell::new(Vec::new()) };
     let by: Vec<usize> =
-        by.iter().map(|expression| reader.column(expression)).collect::<Result<_>>()?;
-    let mut aggregate = None;
+        by.iter().map(|expression| reader.group_column(expression)).collect::<Result<_>>()?;
+    let mut aggregates = Vec::new();
     for item in &select.projection {
         let (SelectItem::UnnamedExpr(expression)
         | SelectItem::ExprWithAlias { expr: expression, .. }) = item
@@ -106,9 +106,11 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
         };
         match expression {
             Expr::Function(function) => {
-                if aggregate.replace(reader.aggregate(function)?).is_some() {
-                    return Err(refused("several aggregates; use one at a time"));
-                }
+                let name = match item {
+                    SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
+                    _ => function.to_string(),
+                };
+                aggregates.push((name, reader.aggregate(function)?));
             }
             other => {
                 let column = reader.column(other)?;
@@ -118,15 +120,19 @@ fn read(sql: &str, names: Names<'_>) -> Result<Query> {
             }
         }
     }
-    let aggregate = aggregate.ok_or_else(|| refused("no aggregate"))?;
+    if aggregates.is_empty() {
+        return Err(refused("no aggregate"));
+    }
     let condition =
         select.selection.as_ref().map(|condition| reader.condition(condition)).transpose()?;
-    Ok(Query {
-        aggregate,
-        condition: condition.unwrap_or(Condition::Constant(Some(true))),
-        by,
-        used: reader.used.into_inner(),
-    })
+    let condition = condition.unwrap_or(Condition::Constant(Some(true)));
+    let (condition, value) = condition.split().ok_or_else(|| {
+        refused(format!(
+            "conditions on {} and on other columns can only be combined by AND",
+            quoted(names.attribute)
+        ))
+    })?;
+    Ok(Query { aggregates, condition, value, by, used: reader.used.into_inner() })
 }
 
 struct Reader<'a> {
@@ -159,10 +165,7 @@ impl Reader<'_> {
             )));
         };
         if is_meant(ident, self.names.attribute) {
-            return Err(refused(format!(
-                "{} is the sensitive attribute and can only be aggregated",
-                quoted(&ident.value)
-            )));
+            return Ok(ATTRIBUTE);
         }
         let columns = self.names.columns;
         let exact = columns.iter().position(|(name, _)| *name == ident.value);
@@ -182,8 +185,24 @@ impl Reader<'_> {
         }))
     }
 
-    fn kind(&self, column: usize) -> Type {
-        self.names.columns[self.used.borrow()[column]].1
+    /// The position of a column in `used` that is not the sensitive attribute.
+    fn group_column(&self, expression: &Expr) -> Result<usize> {
+        match self.column(expression)? {
+            ATTRIBUTE => Err(refused(format!(
+                "{expression} is the sensitive attribute and cannot be in GROUP BY"
+            ))),
+            column => Ok(column),
+        }
+    }
+
+    /// The name and the type of a column.
+    fn described(&self, column: usize) -> (&str, Type) {
+        if column == ATTRIBUTE {
+            let kind = if self.names.numeric { Type::Real } else { Type::Text };
+            return (self.names.attribute, kind);
+        }
+        let (name, kind) = &self.names.columns[self.used.borrow()[column]];
+        (name, *kind)
     }
 
     fn aggregate(&self, function: &Function) -> Result<Aggregate> {
@@ -306,8 +325,8 @@ impl Reader<'_> {
     fn literal(&self, expression: &Expr, column: usize) -> Result<Literal> {
         let found = constant(expression)?
             .ok_or_else(|| refused(format!("{expression} is not a constant")))?;
-        let kind = self.kind(column);
-        let name = quoted(&self.names.columns[self.used.borrow()[column]].0);
+        let (name, kind) = self.described(column);
+        let name = quoted(name);
         match (kind, found) {
             (_, Literal::Null) => Ok(Literal::Null),
             (Type::Integer | Type::Real, Literal::Number(number)) => Ok(Literal::Number(number)),
@@ -335,6 +354,10 @@ impl Reader<'_> {
         sensitive: bool,
     ) -> Result<Condition> {
         let column = self.column(expression)?;
+        if column == ATTRIBUTE && self.names.numeric {
+            let name = quoted(self.names.attribute);
+            return Err(refused(format!("{name} is numeric and cannot be compared by LIKE")));
+        }
         let text = |expression: &Expr| match constant(expression)? {
             Some(Literal::Text(text)) => Ok(text),
             _ => Err(refused(format!("{expression} is not a string"))),

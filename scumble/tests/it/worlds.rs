@@ -2,6 +2,7 @@
 //! both ends are reached.
 
 use scumble::query::bounds::{Aggregate, Ends, bound};
+use scumble::query::filtered::{Choice, bound_filtered};
 use scumble::random::Random;
 
 /// The records of one group and its subdomains, which may be more: each is the values that it has.
@@ -158,4 +159,137 @@ fn no_world_falls_outside_and_both_ends_are_reached() {
         }
     }
     assert!(wide > 500 && several > 500, "{wide} {several}");
+}
+
+/// The answer in one world; `None` for an aggregate of no rows.
+fn plain_answer(aggregate: Aggregate, values: &mut [i64]) -> Option<f64> {
+    match (aggregate, values.len()) {
+        (Aggregate::Count, rows) => Some(rows as f64),
+        (_, 0) => None,
+        (_, rows) => Some(answer(aggregate, values) as f64 / (2 * rows) as f64),
+    }
+}
+
+/// Every choice of one item from each list.
+fn product<'a>(lists: &'a [Vec<Vec<i64>>]) -> Vec<Vec<&'a Vec<i64>>> {
+    lists.iter().fold(vec![Vec::new()], |chosen, list| {
+        let longer = chosen.iter().flat_map(|before| {
+            list.iter().map(move |item| before.iter().copied().chain([item]).collect())
+        });
+        longer.collect::<Vec<Vec<&'a Vec<i64>>>>()
+    })
+}
+
+#[test]
+fn bounds_under_a_condition_on_the_value_are_those_of_all_worlds() {
+    let mut random = Random::new(11);
+    let (mut wide, mut unknown, mut none, mut medians) = (0, 0, 0, 0);
+    for case in 0..4000 {
+        let groups: Vec<Group> = (0..random.between(1, 2)).map(|_| group(&mut random)).collect();
+        let selected: Vec<usize> =
+            groups.iter().map(|group| random.below(group.records as u64 + 1) as usize).collect();
+        // Any set of values, not only a range.
+        let odd = random.below(8);
+        let satisfies = |value: i64| (value.rem_euclid(7) + odd as i64).rem_euclid(5) < 3;
+        let choice = |values: &Vec<i64>| {
+            let kept: Vec<i64> = values.iter().copied().filter(|own| satisfies(*own)).collect();
+            let ends = kept.iter().min().zip(kept.iter().max());
+            Choice {
+                selected: ends.map(|(low, high)| (*low, *high)),
+                rejected: kept.len() < values.len(),
+                copies: 1,
+            }
+        };
+        let choices: Vec<Vec<Choice>> =
+            groups.iter().map(|group| group.subdomains.iter().map(choice).collect()).collect();
+        let asked: Vec<(&[Choice], u32)> = choices
+            .iter()
+            .zip(&selected)
+            .map(|(choices, selected)| (&choices[..], *selected as u32))
+            .collect();
+        let all: Vec<Vec<Vec<i64>>> = groups.iter().map(worlds).collect();
+        let worlds: Vec<Vec<i64>> = product(&all)
+            .into_iter()
+            .map(|parts| {
+                let chosen = parts.iter().zip(&selected).flat_map(|(part, rows)| &part[..*rows]);
+                chosen.copied().filter(|value| satisfies(*value)).collect()
+            })
+            .collect();
+        unknown += usize::from(worlds.iter().any(Vec::is_empty));
+        for (name, aggregate) in Aggregate::NAMES {
+            let answers: Vec<f64> = worlds
+                .iter()
+                .filter_map(|world| plain_answer(aggregate, &mut world.clone()))
+                .collect();
+            let least = answers.iter().copied().min_by(f64::total_cmp);
+            let greatest = answers.iter().copied().max_by(f64::total_cmp);
+            let found = bound_filtered(aggregate, &asked, 0);
+            assert_eq!(found.rows, selected.iter().sum::<usize>() as u64);
+            let found =
+                found.bounds.map(|(lower, upper)| (lower.rounded_down(), upper.rounded_up()));
+            let Some((least, greatest)) = least.zip(greatest) else {
+                assert_eq!(found, None, "{name} in case {case}");
+                none += 1;
+                continue;
+            };
+            let (lower, upper) = found.unwrap_or((f64::NAN, f64::NAN));
+            assert!(
+                (lower - least).abs() < 1e-9 && (upper - greatest).abs() < 1e-9,
+                "{name} in case {case}: {lower} to {upper}, but worlds reach {least} to \
+                 {greatest}\n{selected:?} {choices:?}"
+            );
+            wide += usize::from(least < greatest);
+            medians += usize::from(aggregate == Aggregate::Median && least.fract() != 0.0);
+        }
+    }
+    assert!(
+        wide > 4000 && unknown > 500 && none > 500 && medians > 50,
+        "{wide} {unknown} {none} {medians}"
+    );
+}
+
+/// Without a condition both ways to compute bounds agree.
+#[test]
+fn a_condition_that_always_holds_changes_no_bound() {
+    let mut random = Random::new(12);
+    for case in 0..500 {
+        let groups: Vec<Group> = (0..3).map(|_| group(&mut random)).collect();
+        let ends: Vec<Vec<(i64, i64)>> = groups
+            .iter()
+            .map(|group| {
+                let ends = |values: &Vec<i64>| (values[0], values[values.len() - 1]);
+                group.subdomains.iter().map(ends).collect()
+            })
+            .collect();
+        let plain: Vec<Ends> = ends
+            .iter()
+            .map(|ends| Ends::new(ends.iter().map(|(low, high)| (*low, *high, 2))))
+            .collect();
+        let choices: Vec<Vec<Choice>> = ends
+            .iter()
+            .map(|ends| {
+                let choice = |ends: &(i64, i64)| Choice {
+                    selected: Some(*ends),
+                    rejected: false,
+                    copies: 2,
+                };
+                ends.iter().map(choice).collect()
+            })
+            .collect();
+        let records: Vec<u32> =
+            groups.iter().map(|group| random.below(2 * group.records as u64 + 1) as u32).collect();
+        let plain: Vec<(&Ends, u32)> = plain.iter().zip(records.iter().copied()).collect();
+        let filtered: Vec<(&[Choice], u32)> =
+            choices.iter().map(Vec::as_slice).zip(records.iter().copied()).collect();
+        for (name, aggregate) in Aggregate::NAMES {
+            let shown = |answer: scumble::query::Answer| {
+                answer.bounds.map(|(lower, upper)| (lower.rounded_down(), upper.rounded_up()))
+            };
+            assert_eq!(
+                shown(bound(aggregate, &plain, 2)),
+                shown(bound_filtered(aggregate, &filtered, 2)),
+                "{name} in case {case}"
+            );
+        }
+    }
 }
