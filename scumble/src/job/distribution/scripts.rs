@@ -1,5 +1,6 @@
 //! SQL for the folder: tables and loading for three databases, and the queries of section 3.3.
 
+use super::filters::{self, Values};
 use super::plan::{GROUP, Plan};
 use crate::policy::Policy;
 use crate::release::Released;
@@ -36,10 +37,12 @@ struct Described<'a> {
     columns: &'a [(String, Type)],
     /// Decimals of the numbers; `None` for categories.
     scale: Option<u32>,
+    /// Whether a leaf of the hierarchy may be a run of whole numbers.
+    has_runs: bool,
 }
 
 /// A name in SQL, whatever it is.
-fn name(name: &str) -> String {
+pub(super) fn name(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
@@ -144,7 +147,7 @@ fn queries(report: &Described<'_>) -> String {
         attribute.replace('\n', " ")
     );
     if report.scale.is_none() {
-        return text;
+        return text + &filters::queries(attribute, Values::Categories);
     }
     let join = "FROM chosen JOIN bounds ON bounds.\"group\" = chosen.\"group\" AND bounds.selected = chosen.selected";
     let rows = "sum(chosen.selected) AS rows";
@@ -168,7 +171,8 @@ fn queries(report: &Described<'_>) -> String {
          SELECT part, {rows}, sum(sum_lower) * 1.0 / sum(chosen.selected) AS lower, \
          sum(sum_upper) * 1.0 / sum(chosen.selected) AS upper\n{join}\nGROUP BY part ORDER BY part;\n"
     );
-    text
+    let values = if report.has_runs { Values::Runs } else { Values::Numbers };
+    text + &filters::queries(attribute, values)
 }
 
 /// The scripts of a folder with their names.
@@ -176,8 +180,9 @@ pub(super) fn all(
     attribute: &str,
     columns: &[(String, Type)],
     scale: Option<u32>,
+    has_runs: bool,
 ) -> [(&'static str, String); 4] {
-    let report = &Described { attribute, columns, scale };
+    let report = &Described { attribute, columns, scale, has_runs };
     [
         ("queries.sql", queries(report)),
         ("load-sqlite.sql", load_sqlite(report)),
