@@ -5,21 +5,28 @@ use scumble::{ClassCounts, Judged, QueryAnswer, ReleaseKind, Report, Verificatio
 use std::fmt::Write as _;
 use std::path::Path;
 
+/// A share with one decimal: 100 % is said only if nothing is gained.
+fn percent(share: f64) -> String {
+    let tenths = (share * 1000.0).ceil() / 10.0;
+    if tenths >= 100.0 && share < 1.0 { "99.9 %".into() } else { format!("{tenths:.1} %") }
+}
+
 /// What was counted in a distribution release.
 fn distributed(
     text: &mut String,
     classes: &ClassCounts,
-    (fakes, sum_of_ranges): (u64, f64),
+    (fakes, sum_of_ranges, share): (u64, f64, f64),
     privacy: &[Judged],
     compared: bool,
 ) {
     let _ = writeln!(
         text,
-        "  {} groups; smallest {} records; {} fakes; sum of ranges {}",
+        "  {} groups; smallest {} records; {} fakes; sum of ranges {}, {} of a trivial release",
         thousands(classes.groups.unwrap_or(0).into()),
         thousands(classes.smallest_group.unwrap_or(0).into()),
         thousands(fakes.into()),
-        figure(sum_of_ranges)
+        figure(sum_of_ranges),
+        percent(share)
     );
     for one in privacy {
         if one.requirement != "distribution" {
@@ -44,7 +51,8 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     let mut text = format!("{} -> {}\n", input.display(), output.display());
     released(&mut text, report);
     if let ReleaseKind::Distribution { distribution } = &report.release {
-        let counts = (distribution.fakes, distribution.sum_of_ranges);
+        let counts =
+            (distribution.fakes, distribution.sum_of_ranges, distribution.share_of_trivial);
         distributed(&mut text, &report.classes, counts, &report.privacy, true);
         let rounding = distribution.rounding;
         if rounding.largest > 0.0 {
@@ -75,8 +83,8 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
     let rows = thousands(verification.released.into());
     let mut text = format!("{}: {rows} records\n", release.display());
     if let Some(checked) = &verification.distribution {
-        let (counts, compared) =
-            ((checked.fakes, checked.sum_of_ranges), checked.compared_with_original);
+        let counts = (checked.fakes, checked.sum_of_ranges, checked.share_of_trivial);
+        let compared = checked.compared_with_original;
         distributed(&mut text, &verification.classes, counts, &verification.privacy, compared);
         if !checked.target_checked && verification.satisfied {
             let _ = writeln!(text, "  target `source` not checked; use --original to check it");
@@ -86,25 +94,28 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
     text
 }
 
-/// The answer to a query.
+/// The answer to a query: a line for each tuple of GROUP BY and each aggregate.
 pub fn answer(answer: &QueryAnswer) -> String {
     let mut text = String::new();
-    for (values, one) in &answer.answers {
-        for (column, value) in answer.by.iter().zip(values) {
-            let _ = write!(text, "{column} = {}  ", if value.is_empty() { "NULL" } else { value });
-        }
-        let _ = match one.bounds {
-            Some((lower, upper)) => {
-                writeln!(
-                    text,
-                    "from {} to {}  ({} rows)",
-                    lower.rounded_down(),
-                    upper.rounded_up(),
-                    thousands(one.rows.into())
-                )
+    for (values, answers) in &answer.answers {
+        for (name, one) in answer.aggregates.iter().zip(answers) {
+            for (column, value) in answer.by.iter().zip(values) {
+                let value = if value.is_empty() { "NULL" } else { value };
+                let _ = write!(text, "{column} = {value}  ");
             }
-            None => writeln!(text, "NULL  (no rows)"),
-        };
+            if answers.len() > 1 {
+                let _ = write!(text, "{name}: ");
+            }
+            let rows = thousands(one.rows.into());
+            let _ = match one.bounds {
+                Some((lower, upper)) => {
+                    let (lower, upper) = (lower.rounded_down(), upper.rounded_up());
+                    writeln!(text, "from {lower} to {upper}  ({rows} rows)")
+                }
+                None if one.rows == 0 => writeln!(text, "NULL  (no rows)"),
+                None => writeln!(text, "NULL  (no value of {rows} rows can satisfy the condition)"),
+            };
+        }
     }
     text
 }

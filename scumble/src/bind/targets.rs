@@ -7,14 +7,11 @@
 use super::keys::Declared;
 use crate::error::{Error, Place, Result, quoted};
 use crate::ids::Id;
-use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
+use crate::policy::{DistributionAsked, Of, Policy, RoundingAsked, TargetAsked, TargetForm};
 use crate::ratio::{Ratio, greatest_common_divisor};
 use crate::search::buckets::{Annotated, Measure, Rounding, Shape, Target, normal, zipf};
 use crate::table::{Column, Decimals, Dictionary, Table, Type};
 use crate::taxonomy::{Hierarchy, Taxonomy};
-
-/// How far the share of a node may be from a real weight's where the policy does not say.
-const ROUNDING: f64 = 0.01;
 
 /// The values that the sensitive attribute may have, in order.
 #[derive(Clone, Debug)]
@@ -236,12 +233,14 @@ impl Domain {
         Shape::Levels(taxonomy.levels().iter().rev().map(starts).collect())
     }
 
-    /// A target; `counts` is how often each value occurs in what the target is about.
+    /// A target; `counts` is how often each value occurs in what the target is about, and
+    /// `smallest` is the size of the smallest group that follows it.
     pub fn target(
         &self,
         asked: &TargetAsked,
-        rounding: Option<Ratio>,
+        rounding: RoundingAsked,
         counts: &[u64],
+        smallest: u64,
     ) -> Result<Target> {
         let found = weights(asked, &self.labels, self.floats().as_deref(), counts)?;
         let above_zero = |code: &u32| match &found {
@@ -256,9 +255,14 @@ impl Domain {
             .map(|numbers| codes.iter().map(|code| numbers.units[*code as usize]).collect());
         let measure = units.as_deref().map_or(Measure::Categories, Measure::Numbers);
         let (hierarchy, rounding) = match (&found, rounding) {
-            (Weights::Exact(weights), None) => {
+            (Weights::Exact(weights), RoundingAsked::Exact) => {
                 let weights: Vec<u64> = codes.iter().map(|code| weights[*code as usize]).collect();
                 (Annotated::exact(&weights, &shape, measure), Rounding::default())
+            }
+            (Weights::Exact(weights), RoundingAsked::Default) => {
+                let weights: Vec<u64> = codes.iter().map(|code| weights[*code as usize]).collect();
+                let units = (smallest, RoundingAsked::UNITS);
+                Annotated::eased(&weights, units, rounding.tolerance(), &shape, measure)
             }
             (found, rounding) => {
                 let weight = |code: &u32| match found {
@@ -266,12 +270,7 @@ impl Domain {
                     Weights::Real(weights) => weights[*code as usize],
                 };
                 let weights: Vec<f64> = codes.iter().map(weight).collect();
-                Annotated::rounded(
-                    &weights,
-                    rounding.map_or(ROUNDING, Ratio::to_f64),
-                    &shape,
-                    measure,
-                )
+                Annotated::rounded(&weights, rounding.tolerance(), &shape, measure)
             }
         };
         Ok(Target { codes, hierarchy, rounding })

@@ -69,6 +69,35 @@ impl TargetAsked {
     }
 }
 
+/// How far the share of a node may be from that of its target.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RoundingAsked {
+    /// As the weights and the groups need it: real weights are rounded, and whole ones where a
+    /// group has few units of them.
+    Default,
+    /// Not at all, unless the weights are real.
+    Exact,
+    /// This far.
+    Within(Ratio),
+}
+
+impl RoundingAsked {
+    /// The tolerance by default, and of real weights that must be exact.
+    pub const TOLERANCE: f64 = 0.01;
+
+    /// A group has few units of weights if it has fewer than this. Values that are left over when
+    /// whole units are taken become copies of the node: up to one unit, here a tenth of the group.
+    pub const UNITS: u64 = 10;
+
+    /// The tolerance where weights are rounded.
+    pub fn tolerance(self) -> f64 {
+        match self {
+            RoundingAsked::Default | RoundingAsked::Exact => RoundingAsked::TOLERANCE,
+            RoundingAsked::Within(share) => share.to_f64(),
+        }
+    }
+}
+
 /// A distribution that a sensitive attribute must seem to be drawn from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DistributionAsked {
@@ -88,9 +117,8 @@ pub struct DistributionAsked {
     pub arity: u32,
     /// The least and the greatest whole number of the domain.
     pub domain: Option<(i64, i64)>,
-    /// How far the share of a node may be from the target's; `None`: exact, or 1 % for real
-    /// weights.
-    pub rounding: Option<Ratio>,
+    /// How far the share of a node may be from the target's.
+    pub rounding: RoundingAsked,
 }
 
 impl DistributionAsked {
@@ -145,13 +173,16 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
         }
     };
     let rounding = match section.get("rounding") {
-        None => None,
+        None => RoundingAsked::Default,
+        Some(entry) if matches!(entry.value(), Value::Text(text) if text == "exact") => {
+            RoundingAsked::Exact
+        }
         Some(entry) => {
-            let expected = "a share from 0.000001 to 0.5, such as \"1%\"";
+            let expected = "exact, or a share from 0.000001 to 0.5, such as \"1%\"";
             let share = entry.ratio(expected)?;
             // Smaller ones would ask for weights of millions, which no group can follow.
             let fits = share.to_f64() >= 1e-6 && share.to_f64() <= 0.5;
-            if fits { Some(share) } else { return Err(entry.wrong(expected)) }
+            if fits { RoundingAsked::Within(share) } else { return Err(entry.wrong(expected)) }
         }
     };
     Ok(DistributionAsked {

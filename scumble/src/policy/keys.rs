@@ -203,7 +203,7 @@ pub const KEYS: &[Key] = &[
     key(
         "privacy.distribution",
         "rounding",
-        "the maximum difference between the share of a node and its target, which allows smaller weights",
+        "the maximum difference between the share of a node and its target, which allows smaller weights; or exact (default: \"1%\" at nodes where a group has few units of the weights, and for normal and zipf)",
     ),
     key("privacy.distribution.target", "kind", "uniform, source, normal or zipf"),
     key(

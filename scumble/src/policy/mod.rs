@@ -21,7 +21,7 @@ mod search;
 
 pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
-pub use distribution::{DistributionAsked, Of, TargetAsked, TargetForm};
+pub use distribution::{DistributionAsked, Of, RoundingAsked, TargetAsked, TargetForm};
 pub use document::Setting;
 pub use keys::{KEYS, Key, nearest};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};

@@ -370,11 +370,20 @@ pub struct DistributionReport {
     pub fakes: u64,
     /// The ranges of all subdomains, summed.
     pub sum_of_ranges: f64,
+    /// The share of that in the sum if every subdomain were the whole domain: 1 if the release is
+    /// trivial.
+    #[serde(default = "one")]
+    pub share_of_trivial: f64,
     /// How far the weights of targets are from what was asked.
     pub rounding: RoundingReport,
     /// The columns of the records with their types.
     #[serde(with = "pairs")]
     pub columns: Vec<(String, String)>,
+}
+
+/// Releases of earlier versions do not say how far they are from a trivial one.
+fn one() -> f64 {
+    1.0
 }
 
 /// How far whole weights are from the shares that were asked for.

@@ -8,6 +8,9 @@
 //! | `groups.csv` | `group,part_of,target,records,subdomains` |
 //! | `hierarchy.csv` | `target,value,parent,weight,lower,upper`: the privacy-annotated hierarchies, parents first |
 //!
+//! A node of `hierarchy.csv` without children is a value, or, if its bounds differ, the run of all
+//! whole numbers between them.
+//!
 //! What is read here is judged here too, with nothing of the search.
 
 use crate::error::{Error, Result, quoted};
@@ -30,7 +33,7 @@ pub struct Tree {
     pub weights: Vec<u64>,
     /// The least and the greatest value of each node as numbers; empty for categories.
     pub ends: Vec<(i64, i64)>,
-    /// The leaves below each node, counted in order.
+    /// The values below each node, counted in order.
     pub leaves: Vec<(u32, u32)>,
     /// The weights of each node's children, summed.
     pub units: Vec<u128>,
@@ -134,6 +137,9 @@ impl Distributed {
     }
 }
 
+/// The most values in runs of whole numbers; a policy allows fewer.
+const MOST_IN_RUNS: u64 = 1 << 25;
+
 type Trees = (Vec<Tree>, HashMap<String, usize>, Option<u32>);
 
 fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
@@ -200,7 +206,12 @@ fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
         }
     }
     for tree in &mut trees {
-        tree.count_leaves();
+        if !tree.count_leaves(scale) {
+            return Err(wrong(
+                0,
+                "a node without children is not a value or a run of whole numbers",
+            ));
+        }
         tree.units = vec![0; tree.weights.len()];
         (1..tree.weights.len()).for_each(|node| {
             tree.units[tree.parents[node] as usize] += u128::from(tree.weights[node])
@@ -255,14 +266,36 @@ fn read_groups(
 }
 
 impl Tree {
-    /// Numbers the leaves below each node, children in the order in which they stand.
-    fn count_leaves(&mut self) {
+    /// Numbers the values below each node, children in the order in which they stand; returns
+    /// whether all nodes without children have values, and not too many.
+    fn count_leaves(&mut self, scale: Option<u32>) -> bool {
         let nodes = self.labels.len();
         let mut below = vec![0u32; nodes];
         let mut has_children = vec![false; nodes];
         (1..nodes).for_each(|node| has_children[self.parents[node] as usize] = true);
+        let (mut single, mut in_runs) = (0u64, 0u64);
+        for node in 0..nodes {
+            let values = match self.ends.get(node) {
+                _ if has_children[node] => continue,
+                Some((lower, upper)) if lower > upper => return false,
+                Some((lower, upper)) => upper.abs_diff(*lower).saturating_add(1),
+                None => 1,
+            };
+            if values == 1 {
+                single += 1;
+            } else {
+                in_runs = in_runs.saturating_add(values);
+            }
+            below[node] = u32::try_from(values).unwrap_or(u32::MAX);
+        }
+        // A forged release must not make the program list numbers without end.
+        if in_runs > MOST_IN_RUNS
+            || (in_runs > 0 && scale != Some(0))
+            || single > u64::from(u32::MAX) - MOST_IN_RUNS
+        {
+            return false;
+        }
         for node in (0..nodes).rev() {
-            below[node] += u32::from(!has_children[node]);
             if node > 0 {
                 below[self.parents[node] as usize] += below[node];
             }
@@ -277,33 +310,42 @@ impl Tree {
                 next[self.parents[node] as usize] += below[node];
             }
         }
+        true
     }
 
-    /// The nodes that are leaves, in order.
+    /// The number of values.
+    pub fn values(&self) -> usize {
+        self.leaves.first().map_or(0, |(_, end)| *end as usize)
+    }
+
+    /// The nodes without children, in the order of their values.
     pub fn leaf_nodes(&self) -> Vec<u32> {
-        let mut found = vec![0; self.leaves.first().map_or(0, |(_, end)| *end as usize)];
         let mut inner = vec![false; self.labels.len()];
         (1..self.labels.len()).for_each(|node| inner[self.parents[node] as usize] = true);
-        for node in (0..self.labels.len()).filter(|node| !inner[*node]) {
-            found[self.leaves[node].0 as usize] = node as u32;
-        }
-        found
+        let leaves = (0..self.labels.len()).filter(|node| !inner[*node]);
+        let mut leaves: Vec<u32> = leaves.map(|node| node as u32).collect();
+        leaves.sort_unstable_by_key(|node| self.leaves[*node as usize].0);
+        leaves
     }
 
-    /// Whether the values of the leaves ascend, and the ends of every node are its first and last
-    /// leaf's.
+    /// Whether the values of the leaves ascend, and the ends of every node are those of its first
+    /// and its last value.
     fn ends_fit(&self) -> bool {
         if self.ends.is_empty() {
             return true;
         }
-        let leaves: Vec<(i64, i64)> =
-            self.leaf_nodes().iter().map(|node| self.ends[*node as usize]).collect();
-        let points = leaves.iter().all(|(lower, upper)| lower == upper);
-        let ascending = leaves.windows(2).all(|pair| pair[0].0 < pair[1].0);
-        let spans = |(ends, (from, to)): (&(i64, i64), &(u32, u32))| {
-            *ends == (leaves[*from as usize].0, leaves[*to as usize - 1].1)
+        let leaves = self.leaf_nodes();
+        let ends = |node: &u32| self.ends[*node as usize];
+        let ascending = leaves.windows(2).all(|pair| ends(&pair[0]).1 < ends(&pair[1]).0);
+        // The leaf in which a value stands.
+        let leaf_of = |value: u32| {
+            let at = leaves.partition_point(|node| self.leaves[*node as usize].1 <= value);
+            leaves.get(at).map_or((0, 0), ends)
         };
-        points && ascending && self.ends.iter().zip(&self.leaves).all(spans)
+        let spans = |(ends, (from, to)): (&(i64, i64), &(u32, u32))| {
+            *ends == (leaf_of(*from).0, leaf_of(to.saturating_sub(1)).1)
+        };
+        ascending && self.ends.iter().zip(&self.leaves).all(spans)
     }
 
     /// The range of a node: the difference of its ends, or the number of its values.

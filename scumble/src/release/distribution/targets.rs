@@ -6,14 +6,18 @@
 
 use super::Tree;
 use super::originals::{Held, Value};
-use crate::policy::{DistributionAsked, Of, Policy, TargetAsked, TargetForm};
+use crate::policy::{DistributionAsked, Of, Policy, RoundingAsked, TargetAsked, TargetForm};
 use crate::ratio::{Ratio, greatest_common_divisor};
 use crate::table::Type;
 use crate::taxonomy::Hierarchy;
 use std::collections::{HashMap, HashSet};
 
-/// How far the share of a node may be from a real weight's if the policy does not say.
+/// How far the share of a node may be from its target's if the policy does not say: for real
+/// weights, and for whole ones of which a group has few units.
 const ROUNDING: f64 = 0.01;
+
+/// A group with fewer units of whole weights has few.
+const UNITS: u128 = 10;
 
 /// What floats may add to that.
 const SLACK: f64 = 1e-9;
@@ -21,6 +25,7 @@ const SLACK: f64 = 1e-9;
 /// The values at the leaves of a tree.
 pub(super) struct Leaves<'a> {
     tree: &'a Tree,
+    /// What categories are called.
     labels: Vec<&'a str>,
     /// The values as numbers, ascending; `None` for categories.
     numbers: Option<Vec<f64>>,
@@ -29,16 +34,21 @@ pub(super) struct Leaves<'a> {
 impl<'a> Leaves<'a> {
     pub(super) fn new(tree: &'a Tree, scale: Option<u32>) -> Leaves<'a> {
         let nodes = tree.leaf_nodes();
-        let number = |node: &u32| float(tree.ends[*node as usize].0, scale.unwrap_or(0));
-        Leaves {
-            tree,
-            labels: nodes.iter().map(|node| tree.labels[*node as usize].as_str()).collect(),
-            numbers: scale.map(|_| nodes.iter().map(number).collect()),
+        let Some(scale) = scale else {
+            let labels = nodes.iter().map(|node| tree.labels[*node as usize].as_str()).collect();
+            return Leaves { tree, labels, numbers: None };
+        };
+        let mut numbers = Vec::with_capacity(tree.values());
+        for node in nodes {
+            // More than one only in a run of whole numbers.
+            let (lower, upper) = tree.ends[node as usize];
+            numbers.extend((lower..=upper).map(|units| float(units, scale)));
         }
+        Leaves { tree, labels: Vec::new(), numbers: Some(numbers) }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.labels.len()
+        self.tree.values()
     }
 
     /// The leaf of a value: a number however it is written, any other value by its text.
@@ -125,7 +135,9 @@ enum Weights {
 /// A target that the policy asks for.
 pub(super) struct Wanted<'a> {
     pub(super) target: &'a TargetAsked,
-    pub(super) rounding: Option<Ratio>,
+    pub(super) rounding: RoundingAsked,
+    /// The records of the smallest group that follows the target.
+    pub(super) smallest: u64,
     pub(super) domain: &'a Domain<'a>,
 }
 
@@ -193,7 +205,11 @@ impl Wanted<'_> {
         let nodes = 1..tree.labels.len();
         let parent = |node: usize| tree.parents[node] as usize;
         let near = |node: usize, share: f64| {
-            let tolerance = self.rounding.map_or(ROUNDING, Ratio::to_f64) + SLACK;
+            let tolerance = SLACK
+                + match self.rounding {
+                    RoundingAsked::Within(share) => share.to_f64(),
+                    RoundingAsked::Default | RoundingAsked::Exact => ROUNDING,
+                };
             let own = tree.weights[node] as f64 / tree.units[parent(node)] as f64;
             (own - share).abs() <= tolerance
         };
@@ -210,11 +226,30 @@ impl Wanted<'_> {
                     Some(*sum)
                 }));
                 let mass = |node: usize| sums[below(node).end] - sums[below(node).start];
+                // The masses of siblings are multiples of this.
+                let mut divisors = vec![0u64; tree.labels.len()];
+                for node in nodes.clone() {
+                    let divisor = &mut divisors[parent(node)];
+                    let mass = u64::try_from(mass(node)).unwrap_or(1);
+                    *divisor = greatest_common_divisor(*divisor, mass);
+                }
+                let total = sums.last().copied().unwrap_or(0);
+                let has_few_units = |node: usize| {
+                    // A group expects this share of the total inside the parent, in units.
+                    let units = u128::from(self.smallest) * u128::from(divisors[parent(node)]);
+                    units < UNITS.saturating_mul(total)
+                };
+                let is_exact = |node: usize| {
+                    let own = u128::from(tree.weights[node]).checked_mul(mass(parent(node)));
+                    own.is_some() && own == mass(node).checked_mul(tree.units[parent(node)])
+                };
+                let is_near =
+                    |node: usize| near(node, mass(node) as f64 / mass(parent(node)) as f64);
                 let fits = |node: usize| match self.rounding {
-                    Some(_) => near(node, mass(node) as f64 / mass(parent(node)) as f64),
-                    None => {
-                        let own = u128::from(tree.weights[node]).checked_mul(mass(parent(node)));
-                        own.is_some() && own == mass(node).checked_mul(tree.units[parent(node)])
+                    RoundingAsked::Within(_) => is_near(node),
+                    RoundingAsked::Exact => is_exact(node),
+                    RoundingAsked::Default => {
+                        is_exact(node) || (has_few_units(node) && is_near(node))
                     }
                 };
                 weights.iter().all(|weight| *weight > 0) && nodes.clone().all(fits)
@@ -308,12 +343,23 @@ mod tests {
         .unwrap()
     }
 
-    /// Whether a tree has the only target of a policy.
+    /// Whether a tree has the only target of a policy, for groups of many records.
     fn has(target: &str, weights: &[u64], counts: Option<(&[u64], u64)>) -> Option<bool> {
+        has_in(1_000_000, target, weights, counts)
+    }
+
+    /// The same for groups of at least so many records.
+    fn has_in(
+        smallest: u64,
+        target: &str,
+        weights: &[u64],
+        counts: Option<(&[u64], u64)>,
+    ) -> Option<bool> {
         let policy = policy(target);
         let asked = policy.privacy().distribution.as_ref().unwrap();
         let (tree, domain) = (flat(weights), Domain::new(&policy, asked, None));
-        let wanted = Wanted { target: &asked.target, rounding: asked.rounding, domain: &domain };
+        let wanted =
+            Wanted { target: &asked.target, rounding: asked.rounding, smallest, domain: &domain };
         wanted.is_target(&Leaves::new(&tree, Some(0)), counts)
     }
 
@@ -355,6 +401,20 @@ mod tests {
         let counts: (&[u64], u64) = (&[4, 0, 4], 8);
         assert_eq!(has(own, &[60653, 100_000, 60653], Some(counts)), Some(true));
         assert_eq!(has(own, &[60653, 90_000, 60653], Some(counts)), Some(false));
+    }
+
+    #[test]
+    fn weights_are_near_only_where_a_group_has_few_units() {
+        let source = "target = \"source\"";
+        let counts: (&[u64], u64) = (&[5013, 4987], 10_000);
+        assert_eq!(has_in(99_999, source, &[1, 1], Some(counts)), Some(true));
+        assert_eq!(has_in(100_000, source, &[1, 1], Some(counts)), Some(false));
+        assert_eq!(has_in(100_000, source, &[5013, 4987], Some(counts)), Some(true));
+        assert_eq!(has_in(1, source, &[5013, 4987], Some(counts)), Some(true));
+        assert_eq!(has_in(1, source, &[11, 10], Some(counts)), Some(false));
+        let exact = "target = \"source\"\nrounding = \"exact\"";
+        assert_eq!(has_in(1, exact, &[1, 1], Some(counts)), Some(false));
+        assert_eq!(has_in(1, exact, &[5013, 4987], Some(counts)), Some(true));
     }
 
     #[test]

@@ -138,6 +138,7 @@ fn judge(
         groups,
         fakes: released.groups.iter().map(|group| group.len().saturating_sub(group.records)).sum(),
         sum_of_ranges: sum_of_ranges(&released),
+        share_of_trivial: share_of_trivial(&released),
         compared_with_original: originals.is_some(),
         target_checked: all_checked,
     };
@@ -165,6 +166,19 @@ fn sum_of_ranges(released: &Distributed) -> f64 {
     };
     let sum: f64 = released.groups.iter().flat_map(of_group).sum();
     sum / 10f64.powi(released.scale.unwrap_or(0) as i32)
+}
+
+/// The share of the sum of ranges in what it would be if every subdomain were the whole domain. If
+/// the domain has a single value, it is that.
+fn share_of_trivial(released: &Distributed) -> f64 {
+    let (mut own, mut trivial) = (0.0, 0.0);
+    for group in &released.groups {
+        let tree = &released.trees[group.tree];
+        let range = |(node, copies): &(u32, u32)| tree.range(*node) as f64 * f64::from(*copies);
+        own += group.subdomains.iter().map(range).sum::<f64>();
+        trivial += tree.range(0) as f64 * group.len() as f64;
+    }
+    if trivial > 0.0 { own / trivial } else { 1.0 }
 }
 
 /// A policy for the records alone: without the sensitive attribute, with the column of the groups.
@@ -436,6 +450,10 @@ fn check_targets(
     for (at, group) in released.groups.iter().enumerate() {
         parts_of.entry(&group.part_of).or_default().push(at);
     }
+    let mut smallest = vec![u64::MAX; released.trees.len()];
+    for group in &released.groups {
+        smallest[group.tree] = smallest[group.tree].min(group.records);
+    }
     let mut all_checked = true;
     let mut seen = HashSet::new();
     for group in &released.groups {
@@ -452,7 +470,8 @@ fn check_targets(
             Some(owner) => held.in_groups(leaves, &parts_of[owner]),
         });
         let counts = counts.as_ref().map(|(counts, rows)| (&counts[..], *rows));
-        let wanted = Wanted { target, rounding: asked.rounding, domain: &domain };
+        let smallest = smallest[group.tree];
+        let wanted = Wanted { target, rounding: asked.rounding, smallest, domain: &domain };
         match wanted.is_target(leaves, counts) {
             None => all_checked = false,
             Some(true) => {}

@@ -80,6 +80,8 @@ pub struct DistributionChecked {
     pub fakes: u64,
     /// The ranges of all subdomains, summed.
     pub sum_of_ranges: f64,
+    /// The share of that in the sum if every subdomain were the whole domain.
+    pub share_of_trivial: f64,
     /// Whether the release was compared with the table that it came from.
     pub compared_with_original: bool,
     /// Whether every target could be checked; some depend on the original table.

@@ -4,9 +4,11 @@
 //! the exact weights of a large table (5013 : 4987) are of little use either: no group smaller than
 //! 10,000 has a whole unit of them. So at every node the children get the smallest whole weights
 //! whose shares are within a tolerance of the true ones, and never 0. What that does to the
-//! distribution as a whole is reported.
+//! distribution as a whole is reported. By default whole weights are rounded only at nodes where a
+//! group has few units of them.
 
 use super::{Annotated, Measure, Shape};
+use crate::ratio::greatest_common_divisor;
 
 /// A target distribution: the values of the domain that it allows, in a privacy-annotated
 /// hierarchy.
@@ -41,7 +43,68 @@ pub struct Rounding {
     pub total_variation: f64,
 }
 
+impl Rounding {
+    /// The differences of a hierarchy's probabilities from the shares of some weights.
+    fn of(hierarchy: &Annotated, weights: impl Iterator<Item = f64> + Clone) -> Rounding {
+        let total: f64 = weights.clone().sum();
+        let differences = hierarchy.probabilities().into_iter().zip(weights);
+        let differences = differences.map(|(share, weight)| (share - weight / total).abs());
+        let (mut largest, mut sum) = (0.0f64, 0.0);
+        differences.for_each(|difference| {
+            largest = largest.max(difference);
+            sum += difference;
+        });
+        Rounding { largest, total_variation: sum / 2.0 }
+    }
+}
+
 impl Annotated {
+    /// The hierarchy of a distribution with whole weights above 0, exactly; but at nodes where a
+    /// group of `size` values is expected to have fewer than `units` units of the children's
+    /// weights, these are rounded if that makes the unit smaller.
+    ///
+    /// A node of mass m whose children's masses have the divisor d has a unit of m / d, and a group
+    /// of n values has n·m / total of them inside it: n·d / total units.
+    pub fn eased(
+        weights: &[u64],
+        (size, units): (u64, u64),
+        tolerance: f64,
+        shape: &Shape,
+        measure: Measure<'_>,
+    ) -> (Annotated, Rounding) {
+        let mut sums = vec![0u64; weights.len() + 1];
+        for (leaf, weight) in weights.iter().enumerate() {
+            sums[leaf + 1] = sums[leaf] + weight;
+        }
+        let total = sums[weights.len()];
+        let mut is_rounded = false;
+        let hierarchy = Annotated::weighed(weights.len() as u32, shape, measure, |children| {
+            let mass = |node: &super::Subdomain| {
+                sums[node.leaves.end as usize] - sums[node.leaves.start as usize]
+            };
+            let exact: Vec<u64> = children.iter().map(mass).collect();
+            let divisor =
+                exact.iter().fold(0, |divisor, mass| greatest_common_divisor(divisor, *mass));
+            if u128::from(size) * u128::from(divisor) >= u128::from(units) * u128::from(total) {
+                return exact;
+            }
+            let parent: u64 = exact.iter().sum();
+            let shares: Vec<f64> = exact.iter().map(|mass| *mass as f64 / parent as f64).collect();
+            let found = simplest(&shares, tolerance);
+            if found.iter().sum::<u64>() >= parent / divisor {
+                return exact;
+            }
+            is_rounded = true;
+            found
+        });
+        let rounding = if is_rounded {
+            Rounding::of(&hierarchy, weights.iter().map(|weight| *weight as f64))
+        } else {
+            Rounding::default()
+        };
+        (hierarchy, rounding)
+    }
+
     /// The hierarchy of a distribution with real weights above 0: at each node the smallest whole
     /// weights whose shares are within `tolerance` of the true ones. `tolerance` is above 0.
     pub fn rounded(
@@ -50,10 +113,6 @@ impl Annotated {
         shape: &Shape,
         measure: Measure<'_>,
     ) -> (Annotated, Rounding) {
-        let mut sums = vec![0.0; weights.len() + 1];
-        for (leaf, weight) in weights.iter().enumerate() {
-            sums[leaf + 1] = sums[leaf] + weight;
-        }
         let hierarchy = Annotated::weighed(weights.len() as u32, shape, measure, |children| {
             let leaves =
                 |node: &super::Subdomain| node.leaves.start as usize..node.leaves.end as usize;
@@ -63,14 +122,7 @@ impl Annotated {
             let total: f64 = mass.iter().sum();
             simplest(&mass.iter().map(|mass| mass / total).collect::<Vec<_>>(), tolerance)
         });
-        let total = sums[weights.len()];
-        let differences = hierarchy.probabilities().into_iter().zip(weights);
-        let differences: Vec<f64> =
-            differences.map(|(share, weight)| (share - weight / total).abs()).collect();
-        let rounding = Rounding {
-            largest: differences.iter().copied().fold(0.0, f64::max),
-            total_variation: differences.iter().sum::<f64>() / 2.0,
-        };
+        let rounding = Rounding::of(&hierarchy, weights.iter().copied());
         (hierarchy, rounding)
     }
 }
@@ -140,6 +192,27 @@ mod tests {
         assert_eq!(simplest(&[0.53, 0.47], 0.01), [7, 6]);
         assert_eq!(simplest(&[0.2, 0.3, 0.5], 1e-9), [2, 3, 5]);
         assert_eq!(simplest(&[0.999999, 0.000001], 0.1), [9, 1]);
+    }
+
+    #[test]
+    fn whole_weights_are_rounded_where_a_group_has_few_units() {
+        let values: Vec<i64> = (1024..=3072).collect();
+        let (shape, weights) = (Shape::Balanced { arity: 2 }, vec![1; values.len()]);
+        let measure = Measure::Numbers(&values);
+        // 1025 : 1024 at the root, and so on below.
+        let exact = Annotated::exact(&weights, &shape, measure);
+        assert_eq!(exact.node(0).unit, 2049);
+        let (tree, rounding) = Annotated::eased(&weights, (300, 10), 0.01, &shape, measure);
+        assert_eq!(tree.node(0).unit, 2);
+        assert!(rounding.largest > 0.0 && rounding.total_variation < 0.02, "{rounding:?}");
+        // Ten units of every node, down to the last.
+        let (tree, rounding) = Annotated::eased(&weights, (20_490, 10), 0.01, &shape, measure);
+        assert_eq!((tree, rounding), (exact, Rounding::default()));
+        // What has small units already stays as it is.
+        let (tree, rounding) =
+            Annotated::eased(&[2, 3, 2, 4], (1, 10), 0.01, &shape, Measure::Categories);
+        assert_eq!(tree, Annotated::exact(&[2, 3, 2, 4], &shape, Measure::Categories));
+        assert_eq!(rounding, Rounding::default());
     }
 
     #[test]
