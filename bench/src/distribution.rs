@@ -204,6 +204,7 @@ impl Case<'_> {
             targets: &targets,
             target_of: &target_of,
             fakes: Fakes::Share(share),
+            memory: None,
         };
         let found = if self.parted {
             qi_sa::search(&problem, &self.table.ages, &Watch::default())

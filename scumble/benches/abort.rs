@@ -359,6 +359,7 @@ fn buckets(bench: &mut Bench, census: &Census) -> Result<()> {
         targets: &targets,
         target_of: &[0; 1000],
         fakes: Fakes::Share(Ratio::new(1, 20).unwrap_or(Ratio::ZERO)),
+        memory: None,
     };
     bench.abort("sa-only", |watch| sa_only::search(&problem, watch))?;
     bench.abort("qi-sa", |watch| qi_sa::search(&problem, table.row_cells.raw(), watch))

@@ -198,12 +198,16 @@ fn what_cannot_be_answered_is_refused_with_what_can() {
         ("SELECT AVG(salary) FROM e, f", "one table"),
         ("SELECT AVG(salary) FROM e JOIN f ON 1 = 1", "clause"),
         ("SELECT AVG(salary) FROM (SELECT * FROM e)", "one table"),
-        ("SELECT AVG(salary), SUM(salary) FROM e", "several aggregates"),
+        ("SELECT AVG(salary), gender FROM e", "must appear in GROUP BY"),
         ("SELECT gender FROM e", "must appear in GROUP BY"),
         ("SELECT STDDEV(salary) FROM e", "unknown aggregate"),
         ("SELECT AVG(zipcode) FROM e", "not the sensitive attribute"),
         ("SELECT AVG(salary + 1) FROM e", "not the sensitive attribute"),
-        ("SELECT AVG(salary) FROM e WHERE salary > 3", "sensitive attribute"),
+        ("SELECT AVG(salary) FROM e WHERE salary > 3 OR gender = 'F'", "combined by AND"),
+        ("SELECT AVG(salary) FROM e WHERE NOT (salary > 3 AND gender = 'F')", "combined by AND"),
+        ("SELECT AVG(salary) FROM e WHERE salary LIKE '3%'", "compared by LIKE"),
+        ("SELECT AVG(salary) FROM e WHERE salary > 'many'", "is numeric"),
+        ("SELECT AVG(salary) FROM e GROUP BY salary", "cannot be in GROUP BY"),
         ("SELECT AVG(salary) FROM e WHERE name = 'Alice'", "no column `name`"),
         ("SELECT AVG(salary) FROM e WHERE zipcode = gender", "not a constant"),
         ("SELECT AVG(salary) FROM e WHERE zipcode = 91110", "write '91110'"),
@@ -561,4 +565,187 @@ fn a_share_of_fakes_is_rounded_down() {
     assert_eq!(lines(&bed, "out/groups.csv")[2], "912**,912**,1,3,4");
     bed.edit("policy.toml", "50%", "33%");
     verify(&bed).fails_with(1, "more fakes");
+}
+
+/// A query may be about the sensitive attribute too: the bounds are those of all assignments of
+/// subdomains to records.
+#[test]
+fn conditions_on_the_sensitive_attribute_get_tight_bounds() {
+    // 30, 40, 50 and 60 thousand in the first area; in the second one of these, one of the lower
+    // two and one of the upper two.
+    let bed = released("groups = { zipcode = 2 }");
+    let area = |area: &str| format!("zipcode LIKE '{area}%'");
+    for (aggregate, condition, rows, lower, upper) in [
+        ("COUNT(*)", format!("salary > 50000 AND {}", area("911")), 4, 1, 1),
+        ("COUNT(*)", format!("{} AND salary IN (30000, 60000)", area("911")), 4, 2, 2),
+        ("COUNT(*)", "salary >= 40000 AND zipcode = '91130'".into(), 1, 0, 1),
+        ("COUNT(salary)", format!("salary BETWEEN 1 AND 50000 AND {}", area("912")), 3, 1, 3),
+        ("COUNT(salary)", "salary BETWEEN 30000 AND 60000".into(), 11, 11, 11),
+        ("SUM(salary)", format!("salary > 35000 AND {}", area("911")), 4, 150_000, 150_000),
+        ("SUM(salary)", format!("salary > 35000 AND {}", area("912")), 3, 50_000, 160_000),
+        // Each may be below 50,000, but a sum is over one row at least.
+        ("SUM(salary)", "salary >= 50000 AND zipcode = '91210'".into(), 1, 50_000, 60_000),
+        ("AVG(salary)", format!("salary <> 60000 AND {}", area("911")), 4, 40_000, 40_000),
+        ("AVG(salary)", format!("NOT (salary < 50000) AND {}", area("912")), 3, 50_000, 60_000),
+        ("MIN(salary)", "salary > 35000".into(), 11, 40_000, 40_000),
+        ("MAX(salary)", "salary < 55000 AND zipcode = '91110'".into(), 3, 40_000, 50_000),
+        ("MEDIAN(salary)", format!("salary > 35000 AND {}", area("911")), 4, 50_000, 50_000),
+    ] {
+        let sql = format!("SELECT {aggregate} FROM e WHERE {condition}");
+        assert_eq!(ask(&bed, &sql), json!({"rows": rows, "lower": lower, "upper": upper}), "{sql}");
+    }
+    // No value that satisfies the condition is possible.
+    let none = ask(&bed, "SELECT SUM(salary) FROM e WHERE salary > 60000 AND gender = 'F'");
+    assert_eq!(none, json!({"rows": 6, "lower": null, "upper": null}));
+    let none = ask(&bed, "SELECT COUNT(*) FROM e WHERE salary > 60000");
+    assert_eq!(none, json!({"rows": 11, "lower": 0, "upper": 0}));
+}
+
+#[test]
+fn categories_are_counted_by_value() {
+    let bed = employees("");
+    bed.edit("policy.toml", "type = \"integer\"", "type = \"text\"\nhierarchy = \"levels.csv\"");
+    bed.file("levels.csv", "30000;low;any\n40000;low;any\n50000;high;any\n60000;high;any\n");
+    anonymize(&bed).ok();
+    // Two of each value, and one each of "low", "high" and "any".
+    for (condition, rows, lower, upper) in [
+        ("salary = '30000'", 11, 2, 4),
+        ("salary IN ('30000', '40000')", 11, 5, 6),
+        ("salary <> '60000'", 11, 7, 9),
+        ("salary LIKE '%0000' AND gender = 'F'", 6, 6, 6),
+        ("salary = '30000' AND gender = 'F'", 6, 0, 4),
+        ("salary = '99'", 11, 0, 0),
+    ] {
+        let sql = format!("SELECT COUNT(*) FROM e WHERE {condition}");
+        assert_eq!(ask(&bed, &sql), json!({"rows": rows, "lower": lower, "upper": upper}), "{sql}");
+    }
+    let queries = bed.read("out/queries.sql");
+    assert!(queries.contains("-- COUNT with a condition on salary"), "{queries}");
+}
+
+#[test]
+fn several_aggregates_in_one_query() {
+    let bed = released("groups = { zipcode = 2 }");
+    let sql = "SELECT COUNT(*), AVG(salary) AS mean, MIN(salary) FROM e WHERE zipcode LIKE '911%'";
+    assert_eq!(
+        ask(&bed, sql),
+        json!({"rows": 4, "aggregates": [
+            {"aggregate": "COUNT(*)", "lower": 4, "upper": 4},
+            {"aggregate": "mean", "lower": 45000, "upper": 45000},
+            {"aggregate": "MIN(salary)", "lower": 30000, "upper": 30000},
+        ]})
+    );
+    let by = ask(&bed, "SELECT gender, COUNT(*), AVG(salary) FROM e GROUP BY gender");
+    assert_eq!(
+        by["answers"][0],
+        json!({"by": {"gender": "F"}, "rows": 6, "aggregates": [
+            {"aggregate": "COUNT(*)", "lower": 6, "upper": 6},
+            {"aggregate": "AVG(salary)", "lower": 35000, "upper": 55000},
+        ]})
+    );
+    let shown = bed.run(&["query", "out", sql]).ok().stdout;
+    assert!(shown.contains("mean: from 45000 to 45000"), "{shown}");
+}
+
+/// A table of seven groups with values of the paper's domain, and a policy with something more.
+fn papers_domain(rows: u64, domain: (u64, u64), more: &str) -> Bed {
+    let bed = Bed::new();
+    let mut table = String::from("zone,salary\n");
+    for row in 0..rows {
+        // A multiplier of a full cycle: values are spread over the domain, without a pattern.
+        let drawn =
+            row.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let value = domain.0 + (drawn >> 33) % (domain.1 - domain.0 + 1);
+        table += &format!("zone{},{value}\n", row % 7);
+    }
+    let policy = format!(
+        "[attributes.zone]\nrole = \"quasi-identifier\"\n[attributes.salary]\nrole = \"sensitive\"\n\
+         [privacy.distribution]\nattribute = \"salary\"\ntarget = \"uniform\"\ngroups = [\"zone\"]\n\
+         domain = [{}, {}]\n{more}\n",
+        domain.0, domain.1
+    );
+    bed.file("table.csv", table).file("policy.toml", policy);
+    bed
+}
+
+/// 1025 : 1024 at the root: exact weights leave nothing but copies of the root.
+#[test]
+fn the_domain_of_the_paper_is_not_trivial_by_default() {
+    let share = |more: &str| {
+        let bed = papers_domain(7_000, (1024, 3072), more);
+        let report = anonymize(&bed).ok().json();
+        let shown = verify(&bed).ok().stdout;
+        assert!(shown.contains("of a trivial release"), "{shown}");
+        verify_with_original(&bed).ok();
+        let said = bed.read("out/report.json");
+        assert!(said.contains("share-of-trivial"), "{said}");
+        let average = ask(&bed, "SELECT AVG(salary) FROM t");
+        let end = |key: &str| average[key].as_f64().unwrap();
+        (report["distribution"]["share-of-trivial"].as_f64().unwrap(), end("upper") - end("lower"))
+    };
+    assert_eq!(share("rounding = \"exact\""), (1.0, 2048.0));
+    let (by_default, width) = share("");
+    assert!(by_default < 0.1 && width < 0.06 * 2048.0, "{by_default} {width}");
+    // What is given wins, and here it is what the default is.
+    assert_eq!(share("rounding = \"1%\"").0, by_default);
+    // Weights that were rounded are seen where they must be exact.
+    let bed = papers_domain(700, (1024, 3072), "");
+    anonymize(&bed).ok();
+    bed.edit("policy.toml", "groups", "rounding = \"exact\"\ngroups");
+    verify(&bed).fails_with(1, "target weights");
+}
+
+/// Below a subdomain that nothing is inside of, whole numbers need not be listed.
+#[test]
+fn only_the_nodes_of_a_stated_domain_that_are_used_are_written() {
+    let bed = papers_domain(210, (0, 99_999), "");
+    let report = anonymize(&bed).ok().json();
+    assert_eq!(report["distribution"]["domain"], json!(100_000));
+    let nodes = lines(&bed, "out/hierarchy.csv").len();
+    assert!(nodes < 1000, "{nodes}");
+    verify(&bed).ok();
+    verify_with_original(&bed).ok();
+    // Every number of a run is a value.
+    let table = bed.read("table.csv");
+    let values = table.lines().skip(1).map(|line| line.rsplit(',').next().unwrap());
+    let values: Vec<i64> = values.map(|value| value.parse().unwrap()).collect();
+    for limit in [0, 1, 777, 50_000, 99_999] {
+        let truth = values.iter().filter(|value| **value >= limit).count() as i64;
+        let said = ask(&bed, &format!("SELECT COUNT(*) FROM t WHERE salary >= {limit}"));
+        let (lower, upper) = (said["lower"].as_i64().unwrap(), said["upper"].as_i64().unwrap());
+        assert!(lower <= truth && truth <= upper, "{limit}: {truth} not in {said}");
+        assert!(limit > 0 || lower == 210);
+    }
+    // A run that is cut short is another domain.
+    let hierarchy = bed.read("out/hierarchy.csv");
+    let last = hierarchy.lines().rfind(|line| line.ends_with(",99999")).unwrap();
+    let (head, _) = last.rsplit_once(',').unwrap();
+    bed.edit("out/hierarchy.csv", last, &format!("{head},99998"));
+    verify(&bed).fails_with(1, "bounds of a node");
+    bed.file("out/hierarchy.csv", hierarchy.replace(",99999\n", ",99998\n"));
+    verify(&bed).fails_with(1, "");
+    bed.file("out/hierarchy.csv", hierarchy.replace(",99999\n", ",9999999999999\n"));
+    verify(&bed).fails_with(1, "run of whole numbers");
+}
+
+#[test]
+fn a_domain_that_exceeds_the_memory_is_refused_before_it_is_built() {
+    let bed = papers_domain(70, (0, 2_000_000), "");
+    let asked =
+        ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--memory", "64MiB"];
+    let outcome = bed.run(&asked).fails_with(3, "the 2000001 values of `domain` (about ");
+    outcome.says("MiB are needed); raise it, or make `domain` smaller");
+    assert!(!bed.exists("out"));
+}
+
+#[test]
+fn fakes_that_exceed_the_memory_are_refused_before_their_tables_are_built() {
+    let bed = papers_domain(21_000, (1024, 3072), "fakes = \"50%\"");
+    let asked =
+        ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--memory", "64MiB"];
+    let outcome = bed.run(&asked).fails_with(3, "the tables of fakes (about ");
+    outcome.says("MiB are needed); raise it, or lower `fakes`");
+    assert!(!bed.exists("out"));
+    let bed = papers_domain(2_100, (1024, 3072), "fakes = \"1%\"");
+    bed.run(&asked).ok();
 }

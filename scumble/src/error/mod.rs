@@ -460,6 +460,16 @@ impl Error {
         }
     }
 
+    /// An [`Error::TooLittleMemory`] that says how much is needed.
+    pub(crate) fn too_little_memory(
+        what: String,
+        needed: u64,
+        instead: Option<&'static str>,
+    ) -> Error {
+        let what = format!("{what} (about {} MiB are needed)", needed.div_ceil(1 << 20));
+        Error::TooLittleMemory { what, instead }
+    }
+
     /// An [`Error::Io`], ready for `map_err`.
     pub fn io(file: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> Error {
         let file = file.to_path_buf();

@@ -512,6 +512,7 @@ impl<'a> Walk<'a> {
                 distribution.groups = checked.groups;
                 distribution.fakes = checked.fakes;
                 distribution.sum_of_ranges = checked.sum_of_ranges;
+                distribution.share_of_trivial = checked.share_of_trivial;
             }
         }
         let report = Report {

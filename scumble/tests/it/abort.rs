@@ -272,6 +272,7 @@ fn buckets_end_with_nothing_or_all() {
         targets: &[target],
         target_of: &[0; 5],
         fakes: Fakes::Share(Ratio::new(1, 10).unwrap()),
+        memory: None,
     };
     assert!(abort_everywhere("sa-only", |watch| sa_only::search(&problem, watch)) > 20);
     assert!(abort_everywhere("qi-sa", |watch| qi_sa::search(&problem, &tuples, watch)) > 20);

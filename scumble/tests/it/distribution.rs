@@ -5,7 +5,7 @@
 use crate::fixture::{Folder, open, policy};
 use arrow_schema::SchemaRef;
 use scumble::error::Result;
-use scumble::job::{Job, query};
+use scumble::job::{Job, QueryAnswer, query};
 use scumble::random::Random;
 use scumble::release::{
     ReleaseBatches, ReleaseFolder, ReleaseKind, Report, Sink, TableSink, Tables,
@@ -169,13 +169,15 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
             }),
             ("city < 'Thun'", |_, city| city < "Thun"),
         ];
+        let ask = |sql: &str| query(&release, &report, sql, &watch).unwrap();
+        check_values(&rows, &ask, &format!("case {case}\n{said}\n{text}"));
         for (condition, keep) in asked {
             let chosen: Vec<i64> =
                 rows.iter().filter(|row| keep(row.age, row.city)).map(|row| row.pay).collect();
             let answer = |aggregate: &str| {
                 let sql = format!("SELECT {aggregate}(pay) FROM t WHERE {condition}");
                 let answer = query(&release, &report, &sql, &watch).unwrap();
-                let (_, answer) = answer.answers[0].clone();
+                let answer = answer.answers[0].1[0];
                 assert_eq!(
                     answer.rows,
                     chosen.len() as u64,
@@ -215,6 +217,48 @@ fn random_releases_verify_and_their_answers_hold_the_truth() {
         }
     }
     assert!(with_fakes > 8 && generalized > 30, "{with_fakes} {generalized}");
+}
+
+/// What a condition on the value selects from the rows, and all aggregates of that.
+fn check_values(rows: &[Row], ask: &dyn Fn(&str) -> QueryAnswer, told: &str) {
+    type Keep = fn(&Row) -> bool;
+    let asked: [(&str, Keep); 4] = [
+        ("pay > 0.25", |row| row.pay > 25),
+        ("pay BETWEEN -0.25 AND 0.5 AND age >= 22", |row| {
+            (-25..=50).contains(&row.pay) && row.age.is_some_and(|age| age >= 22)
+        }),
+        ("city = 'Bern' AND pay NOT IN (0, 0.75)", |row| {
+            row.city == "Bern" && row.pay != 0 && row.pay != 75
+        }),
+        ("NOT (pay >= 0) AND (pay < -0.3 OR pay = -0.25)", |row| row.pay < 0),
+    ];
+    for (condition, keep) in asked {
+        let mut chosen: Vec<i64> = rows.iter().filter(|row| keep(row)).map(|row| row.pay).collect();
+        chosen.sort_unstable();
+        let all = ask(&format!(
+            "SELECT COUNT(*), SUM(pay), AVG(pay), MIN(pay), MAX(pay), MEDIAN(pay) FROM t WHERE {condition}"
+        ));
+        let found = all.answers[0].1.iter().map(|answer| {
+            answer.bounds.map(|(lower, upper)| (lower.rounded_down(), upper.rounded_up()))
+        });
+        let found: Vec<Option<(f64, f64)>> = found.collect();
+        let count = chosen.len();
+        let mut truths = vec![count as f64];
+        if count > 0 {
+            let sum = chosen.iter().sum::<i64>() as f64 / 100.0;
+            let middle = (chosen[(count - 1) / 2] + chosen[count / 2]) as f64 / 200.0;
+            let (least, greatest) = (chosen[0] as f64 / 100.0, chosen[count - 1] as f64 / 100.0);
+            truths.extend([sum, sum / count as f64, least, greatest, middle]);
+        }
+        for (truth, found) in truths.iter().zip(&found) {
+            let (lower, upper) = found.unwrap_or((f64::NAN, f64::NAN));
+            assert!(
+                lower <= truth + 1e-9 && *truth <= upper + 1e-9,
+                "{condition}: {truths:?} not in {found:?} of {:?}\n{told}",
+                all.aggregates
+            );
+        }
+    }
 }
 
 /// The employees of figure 1 of the paper.

@@ -11,14 +11,18 @@
 //! | file | question |
 //! |---|---|
 //! | `plan` | which groups, values and targets do rows have? |
+//! | `reckoning` | does it fit in memory? |
 //! | `records`, `tables` | what is in the tables? |
 //! | `pieces` | how are a hundred million fields written? |
 //! | `scripts` | how is the release used in a database? |
+//! | `filters` | the same, with a condition on the sensitive attribute |
 //! | `original` | what did the groups of a release hold before? |
 
+mod filters;
 mod original;
 mod pieces;
 mod plan;
+mod reckoning;
 mod records;
 mod scripts;
 mod tables;
@@ -42,8 +46,10 @@ use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
 use crate::table::{Role, Table};
 use crate::watch::{PIECE, Watch};
-use plan::{GROUP, KeptRows, Plan, part_names};
+use plan::{Asked, GROUP, KeptRows, Plan, part_names};
+use reckoning::Reckoning;
 use std::io::Write;
+use tables::WrittenNodes;
 
 /// Reads a table so that every released column is coded, with the roles of the policy; the
 /// sensitive attribute is insensitive to all other requirements.
@@ -199,7 +205,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         });
     }
     // Beside the rows there are their groups, their order, and both again as they are verified.
-    walk.check_memory(walk.source.memory_needed().unwrap_or(0).saturating_mul(3), None)?;
+    let needed = walk.source.memory_needed().unwrap_or(0).saturating_mul(3);
+    walk.check_memory(needed, None)?;
+    let mut reckoning = Reckoning::new(walk.job.limits.memory, needed);
     let table = read(walk.source, policy, asked, walk.watch)?;
     walk.clock.phase("read");
     let generalized = if is_generalized { Some(Generalized::search(walk, &table)?) } else { None };
@@ -210,19 +218,28 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
             (columns, KeptRows::All(table.rows() as usize))
         }
     };
-    let plan = Plan::new(policy, asked, &table, &columns, (rows, is_generalized), walk.watch)?;
-    walk.clock.phase("bind");
     let parted = asked.is_parted(policy.search().algorithm);
-    let found = if parted {
-        qi_sa::search(&plan.problem(asked), &plan.tuples(walk.watch)?, walk.watch)
-    } else {
-        sa_only::search(&plan.problem(asked), walk.watch)
+    let wanted = Asked { policy, distribution: asked, is_generalized, is_parted: parted };
+    let plan = Plan::new(wanted, &table, (&columns, rows), &mut reckoning, walk.watch)?;
+    walk.clock.phase("bind");
+    let problem = plan.problem(asked, &reckoning);
+    let found = match &plan.tuples {
+        Some(tuples) => qi_sa::search(&problem, tuples, walk.watch),
+        None => sa_only::search(&problem, walk.watch),
     }?;
     walk.clock.phase("search");
     let names = part_names(&plan.names, &found.part_of, parted);
     let records: Vec<u32> =
         (0..names.len()).map(|group| size(found.tallies.group(group)) as u32).collect();
-    let written = tables::Release { plan: &plan, found: &found, names: &names, records: &records };
+    let nodes = WrittenNodes::of_all(&plan, &found);
+    let has_runs = nodes.iter().any(|nodes| nodes.has_runs);
+    let written = tables::Release {
+        plan: &plan,
+        found: &found,
+        names: &names,
+        records: &records,
+        nodes: &nodes,
+    };
     written.write(sink, walk)?;
     if let Some(recoding) = generalized.as_ref().and_then(Generalized::recoding)
         && let Some(mut file) = sink.recoding()?
@@ -232,7 +249,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     }
     let types = scripts::columns(policy, &plan);
     let scale = plan.domain.numbers.as_ref().map(|numbers| numbers.scale);
-    for (name, text) in scripts::all(&asked.attribute, &types, scale) {
+    for (name, text) in scripts::all(&asked.attribute, &types, scale, has_runs) {
         sink.text(name, &text)?;
     }
     walk.clock.phase("write");
@@ -247,6 +264,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         groups: 0,
         fakes: 0,
         sum_of_ranges: 0.0,
+        share_of_trivial: 0.0,
         rounding,
         columns: types.into_iter().map(|(name, kind)| (name, kind.name().into())).collect(),
     };

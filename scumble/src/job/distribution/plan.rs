@@ -1,5 +1,6 @@
 //! A table on its way into buckets: groups, values, targets.
 
+use super::reckoning::{LEAF, Reckoning, VALUE};
 use crate::bind::Domain;
 use crate::error::{Error, Place, Result, quoted};
 use crate::policy::{DistributionAsked, Of, Policy};
@@ -97,19 +98,38 @@ pub(super) struct Plan<'a> {
     pub(super) tallies: Tallies,
     pub(super) targets: Vec<Target>,
     pub(super) target_of: Vec<u32>,
+    /// The place of each released row's tuple of quasi-identifiers among all tuples, if groups are
+    /// cut by them.
+    pub(super) tuples: Option<Vec<u32>>,
+}
+
+/// What a plan is for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) distribution: &'a DistributionAsked,
+    /// Whether the quasi-identifiers were generalized.
+    pub(super) is_generalized: bool,
+    /// Whether groups are cut by equal quasi-identifiers.
+    pub(super) is_parted: bool,
 }
 
 impl<'a> Plan<'a> {
-    /// Plans for the rows that are released. `generalized` quasi-identifiers make groups by
+    /// Plans for the rows that are released. Generalized quasi-identifiers make groups by
     /// themselves where the policy names none.
     pub(super) fn new(
-        policy: &Policy,
-        asked: &DistributionAsked,
+        wanted: Asked<'_>,
         table: &Table,
-        columns: &'a [Released<'a>],
-        (rows, generalized): (KeptRows, bool),
+        (columns, rows): (&'a [Released<'a>], KeptRows),
+        reckoning: &mut Reckoning,
         watch: &Watch,
     ) -> Result<Plan<'a>> {
+        let Asked { policy, distribution: asked, is_generalized, is_parted } = wanted;
+        if let Some((from, to)) = asked.domain {
+            let values = to.abs_diff(from) + 1;
+            let what = || format!("the {values} values of `domain`");
+            reckoning.add(what, values.saturating_mul(VALUE), "make `domain` smaller")?;
+        }
         let column = sensitive(asked, table)?;
         let Data::Coded { codes, .. } = &column.data else { return Err(Error::Defect) };
         let codes = codes.raw();
@@ -117,7 +137,7 @@ impl<'a> Plan<'a> {
             rows.occurring(codes, column.dictionary().map_or(0, |dictionary| dictionary.len()));
         let domain = policy.domain(asked, table, column, |code| occurs[code as usize])?;
         watch.check()?;
-        let grouped = grouping(policy, asked, table, columns, (generalized, &rows), watch);
+        let grouped = grouping(policy, asked, table, columns, (is_generalized, &rows), watch);
         let (groups, names) = grouped?;
         // Values that occur have codes, and no other is looked at.
         let code_of: Vec<u32> =
@@ -143,17 +163,60 @@ impl<'a> Plan<'a> {
             tallies,
             targets: Vec::new(),
             target_of: Vec::new(),
+            tuples: None,
         };
-        plan.aim(asked)?;
+        if is_parted {
+            plan.tuples = Some(plan.tuples(watch)?);
+        }
+        let sizes = plan.smallest_parts(watch)?;
+        plan.aim(asked, &sizes, reckoning)?;
         plan.check_fakes(asked)?;
         plan.check_weights(&table.file, column)?;
         Ok(plan)
     }
 
-    /// Finds the target of each group.
-    fn aim(&mut self, asked: &DistributionAsked) -> Result<()> {
+    /// The size of the smallest part of each of the owner's groups, which is one part if groups are
+    /// not cut.
+    fn smallest_parts(&self, watch: &Watch) -> Result<Vec<u64>> {
+        let Some(tuples) = &self.tuples else {
+            let sizes = (0..self.names.len()).map(|group| size(self.tallies.group(group)));
+            return Ok(sizes.collect());
+        };
+        let pairs = self.groups.iter().zip(tuples);
+        let mut pairs: Vec<u64> =
+            pairs.map(|(group, tuple)| u64::from(*group) << 32 | u64::from(*tuple)).collect();
+        watch.sort(&mut pairs)?;
+        let mut smallest = vec![u64::MAX; self.names.len()];
+        for part in pairs.chunk_by(|one, other| one == other) {
+            let own = &mut smallest[(part[0] >> 32) as usize];
+            *own = (*own).min(part.len() as u64);
+        }
+        Ok(smallest)
+    }
+
+    /// Finds the target of each group. `sizes` are those of the groups' smallest parts.
+    fn aim(
+        &mut self,
+        asked: &DistributionAsked,
+        sizes: &[u64],
+        reckoning: &mut Reckoning,
+    ) -> Result<()> {
         let whole = self.tallies.totals(self.domain.len());
         let mut shared: HashMap<&str, u32> = HashMap::new();
+        let own_name = |name: &str| {
+            asked.targets.iter().position(|(group, _)| group == name).map_or(0, |at| at + 1)
+        };
+        // Groups that share a target are as large as the smallest of them.
+        let mut smallest = vec![u64::MAX; asked.targets.len() + 1];
+        for (name, size) in self.names.iter().zip(sizes) {
+            let smallest = &mut smallest[own_name(name)];
+            *smallest = (*smallest).min(*size);
+        }
+        let mut reckon = |values: usize| {
+            let what = || "the hierarchies of the targets".to_string();
+            let instead = "use fewer groups, or a target of the whole table";
+            reckoning.add(what, LEAF * values as u64, instead)
+        };
         for (group, name) in self.names.iter().enumerate() {
             let wanted = asked.target_of(name);
             let own = asked
@@ -165,7 +228,10 @@ impl<'a> Plan<'a> {
             let number = match (wanted.of, shared.get(own)) {
                 (Of::Table, Some(known)) => *known,
                 (Of::Table, None) => {
-                    self.targets.push(self.domain.target(wanted, asked.rounding, &whole)?);
+                    reckon(self.domain.len())?;
+                    let smallest = smallest[own_name(name)];
+                    let target = self.domain.target(wanted, asked.rounding, &whole, smallest)?;
+                    self.targets.push(target);
                     shared.insert(own, next);
                     next
                 }
@@ -174,7 +240,12 @@ impl<'a> Plan<'a> {
                     for (code, count) in self.tallies.group(group) {
                         counts[*code as usize] = u64::from(*count);
                     }
-                    self.targets.push(self.domain.target(wanted, asked.rounding, &counts)?);
+                    let values = self.tallies.group(group);
+                    let ends = values.first().zip(values.last());
+                    reckon(ends.map_or(0, |(first, last)| (last.0 - first.0) as usize + 1))?;
+                    let target =
+                        self.domain.target(wanted, asked.rounding, &counts, sizes[group])?;
+                    self.targets.push(target);
                     next
                 }
             };
@@ -228,7 +299,7 @@ impl<'a> Plan<'a> {
     }
 
     /// What the search gets.
-    pub(super) fn problem(&self, asked: &DistributionAsked) -> Problem<'_> {
+    pub(super) fn problem(&self, asked: &DistributionAsked, reckoning: &Reckoning) -> Problem<'_> {
         Problem {
             groups: &self.groups,
             values: &self.values,
@@ -236,12 +307,13 @@ impl<'a> Plan<'a> {
             targets: &self.targets,
             target_of: &self.target_of,
             fakes: asked.fakes,
+            memory: reckoning.memory(),
         }
     }
 
     /// The place of each released row's tuple of quasi-identifiers among all tuples, by what their
     /// values are called.
-    pub(super) fn tuples(&self, watch: &Watch) -> Result<Vec<u32>> {
+    fn tuples(&self, watch: &Watch) -> Result<Vec<u32>> {
         let keys: Vec<&&Released<'_>> =
             self.columns.iter().filter(|column| column.is_key).collect();
         let ranks: Vec<Vec<u32>> = keys.iter().map(|column| column.ranks()).collect();

@@ -6,7 +6,7 @@
 //! | `sensitive` | `group,value`: the subdomains, in an order that says nothing about the records |
 //! | `bounds` | `group,selected,…`: the auxiliary table of section 3.3 |
 //! | `groups` | `group,part_of,target,records,subdomains` |
-//! | `hierarchy` | `target,value,parent,weight,lower,upper`: the privacy-annotated hierarchies |
+//! | `hierarchy` | `target,value,parent,weight,lower,upper`: the privacy-annotated hierarchies, without what can be told |
 
 use super::super::Walk;
 use super::pieces::in_order;
@@ -15,7 +15,7 @@ use super::records;
 use crate::error::Result;
 use crate::query::Ends;
 use crate::release::{Background, Sink};
-use crate::search::buckets::{Bucket, Distributed};
+use crate::search::buckets::{Bucket, Distributed, Subdomain, Target};
 use crate::source::Series;
 use crate::watch::Watch;
 use arrow_array::StringArray;
@@ -34,6 +34,69 @@ pub(super) struct Release<'a> {
     pub(super) names: &'a [String],
     /// The records of each group.
     pub(super) records: &'a [u32],
+    /// The nodes of each target that are written.
+    pub(super) nodes: &'a [WrittenNodes],
+}
+
+/// The nodes of a target that are written. Below a node that consists of successive whole numbers
+/// and has no subdomain inside, all others can be told: the node is a leaf, a run of numbers.
+pub(super) struct WrittenNodes {
+    /// The nodes that are subdomains of some group, ascending.
+    used: Vec<u32>,
+    /// Those that are written, ascending.
+    written: Vec<u32>,
+    /// Whether a leaf is a run.
+    pub(super) has_runs: bool,
+}
+
+impl WrittenNodes {
+    /// Those of all targets.
+    pub(super) fn of_all(plan: &Plan<'_>, found: &Distributed<'_>) -> Vec<WrittenNodes> {
+        let mut used: Vec<Vec<u32>> = vec![Vec::new(); plan.targets.len()];
+        for (bucket, owner) in found.buckets.iter().zip(&found.part_of) {
+            let nodes = bucket.subdomains.iter().map(|(node, _)| *node);
+            used[plan.target_of[*owner as usize] as usize].extend(nodes);
+        }
+        let of = |(target, mut used): (&Target, Vec<u32>)| {
+            used.sort_unstable();
+            used.dedup();
+            WrittenNodes::new(plan, target, used)
+        };
+        plan.targets.iter().zip(used).map(of).collect()
+    }
+
+    fn new(plan: &Plan<'_>, target: &Target, used: Vec<u32>) -> WrittenNodes {
+        let nodes = target.hierarchy.nodes();
+        // Nodes with a subdomain strictly inside.
+        let mut is_split = vec![false; nodes.len()];
+        for node in &used {
+            let mut above = *node;
+            while above != 0 {
+                above = nodes[above as usize].parent;
+                if std::mem::replace(&mut is_split[above as usize], true) {
+                    break;
+                }
+            }
+        }
+        let whole = plan.domain.numbers.as_ref().filter(|numbers| numbers.scale == 0);
+        let is_run = |node: &Subdomain| {
+            let Some(numbers) = whole else { return false };
+            let end = |leaf: u32| numbers.units[target.codes[leaf as usize] as usize];
+            let (first, last) = (end(node.leaves.start), end(node.leaves.end - 1));
+            last.abs_diff(first) + 1 == node.leaves.len() as u64
+        };
+        let mut is_written = vec![true; nodes.len()];
+        let mut has_runs = false;
+        for number in 0..nodes.len() {
+            let is_leaf = !is_split[number] && is_run(&nodes[number]);
+            has_runs |= is_leaf && is_written[number] && nodes[number].leaves.len() > 1;
+            if is_leaf || !is_written[number] {
+                nodes[number].children.clone().for_each(|child| is_written[child as usize] = false);
+            }
+        }
+        let written = (0..).zip(is_written).filter(|(_, is_written)| *is_written);
+        WrittenNodes { used, written: written.map(|(node, _)| node).collect(), has_runs }
+    }
 }
 
 /// A table on its way into a sink, on a thread of its own.
@@ -150,23 +213,25 @@ impl Release<'_> {
 
     fn write_sensitive(&self, table: Table, watch: &Watch) -> Result<()> {
         let plan = self.plan;
-        // The labels of all targets' nodes, one target's after the other's.
+        // The labels of the nodes that are used, one target's after the other's.
         let (mut labels, mut starts) = (Vec::new(), Vec::new());
-        for target in &plan.targets {
-            starts.push(labels.len() as u32);
-            let nodes = 0..target.hierarchy.nodes().len() as u32;
-            labels.extend(nodes.map(|node| plan.domain.label(target, node)));
+        for (target, nodes) in plan.targets.iter().zip(self.nodes) {
+            starts.push(labels.len());
+            labels.extend(nodes.used.iter().map(|node| plan.domain.label(target, *node)));
         }
         let labels = names(labels.iter().map(String::as_str));
         let group_names = names(self.names.iter().map(String::as_str));
         let make = |groups: Range<usize>| {
             let (mut of_group, mut values): (Vec<i32>, Vec<i32>) = (Vec::new(), Vec::new());
             for group in groups {
-                let start = starts[self.target_of(group) as usize];
+                let target = self.target_of(group) as usize;
+                let (start, used) = (starts[target], &self.nodes[target].used);
                 for (node, copies) in &self.found.buckets[group].subdomains {
                     let copies = *copies as usize;
+                    // Every subdomain is among them.
+                    let label = start + used.binary_search(node).unwrap_or_default();
                     of_group.extend(std::iter::repeat_n(group as i32, copies));
-                    values.extend(std::iter::repeat_n((start + node) as i32, copies));
+                    values.extend(std::iter::repeat_n(label as i32, copies));
                 }
             }
             vec![
@@ -206,7 +271,8 @@ impl Release<'_> {
             for number in targets {
                 let target = &plan.targets[number];
                 let label = |node: u32| plan.domain.label(target, node);
-                for (at, node) in (0..).zip(target.hierarchy.nodes()) {
+                for at in self.nodes[number].written.iter().copied() {
+                    let node = target.hierarchy.node(at);
                     numbers.push(number as i64 + 1);
                     values.push(label(at));
                     parents.push(if at == 0 { String::new() } else { label(node.parent) });
@@ -229,7 +295,7 @@ impl Release<'_> {
             let (values, parents) = (text(&values), text(&parents));
             vec![whole(numbers), values, parents, whole(weights), lower, upper]
         };
-        let rows = |target: usize| plan.targets[target].hierarchy.nodes().len() as u64;
+        let rows = |target: usize| self.nodes[target].written.len() as u64;
         table.write(plan.targets.len(), rows, make, watch)
     }
 

@@ -61,6 +61,9 @@ impl CostRow {
             self.costs.iter().rev().take_while(|cost| Some(*cost) == self.costs.last()).count();
         self.costs.truncate(self.costs.len() - flat + 1);
         self.units.truncate(self.costs.len());
+        // There may be millions of rows, and most of them are short.
+        self.costs.shrink_to_fit();
+        self.units.shrink_to_fit();
     }
 }
 
@@ -214,8 +217,13 @@ impl<'a> CostTables<'a> {
                 break;
             }
             let whole = i128::from(kept) * i128::from(node.range);
-            let mut row = CostRow { first, ..CostRow::default() };
-            for (cost, units) in &best[first..] {
+            // More fakes than subdomains cannot help. Rows of the length that they keep leave no
+            // holes in the memory.
+            let last = self.limit.min(kept as usize).max(first);
+            let length = last - first + 1;
+            let (costs, units) = (Vec::with_capacity(length), Vec::with_capacity(length));
+            let mut row = CostRow { first, costs, units };
+            for (cost, units) in &best[first..=last] {
                 row.costs.push((whole + cost) as u64);
                 row.units.push(*units);
             }
@@ -286,6 +294,35 @@ fn solve<'a>(
     };
     let sums = rows.iter().enumerate().filter_map(exactly).collect();
     Ok((tables, sums))
+}
+
+/// The bytes that [`choose`] needs at most. A row for `kept` subdomains begins with the fakes that
+/// are needed and ends with `kept` of them at the latest.
+pub fn memory_needed(
+    hierarchy: &Annotated,
+    group: &GroupValues,
+    limit: u32,
+    watch: &Watch,
+) -> Result<u64> {
+    const ENTRY: u64 = (size_of::<u64>() + size_of::<u32>()) as u64;
+    const NODE: u64 = (3 * size_of::<u64>() + size_of::<Vec<CostRow>>()) as u64;
+    // What the allocator adds to the two lists of a row.
+    const ROW: u64 = size_of::<CostRow>() as u64 + 32;
+    let tables = CostTables::new(hierarchy, group, limit, watch);
+    let (most_units, limit) = (tables.most_units()?, u64::from(limit));
+    let mut bytes = NODE * hierarchy.nodes().len() as u64;
+    for (node, inside) in hierarchy.nodes().iter().zip(&tables.inside).skip(1) {
+        watch.check()?;
+        for units in 0..=most_units[node.parent as usize] {
+            let kept = units * node.weight;
+            let first = kept.saturating_sub(*inside);
+            if first > limit {
+                break;
+            }
+            bytes += ROW + ENTRY * (kept.min(limit).saturating_sub(first) + 1);
+        }
+    }
+    Ok(bytes)
 }
 
 /// The least sum of ranges with exactly 0, 1, … `limit` fakes.

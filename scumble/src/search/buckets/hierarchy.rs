@@ -108,7 +108,9 @@ impl Annotated {
             let range = range(&leaves);
             Subdomain { leaves, children: 0..0, parent, weight: 1, unit: 0, range }
         };
-        let mut nodes = vec![node(0..leaves, ROOT)];
+        // Every node has two children or none, or more, and then there are fewer nodes.
+        let mut nodes = Vec::with_capacity(2 * leaves as usize);
+        nodes.push(node(0..leaves, ROOT));
         let mut next = 0;
         while next < nodes.len() {
             if nodes[next].leaves.len() > 1 {

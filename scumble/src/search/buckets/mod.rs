@@ -29,7 +29,7 @@ mod target;
 pub use hierarchy::{Annotated, Measure, Shape, Subdomain};
 pub use target::{Rounding, Target, normal, zipf};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::table::Tallies;
 use crate::watch::Watch;
@@ -122,6 +122,17 @@ pub struct Problem<'a> {
     pub target_of: &'a [u32],
     /// How many fakes are allowed.
     pub fakes: Fakes,
+    /// The memory limit, if there is one.
+    pub memory: Option<Memory>,
+}
+
+/// A memory limit in bytes, and how much of it is used already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The limit.
+    pub limit: u64,
+    /// What is used.
+    pub used: u64,
 }
 
 /// Rows in the groups of a release.
@@ -149,14 +160,58 @@ impl Distributed<'_> {
 impl Problem<'_> {
     /// A bucket for each of some groups, which are parts of the owner's.
     fn fill(&self, tallies: &Tallies, part_of: &[u32], watch: &Watch) -> Result<Vec<Bucket>> {
+        let parts = Parts { problem: self, tallies, part_of };
+        parts.check_memory(watch)?;
         let bucket = |group: usize| {
-            let target = &self.targets[self.target_of[part_of[group] as usize] as usize];
-            let leaf =
-                |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);
-            let values: Vec<(u32, u32)> = tallies.group(group).iter().map(leaf).collect();
-            Bucket::try_fill(&target.hierarchy, &values, self.fakes.limit(size(&values)), watch)
+            let (hierarchy, values) = parts.get(group);
+            Bucket::try_fill(hierarchy, &values, self.fakes.limit(size(&values)), watch)
         };
         (0..part_of.len()).into_par_iter().map(bucket).collect()
+    }
+}
+
+/// Groups of a release, which are parts of the owner's.
+struct Parts<'a> {
+    problem: &'a Problem<'a>,
+    tallies: &'a Tallies,
+    part_of: &'a [u32],
+}
+
+impl<'a> Parts<'a> {
+    /// The hierarchy of a group, and its values as leaves.
+    fn get(&self, group: usize) -> (&'a Annotated, Vec<(u32, u32)>) {
+        let target = self.problem.target_of[self.part_of[group] as usize];
+        let target = &self.problem.targets[target as usize];
+        let leaf = |(code, count): &(u32, u32)| (target.leaf(*code).unwrap_or_default(), *count);
+        (&target.hierarchy, self.tallies.group(group).iter().map(leaf).collect())
+    }
+
+    /// Refuses fakes whose tables would not fit in memory, for as many groups at once as there are
+    /// threads.
+    fn check_memory(&self, watch: &Watch) -> Result<()> {
+        let Some(memory) = self.problem.memory else { return Ok(()) };
+        let needed = |group: usize| {
+            let (hierarchy, values) = self.get(group);
+            match self.problem.fakes.limit(size(&values)) {
+                0 => Ok(0),
+                limit => fakes::memory_needed(hierarchy, &values, limit, watch),
+            }
+        };
+        // One after the other: to reckon takes memory too, but little of it.
+        let mut largest: Vec<u64> = Vec::new();
+        for group in 0..self.part_of.len() {
+            largest.push(needed(group)?);
+            if largest.len() > rayon::current_num_threads() {
+                largest.sort_unstable_by(|one, other| other.cmp(one));
+                largest.pop();
+            }
+        }
+        let needed = largest.iter().fold(memory.used, |sum, one| sum.saturating_add(*one));
+        if largest.iter().all(|one| *one == 0) || needed <= memory.limit {
+            return Ok(());
+        }
+        let instead = "lower `fakes`, make groups smaller, or use fewer threads";
+        Err(Error::too_little_memory("the tables of fakes".into(), needed, Some(instead)))
     }
 }
 
