@@ -12,6 +12,8 @@ pub enum Failure {
     Usage(String),
     /// An error of the library.
     Library(Error),
+    /// The output of a command that is done otherwise cannot be written.
+    StandardOutput(std::io::Error),
 }
 
 impl Failure {
@@ -25,7 +27,15 @@ impl Failure {
         match self {
             Failure::Usage(_) => ErrorKind::Input as u8,
             Failure::Library(error) => error.kind() as u8,
+            Failure::StandardOutput(_) => ErrorKind::Environment as u8,
         }
+    }
+
+    /// Whether the reader of a release on standard output has closed the pipe. No file that a
+    /// command writes can be a pipe.
+    pub fn is_closed_pipe(&self) -> bool {
+        matches!(self, Failure::Library(Error::Io { source, doing: "write", .. })
+            if source.kind() == std::io::ErrorKind::BrokenPipe)
     }
 }
 
@@ -64,6 +74,11 @@ impl fmt::Display for Failure {
                 })
             }
             Failure::Library(error) => error.fmt(f),
+            Failure::StandardOutput(error) => write!(
+                f,
+                "standard output: cannot write: {error}; files that the command has written are \
+                 complete"
+            ),
         }
     }
 }

@@ -27,8 +27,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
         Err(help_or_version) => {
-            let _ = help_or_version.print();
-            return ExitCode::SUCCESS;
+            let Err(error) = show::print_help(&help_or_version) else { return ExitCode::SUCCESS };
+            show::complain(&error.to_string());
+            return ExitCode::from(error.status());
         }
     };
     if args.common.memory.is_some() {

@@ -57,22 +57,20 @@ pub fn run(args: Args) -> u8 {
     let error = match done {
         Ok(output) => {
             let text = if json { output.json.to_string() + "\n" } else { output.text };
-            if output.on_error {
-                show::print_error(&text)
+            let printed = if output.on_error {
+                show::print_error(&text);
+                Ok(())
             } else {
                 show::print(&text)
-            }
-            output.failed
+            };
+            printed.err().or(output.failed)
         }
-        Err(error) => {
-            if let Failure::Library(error) = &error
-                && json
-                && error.kind() == ErrorKind::Refused
-            {
-                show::print(&(refused(error).to_string() + "\n"));
-            }
-            Some(error)
+        Err(error) if error.is_closed_pipe() => None,
+        Err(Failure::Library(error)) if json && error.kind() == ErrorKind::Refused => {
+            let printed = show::print(&(refused(&error).to_string() + "\n"));
+            Some(printed.err().unwrap_or(Failure::Library(error)))
         }
+        Err(error) => Some(error),
     };
     let Some(error) = error else { return 0 };
     match (&error, signals.received()) {

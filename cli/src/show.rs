@@ -1,5 +1,6 @@
 //! Output for people.
 
+use crate::failure::{Failure, Result};
 use scumble::{
     ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
     Verification,
@@ -9,9 +10,25 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Writes to standard output; a closed pipe is not an error.
-pub fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+/// Writes to standard output. Every command does so here.
+pub fn print(text: &str) -> Result<()> {
+    written(std::io::stdout().lock().write_all(text.as_bytes()))
+}
+
+/// Prints help or the version, in colour on a terminal.
+pub fn print_help(help: &clap::Error) -> Result<()> {
+    written(help.print())
+}
+
+/// Whether everything has reached standard output. A reader that closed the pipe has seen enough,
+/// as `head` has: that is not an error.
+fn written(written: std::io::Result<()>) -> Result<()> {
+    match written.and_then(|()| std::io::stdout().lock().flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::StandardOutput(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Writes to standard error, if the release is on standard output.

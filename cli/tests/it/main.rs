@@ -16,4 +16,5 @@ mod private;
 mod readme;
 mod release;
 mod rothko;
+mod standard_output;
 mod tamper;
