@@ -180,6 +180,31 @@ fn many_runs_at_once_do_not_destroy_each_other() {
     assert!(bed.names().iter().all(|name| !name.contains("draft")), "{:?}", bed.names());
 }
 
+/// Runs that release different tables under one name: in the end, release and report are of one run.
+#[test]
+fn a_release_and_its_report_are_of_the_same_run() {
+    let bed = census(200);
+    let arguments = |k: &'static str| [&ARGUMENTS[..], &["-k", k]].concat();
+    let released = ["2", "3", "5", "9"].map(|k| {
+        bed.run(&arguments(k)).ok();
+        (k, bed.bytes("out.csv"))
+    });
+    for _ in 0..25 {
+        let start = |(k, _): &(&'static str, Vec<u8>)| {
+            bed.command(&arguments(k)).stdout(Stdio::null()).spawn().unwrap()
+        };
+        for mut run in released.iter().map(start).collect::<Vec<Child>>() {
+            assert_eq!(run.wait().unwrap().code(), Some(0));
+        }
+        let report: serde_json::Value =
+            serde_json::from_str(&bed.read("out.csv.report.json")).unwrap();
+        let k = report["privacy"][0]["required"].to_string();
+        let (_, release) = released.iter().find(|(of, _)| *of == k).unwrap();
+        assert!(bed.bytes("out.csv") == *release, "the report of k = {k}, another release");
+    }
+    assert!(bed.names().iter().all(|name| !name.contains("draft")), "{:?}", bed.names());
+}
+
 /// A name that looks like a draft but is a link: nothing behind it is touched.
 #[test]
 fn a_link_that_looks_like_a_draft_is_not_followed() {

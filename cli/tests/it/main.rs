@@ -10,6 +10,7 @@ mod hierarchy;
 mod instant;
 mod killed;
 mod l_plus;
+mod outputs;
 mod partition;
 mod presence;
 mod private;

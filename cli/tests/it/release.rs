@@ -137,16 +137,6 @@ fn all_that_is_written_is_private() {
 }
 
 #[test]
-fn an_output_that_is_a_link_is_replaced_and_not_written_through() {
-    let bed = Bed::people();
-    bed.file("precious", "mine");
-    std::os::unix::fs::symlink(bed.path("precious"), bed.path("out.csv")).unwrap();
-    bed.anonymize(&[]).ok();
-    assert_eq!(bed.read("precious"), "mine");
-    assert!(!std::fs::symlink_metadata(bed.path("out.csv")).unwrap().is_symlink());
-}
-
-#[test]
 fn the_report_is_beside_the_release_and_on_standard_output() {
     let bed = census(500);
     let outcome = bed.anonymize(&["--json"]).ok();

@@ -367,6 +367,20 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
+    /// An output would replace something that is not a regular file.
+    NotAFile {
+        /// The output.
+        file: PathBuf,
+        /// What it is.
+        what: String,
+    },
+    /// Another run is publishing to the same name, and does not end.
+    Busy {
+        /// The output.
+        file: PathBuf,
+        /// The file by which runs wait for each other.
+        turn: PathBuf,
+    },
     /// The disk is full, and rows that do not fit in memory cannot be written to it.
     SpillFull {
         /// The folder of spilled rows.
@@ -453,6 +467,7 @@ impl Error {
             | Error::NoRandomness { .. }
             | Error::TooManyThreads { .. }
             | Error::ChangedMeanwhile { .. }
+            | Error::Busy { .. }
             | Error::StreamFailed { .. }
             | Error::WrongSeal { .. }
             | Error::TooLittleMemory { .. } => ErrorKind::Environment,
@@ -713,6 +728,16 @@ impl fmt::Display for Plain<'_> {
             Error::Exists { file } => {
                 write!(f, "{}: already exists; choose another name", file.display())
             }
+            Error::NotAFile { file, what } => {
+                write!(f, "{}: the output is {what}; choose another name", file.display())
+            }
+            Error::Busy { file, turn } => write!(
+                f,
+                "{}: another run is publishing to this name. Nothing was released; run again, and \
+                 remove {} if there is no other run",
+                file.display(),
+                turn.display()
+            ),
             Error::ReleaseFull { file, written, missing } => write!(
                 f,
                 "{}: the disk is full after {written} bytes, and about {missing} more are needed. Nothing was released; free some space, or choose another folder",

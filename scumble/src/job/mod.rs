@@ -36,7 +36,7 @@ use crate::ratio::Ratio;
 use crate::recoding::Recoding;
 use crate::release::{
     Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, Sink, Tables, Verification,
-    caps_json, check_distribution, is_releasable,
+    caps_json, check_distribution, check_regular, is_releasable,
 };
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
@@ -535,7 +535,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Refuses outputs that would overwrite a file the job reads, or one another.
+/// Refuses outputs that would overwrite a file the job reads, one another, or anything that is not
+/// a regular file: now rather than after a long search.
 fn check_apart<'a>(outputs: &[PathBuf], inputs: impl Iterator<Item = &'a Path>) -> Result<()> {
     // A file that does not exist yet is known by its folder and name.
     let real = |file: &Path| {
@@ -550,6 +551,6 @@ fn check_apart<'a>(outputs: &[PathBuf], inputs: impl Iterator<Item = &'a Path>) 
     let mut taken: HashSet<PathBuf> = inputs.map(real).collect();
     match outputs.iter().find(|output| !taken.insert(real(output))) {
         Some(output) => Err(Error::OutputIsInput { file: output.to_path_buf() }),
-        None => Ok(()),
+        None => outputs.iter().try_for_each(|output| check_regular(output)),
     }
 }

@@ -30,6 +30,7 @@ pub use apply::{OfTarget, Recoded};
 pub use columns::Released;
 pub(crate) use distribution::{Claim, Originals, check_distribution};
 pub use distribution::{Distributed, ReadGroup, Tree};
+pub(crate) use draft::check_regular;
 pub use draft::{Draft, publish, replace};
 pub use judge::{Judgement, Verified, verify as judge_classes, verify_sizes};
 pub use matched::{KnownKey, Matched, matched};

@@ -4,7 +4,7 @@
 //! process lives. A release of the same kind at the target is moved aside for the moment of the
 //! rename and then removed; anything else there is left alone, and the job is refused.
 
-use super::super::draft::{Draft, ENDING, Held, beside, claim, folder_of, publish};
+use super::super::draft::{Draft, Held, Turn, check_regular, claim, folder_of, previous_of, publish};
 use super::file::{PRIVATE, named_after, private_draft};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
@@ -80,6 +80,7 @@ impl ReleaseFolder {
     pub fn new(target: &Path) -> Result<ReleaseFolder> {
         // A trailing slash is no part of the name.
         let target: PathBuf = target.components().collect();
+        check_regular(&target)?;
         let taken = match std::fs::symlink_metadata(&target) {
             Err(_) => false,
             Ok(found) => !found.is_dir() || !is_replaceable(&target),
@@ -117,8 +118,13 @@ impl ReleaseFolder {
             file.sync_all().map_err(failed())?;
         }
         let _ = held.file.sync_all();
-        // By this name a later run removes it, should this one be killed in between.
-        let aside = beside(&self.target, &format!(".{}-replaced{ENDING}", std::process::id()));
+        let turn = Turn::new(&self.target)?;
+        // By this name a later run removes it, should this one be killed in between. Until then it
+        // is locked, or a run that begins now would remove it.
+        let aside = previous_of(&self.target);
+        let _ = std::fs::remove_dir_all(&aside);
+        let previous = File::open(&self.target).ok();
+        let _ = previous.as_ref().map(File::try_lock);
         let replaced = self.target.exists() && is_replaceable(&self.target);
         if replaced {
             std::fs::rename(&self.target, &aside).map_err(failed())?;
@@ -136,6 +142,7 @@ impl ReleaseFolder {
         if replaced {
             let _ = std::fs::remove_dir_all(&aside);
         }
+        drop(turn);
         Ok(())
     }
 }
@@ -261,6 +268,7 @@ impl Drop for ReleaseFolder {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::draft::ENDING;
     use super::*;
     use std::io::Write;
 
