@@ -21,8 +21,13 @@ pub struct Common {
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Number of threads (default: all cores)
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    /// Number of threads, at most 1024 (default: all cores)
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
     pub threads: Option<u16>,
 
     /// Limit of the working memory, such as 512MiB or 4GB (default: half of the available memory)

@@ -20,16 +20,19 @@ fn format_of(arg: FormatArg) -> Format {
 
 /// Opens a table: a file, or standard input.
 pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Result<TableFile> {
+    let as_typed = |format: FileFormat| {
+        let format = format.with_delimiter(common.delimiter);
+        common.memory.map_or(format, |memory| format.within(memory))
+    };
     if !is_standard(path) {
-        let format = FileFormat::of(path)?.with_delimiter(common.delimiter);
-        return Ok(TableFile::open_as(path, format)?);
+        return Ok(TableFile::open_as(path, as_typed(FileFormat::of(path)?))?);
     }
     let Some(format) = common.format else {
         return Err(Failure::Usage(
             "--format is required to read standard input: csv, parquet or arrow".into(),
         ));
     };
-    let format = FileFormat::new(format_of(format)).with_delimiter(common.delimiter);
+    let format = as_typed(FileFormat::new(format_of(format)));
     let (stdin, name) = (std::io::stdin(), Path::new("standard input"));
     Ok(TableFile::spool(stdin, name, format, folder, watch)?)
 }

@@ -515,6 +515,43 @@ fn hierarchies_that_are_no_trees() {
         .says("unclosed quoted field");
 }
 
+/// Every level costs time and memory for each leaf.
+#[test]
+fn a_hierarchy_of_too_many_levels() {
+    let levels: Vec<String> = (0..100_000).map(|level| format!("l{level}")).collect();
+    let bed = Bed::new();
+    bed.file("deep.csv", levels.join(";") + "\n");
+    bed.run(&["hierarchy", "check", "deep.csv"])
+        .fails_with(2, "deep.csv:1: the hierarchy has 100000 levels");
+}
+
+/// A line takes several times its length in memory, so its length is limited too.
+#[test]
+fn a_line_that_would_exceed_the_memory() {
+    let bed = Bed::people();
+    let long = "x".repeat(3 << 20);
+    for (table, line) in [
+        (format!("{long}\n1\n"), 1),
+        (format!("{PEOPLE}Gus,34,{long},flu\n"), 8),
+        (format!("{PEOPLE}Gus,34,\"{}\",flu\n", "x\n".repeat(3 << 19)), 8),
+    ] {
+        bed.file("table.csv", table);
+        let outcome = bed.anonymize(&["--memory", "16MiB"]);
+        outcome.fails_with(2, &format!("table.csv:{line}: the record that starts here is longer"));
+    }
+    bed.file("table.csv", ",".repeat(100_000) + "\n");
+    bed.anonymize(&[]).fails_with(2, "table.csv:1").says("columns");
+}
+
+#[test]
+fn more_threads_than_any_machine_has() {
+    let bed = Bed::people();
+    for threads in ["65535", "1025", "0"] {
+        bed.anonymize(&["--threads", threads]).fails_with(2, "--threads").says(threads);
+    }
+    bed.anonymize(&["--threads", "64"]).ok();
+}
+
 #[test]
 fn a_label_that_means_two_sets() {
     // `lake` is a leaf and an inner node above others.

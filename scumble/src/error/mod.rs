@@ -367,6 +367,22 @@ pub enum Error {
         /// The file.
         file: PathBuf,
     },
+    /// A record of a CSV file is too long.
+    LongRecord {
+        /// Where it begins.
+        place: Place,
+        /// The maximum length in bytes.
+        most: usize,
+    },
+    /// A hierarchy has too many levels.
+    DeepHierarchy {
+        /// The row.
+        place: Place,
+        /// Its levels.
+        found: usize,
+        /// The maximum number of levels.
+        most: usize,
+    },
     /// An output would replace something that is not a regular file.
     NotAFile {
         /// The output.
@@ -728,6 +744,15 @@ impl fmt::Display for Plain<'_> {
             Error::Exists { file } => {
                 write!(f, "{}: already exists; choose another name", file.display())
             }
+            Error::LongRecord { place, most } => write!(
+                f,
+                "{place}: the record that starts here is longer than {most} bytes; close its \
+                 quote, or raise the memory limit"
+            ),
+            Error::DeepHierarchy { place, found, most } => write!(
+                f,
+                "{place}: the hierarchy has {found} levels, and the limit is {most}; remove some"
+            ),
             Error::NotAFile { file, what } => {
                 write!(f, "{}: the output is {what}; choose another name", file.display())
             }

@@ -52,12 +52,30 @@ pub struct FileFormat {
     pub delimiter: Option<u8>,
     /// The compression of CSV.
     pub compression: Compression,
+    /// The maximum length of a record of CSV.
+    longest_record: usize,
 }
+
+/// The maximum length of a record of CSV. Reading one takes up to 14 times as much memory.
+const LONGEST_RECORD: usize = 64 << 20;
+
+/// The part of the memory that a record of CSV may have, and what it may have in any case.
+const PART_OF_MEMORY: u64 = 16;
+const ALWAYS_ALLOWED: usize = 1 << 20;
 
 impl FileFormat {
     /// A format without a delimiter of its own and without compression.
     pub fn new(format: Format) -> FileFormat {
-        FileFormat { format, delimiter: None, compression: Compression::None }
+        let (compression, longest_record) = (Compression::None, LONGEST_RECORD);
+        FileFormat { format, delimiter: None, compression, longest_record }
+    }
+
+    /// The same format for a reader with this much memory: a record of CSV may have a sixteenth of
+    /// it.
+    pub fn within(self, memory: u64) -> FileFormat {
+        let part = usize::try_from(memory / PART_OF_MEMORY).unwrap_or(usize::MAX);
+        let longest_record = part.clamp(ALWAYS_ALLOWED, LONGEST_RECORD);
+        FileFormat { longest_record, ..self }
     }
 
     /// The format of a file, from the ending of its name.
@@ -253,7 +271,7 @@ fn begin(
         return Ok((Opened::Columnar(reader), format, schema));
     }
     let file = unpacked(Metered::open(path, meter)?, name, format.compression)?;
-    let (rows, delimiter, schema) = csv::open(file, name, format.delimiter)?;
+    let (rows, delimiter, schema) = csv::open(file, name, format.delimiter, format.longest_record)?;
     Ok((Opened::Csv(Box::new(rows)), format.with_delimiter(Some(delimiter)), schema))
 }
 

@@ -6,6 +6,10 @@ use crate::error::{Error, Place, Result};
 use std::collections::HashMap;
 use std::path::{Path as FilePath, PathBuf};
 
+/// The maximum number of levels. Hierarchies that people write have ten; a tree has as many labels
+/// for each leaf, and a search visits all levels.
+const MOST_LEVELS: usize = 256;
+
 /// The rows of a hierarchy file, which are known to form a tree.
 #[derive(Clone, Debug)]
 pub struct HierarchyFile {
@@ -21,6 +25,11 @@ impl HierarchyFile {
         let depth = rows.first().map_or(0, |(_, row)| row.len());
         if depth < 2 {
             return Err(Error::EmptyHierarchy { place: Place::file(file) });
+        }
+        if depth > MOST_LEVELS {
+            let (place, found) = (rows.first().map_or(1, |(line, _)| *line), depth);
+            let place = Place::file(file).line(place);
+            return Err(Error::DeepHierarchy { place, found, most: MOST_LEVELS });
         }
         let mut leaves: HashMap<&str, u64> = HashMap::new();
         let mut parents: Vec<HashMap<&str, &str>> = vec![HashMap::new(); depth];
@@ -120,6 +129,11 @@ mod tests {
         assert!(matches!(read(&[&["a", "x"], &["b", "y"]]), Err(Error::TwoParents { .. })));
         assert!(matches!(read(&[]), Err(Error::EmptyHierarchy { .. })));
         assert!(matches!(read(&[&["a"]]), Err(Error::EmptyHierarchy { .. })));
+        let labels: Vec<String> = (0..=MOST_LEVELS).map(|level| level.to_string()).collect();
+        let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+        assert!(read(&[&labels[..MOST_LEVELS]]).is_ok());
+        let deep = line(read(&[&labels]).unwrap_err());
+        assert!(deep.starts_with("h.csv:1: the hierarchy has 257 levels"), "{deep}");
     }
 
     #[test]

@@ -14,9 +14,6 @@ use std::path::{Path, PathBuf};
 /// parsing.
 pub(super) const BLOCK: usize = 1 << 16;
 
-/// Places in a block are numbers of 32 bits, and so are those of Arrow's texts, with a sign.
-const LONGEST: usize = i32::MAX as usize;
-
 /// Some whole records of a file, in the first bytes of a room.
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
@@ -76,23 +73,39 @@ pub(super) struct Blocks {
     ended: bool,
     /// Bytes that are read at a time.
     step: usize,
+    /// The maximum length of a record. Places in a block are numbers of 32 bits, and so are those
+    /// of Arrow's texts, with a sign.
+    longest: usize,
     /// The room of blocks that are done with.
     spare: Vec<Vec<u8>>,
 }
 
 impl Blocks {
-    /// Reads the start of a file, without a byte-order mark. `path` is what errors call it,
-    /// `choose` finds the delimiter.
+    /// Reads the start of a file, without a byte-order mark. `path` is what errors call it, `step`
+    /// and `longest` are the bytes to read at a time and the maximum length of a record, `choose`
+    /// finds the delimiter.
     pub(super) fn open(
         file: Box<dyn Read + Send>,
         path: &Path,
-        step: usize,
+        (step, longest): (usize, usize),
         choose: impl FnOnce(&[u8]) -> u8,
     ) -> Result<Blocks> {
         let (path, room, spare) = (path.to_path_buf(), Vec::new(), Vec::new());
         let (line, before, filled, ended) = (1, 0, 0, false);
-        let mut blocks =
-            Blocks { path, file, delimiter: b',', room, filled, line, before, ended, step, spare };
+        let (delimiter, longest) = (b',', longest.min(i32::MAX as usize / 2));
+        let mut blocks = Blocks {
+            path,
+            file,
+            delimiter,
+            room,
+            filled,
+            line,
+            before,
+            ended,
+            step,
+            longest,
+            spare,
+        };
         blocks.read(step)?;
         if blocks.rest().starts_with(b"\xEF\xBB\xBF") {
             blocks.room.drain(..3);
@@ -133,12 +146,16 @@ impl Blocks {
                 },
             }
         }
-        if self.filled > LONGEST {
+        Ok(())
+    }
+
+    /// Reads more of a record that is longer than what was read: it is looked for in twice as much.
+    fn read_on(&mut self) -> Result<()> {
+        if self.filled > self.longest {
             let place = Place::file(&self.path).line(self.line);
-            Err(Error::UnsupportedColumn { place, data_type: "a record longer than 2 GiB".into() })
-        } else {
-            Ok(())
+            return Err(Error::LongRecord { place, most: self.longest });
         }
+        self.read(self.filled.max(self.step).min(self.longest + 1))
     }
 
     /// The next record by itself, such as a header.
@@ -153,8 +170,7 @@ impl Blocks {
             if self.ended {
                 return Ok(None);
             }
-            // A record is longer than what was read: it is looked for in twice as much.
-            self.read(self.filled.max(self.step))?;
+            self.read_on()?;
         }
     }
 
@@ -188,8 +204,7 @@ impl Blocks {
             if self.ended {
                 return Ok(None);
             }
-            // A record is longer than what was read: it is looked for in twice as much.
-            self.read(self.filled.max(self.step))?;
+            self.read_on()?;
         }
     }
 

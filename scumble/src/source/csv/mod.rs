@@ -48,6 +48,13 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
     best.map_or(preferred[0], |(_, delimiter)| delimiter)
 }
 
+/// The maximum number of columns. A file that is not a table may have a byte that looks like a
+/// delimiter millions of times.
+const MOST_COLUMNS: usize = 1 << 16;
+
+/// The maximum length of a record of a hierarchy or of another small file.
+const LONGEST_OF_SMALL: usize = 16 << 20;
+
 /// What the fields of each record say, with its line.
 fn texts(block: &Block, path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
     let (bytes, cuts) = (block.bytes(), &block.cuts);
@@ -76,12 +83,18 @@ pub(super) fn open(
     file: Box<dyn Read + Send>,
     path: &Path,
     delimiter: Option<u8>,
+    longest: usize,
 ) -> Result<(CsvRows, u8, SchemaRef)> {
     let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
-    let mut blocks = Blocks::open(file, path, BLOCK, choose)?;
+    let mut blocks = Blocks::open(file, path, (BLOCK, longest), choose)?;
     let Some(header) = blocks.first()? else {
         return Err(Error::NoHeader { file: path.to_path_buf() });
     };
+    if header.cuts.fields(0) > MOST_COLUMNS {
+        let place = Place::file(path).line(header.cuts.line(0));
+        let data_type = format!("a header of more than {MOST_COLUMNS} columns");
+        return Err(Error::UnsupportedColumn { place, data_type });
+    }
     let names: Vec<String> =
         texts(&header, path)?.into_iter().flat_map(|(_, names)| names).collect();
     let fields: Vec<Field> =
@@ -98,8 +111,9 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
         .map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
     let step = size.saturating_add(1).clamp(1 << 10, SNIFFED as u64) as usize;
     let file = std::fs::File::open(path).map_err(Error::io(path, "read"))?;
+    let sizes = (step, LONGEST_OF_SMALL);
     let mut blocks =
-        Blocks::open(Box::new(file), path, step, |start| sniff(start, OF_HIERARCHIES))?;
+        Blocks::open(Box::new(file), path, sizes, |start| sniff(start, OF_HIERARCHIES))?;
     let mut all = Vec::new();
     while let Some(block) = blocks.next()? {
         all.extend(texts(&block.cut(Cuts::default()), path)?);
@@ -228,7 +242,7 @@ mod tests {
     fn by_blocks(text: &[u8], step: usize, alone: usize) -> Result<Vec<Found>> {
         let file = written(text);
         let opened = std::fs::File::open(&file).unwrap();
-        let opened = Blocks::open(Box::new(opened), &file, step, |_| b';');
+        let opened = Blocks::open(Box::new(opened), &file, (step, 1 << 20), |_| b';');
         // What is open can be read to its end.
         std::fs::remove_file(&file).unwrap();
         let (mut blocks, mut found, mut scratch) = (opened?, Vec::new(), Vec::new());
@@ -278,6 +292,32 @@ mod tests {
     }
 
     #[test]
+    fn a_record_longer_than_the_limit_is_refused_by_its_line() {
+        let read = |text: &str, step: usize| {
+            let text = std::io::Cursor::new(text.to_string().into_bytes());
+            let mut blocks =
+                Blocks::open(Box::new(text), Path::new("a.csv"), (step, 100), |_| b';')?;
+            let mut length = 0;
+            while let Some(block) = blocks.next()? {
+                length += block.cut(Cuts::default()).bytes().len();
+            }
+            Ok::<usize, Error>(length)
+        };
+        for step in [1, 16, 64, 100] {
+            for long in ["x".repeat(300), format!("\"{}\"", "x\n".repeat(150)), ";".repeat(300)] {
+                let error = read(&format!("a\nb\n{long}\nc\n"), step).unwrap_err();
+                assert!(
+                    matches!(&error, Error::LongRecord { place, most: 100 } if place.line == Some(3)),
+                    "{step}: {error}"
+                );
+            }
+            // Many records are no long record.
+            assert_eq!(read(&"some;fields\n".repeat(90), step).unwrap(), 12 * 90);
+            assert_eq!(read(&("x".repeat(90) + "\ny\n"), step).unwrap(), 93);
+        }
+    }
+
+    #[test]
     fn a_quote_that_never_closes_is_told_with_the_line_where_its_record_begins() {
         for step in [4, 100] {
             let error = by_blocks(b"a;b\nc;\"d\n\n", step, 0).unwrap_err();
@@ -302,7 +342,7 @@ mod tests {
 
     fn read(text: &[u8], forms: [Form; 4], threads: usize) -> Result<(Vec<[String; 3]>, Vec<u64>)> {
         let file = written(text);
-        let opened = open(Box::new(std::fs::File::open(&file).unwrap()), &file, None);
+        let opened = open(Box::new(std::fs::File::open(&file).unwrap()), &file, None, 1 << 20);
         std::fs::remove_file(&file).unwrap();
         let parts = Parts::new(opened?.0, &forms, text.len() as u64);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
