@@ -22,6 +22,9 @@ enum Reading {
     Ended,
 }
 
+/// The pieces of one record batch.
+type Pieces = Box<dyn Iterator<Item = Result<Batch>> + Send>;
+
 /// Rows of a record batch that are handed over at once, which is what most writers of Arrow files
 /// put into one. Counting rows takes more memory than the rows themselves.
 const LONG: usize = 1 << 16;
@@ -37,19 +40,21 @@ impl Batches {
         total: Option<u64>,
         meter: &Meter,
     ) -> Batches {
-        let mut row = 1;
-        let pieces = batches.flat_map(move |batch| match batch {
-            Ok(batch) => {
-                let starts = (0..batch.num_rows()).step_by(LONG);
-                let piece = |start: usize| {
-                    let piece = batch.slice(start, LONG.min(batch.num_rows() - start));
-                    let (lines, rows) = (Lines::From(row), piece.num_rows());
-                    row += rows as u64;
-                    Ok(Batch { columns: Series::all(&piece), rows, lines, total })
-                };
-                starts.map(piece).collect::<Vec<Result<Batch>>>()
-            }
-            Err(error) => vec![Err(error)],
+        let mut row: u64 = 1;
+        let pieces = batches.flat_map(move |batch| {
+            let first = row;
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(error) => return Pieces::from(Box::new(std::iter::once(Err(error)))),
+            };
+            row = row.saturating_add(batch.num_rows() as u64);
+            // One after the other: a damaged batch of nulls alone may claim any number of rows.
+            let starts = (0..batch.num_rows()).step_by(LONG);
+            Box::new(starts.map(move |start| {
+                let piece = batch.slice(start, LONG.min(batch.num_rows() - start));
+                let lines = Lines::From(first.saturating_add(start as u64));
+                Ok(Batch { columns: Series::all(&piece), rows: piece.num_rows(), lines, total })
+            }))
         });
         Batches { reading: Reading::InTurn(Box::new(pieces)), meter: meter.clone() }
     }

@@ -1,6 +1,8 @@
 //! Parquet and Arrow files, through Arrow's own readers.
 
+use super::messages::{check_file, check_stream};
 use super::meter::{Meter, Metered};
+use super::pages::reader;
 use super::slices::Slices;
 use super::texts::coded_type;
 use super::{BATCH_BYTES, BATCH_ROWS, Form, Format, RecordBatches};
@@ -9,11 +11,9 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
-};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
-use std::io::{BufReader, Read, Seek};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -53,12 +53,14 @@ impl Reader {
                     .take(MAGIC.len() as u64)
                     .read_to_end(&mut start)
                     .map_err(Error::io(path, "read"))?;
-                file.rewind().map_err(Error::io(path, "read"))?;
-                let file = BufReader::new(file);
                 if start == MAGIC {
-                    FileKind::File(Box::new(FileReader::try_new(file, None).map_err(broken)?))
+                    check_file(&mut file).map_err(broken)?;
+                    let reader = FileReader::try_new(BufReader::new(file), None);
+                    FileKind::File(Box::new(reader.map_err(broken)?))
                 } else {
-                    FileKind::Stream(Box::new(StreamReader::try_new(file, None).map_err(broken)?))
+                    check_stream(&mut file).map_err(broken)?;
+                    let reader = StreamReader::try_new(BufReader::new(file), None);
+                    FileKind::Stream(Box::new(reader.map_err(broken)?))
                 }
             }
         };
@@ -120,11 +122,9 @@ impl Reader {
             match kind {
                 // Parquet skips unwanted columns on disk; the others are read whole.
                 FileKind::Parquet(file, metadata) => {
-                    let builder =
-                        ParquetRecordBatchReaderBuilder::new_with_metadata(file, *metadata);
-                    let mask = ProjectionMask::roots(builder.parquet_schema(), wanted);
-                    let rows = batch_rows(builder.metadata(), &mask);
-                    let reader = builder.with_projection(mask).with_batch_size(rows).build();
+                    let mask = ProjectionMask::roots(metadata.parquet_schema(), wanted);
+                    let rows = batch_rows(metadata.metadata(), &mask);
+                    let reader = guarded(&path, || Ok(reader(file, &metadata, mask, rows)))?;
                     Box::new(reader.map_err(|error| broken(error.into()))?)
                 }
                 FileKind::File(reader) => Box::new(Slices::new(reader, wanted).map_err(&broken)?),

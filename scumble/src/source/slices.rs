@@ -6,24 +6,20 @@
 //! own description tells, and are read alone. Everything that is read is checked as it becomes an
 //! array; other batches are left to Arrow's reader.
 
+use super::messages::{Block, Footer, damaged, message, read, unsigned};
 use super::meter::Metered;
 use super::{BATCH_BYTES, BATCH_ROWS};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
-use arrow_ipc::reader::{FileReader, read_footer_length};
-use arrow_ipc::{root_as_footer, root_as_message};
+use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use parquet::file::reader::Length;
 use std::collections::VecDeque;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::BufReader;
 use std::ops::Range;
 
 /// Bytes of a batch that are read at once; more are read some rows at a time.
 const WHOLE: u64 = 4 * BATCH_BYTES as u64;
-
-/// What precedes the description of a batch, in files that are not very old.
-const CONTINUED: [u8; 4] = [0xFF; 4];
 
 /// The batches of a file, the large ones in pieces.
 pub(super) struct Slices {
@@ -36,14 +32,6 @@ pub(super) struct Slices {
     current: Option<OpenBatch>,
 }
 
-/// Where a batch lies: its description, and behind that its bytes.
-#[derive(Clone, Copy)]
-struct Block {
-    start: u64,
-    description: u64,
-    bytes: u64,
-}
-
 /// A batch that is read some rows at a time.
 struct OpenBatch {
     rows: u64,
@@ -52,35 +40,14 @@ struct OpenBatch {
     columns: Vec<(Vec<Range<u64>>, bool)>,
 }
 
-fn damaged(what: &str) -> ArrowError {
-    ArrowError::ParseError(format!("the file is damaged: {what}"))
-}
-
-/// A number that a file tells, which may be any.
-fn unsigned(number: i64) -> Result<u64, ArrowError> {
-    u64::try_from(number).map_err(|_| damaged("negative length"))
-}
-
 impl Slices {
     pub(super) fn new(
         mut reader: Box<FileReader<BufReader<Metered>>>,
         wanted: Vec<usize>,
     ) -> Result<Slices, ArrowError> {
         let schema = reader.schema().project(&wanted)?.into();
-        let file = reader.get_mut().get_mut();
-        let size = Length::len(file);
-        let last: [u8; 10] = read(file, size.saturating_sub(10)..size)?
-            .try_into()
-            .map_err(|_| damaged("invalid footer"))?;
-        let footer = read_footer_length(last)? as u64;
-        let footer = read(file, (size - 10).saturating_sub(footer)..size - 10)?;
-        let footer = root_as_footer(&footer).map_err(|_| damaged("invalid footer"))?;
-        let mut left = VecDeque::new();
-        for (number, block) in footer.recordBatches().into_iter().flatten().enumerate() {
-            let (start, bytes) = (unsigned(block.offset())?, unsigned(block.bodyLength())?);
-            let description = unsigned(block.metaDataLength().into())?;
-            left.push_back((number, Block { start, description, bytes }));
-        }
+        let footer = Footer::read(reader.get_mut().get_mut())?;
+        let left = footer.batches.into_iter().enumerate().collect();
         Ok(Slices { reader, wanted, schema, left, current: None })
     }
 
@@ -107,14 +74,10 @@ impl Slices {
         let buffers_of: Option<Vec<usize>> =
             schema.fields().iter().map(|field| buffers(field.data_type())).collect();
         let Some(buffers_of) = buffers_of else { return Ok(None) };
-        let body = block
-            .start
-            .checked_add(block.description)
-            .ok_or_else(|| damaged("invalid batch offset"))?;
-        let described = read(self.reader.get_mut().get_mut(), block.start..body)?;
-        let skipped = if described.starts_with(&CONTINUED) { 8 } else { 4 };
-        let message = described.get(skipped..).and_then(|bytes| root_as_message(bytes).ok());
-        let batch = message.as_ref().and_then(|message| message.header_as_record_batch());
+        let body = block.body()?;
+        let described = block.describe(self.reader.get_mut().get_mut())?;
+        let message = message(&described)?;
+        let batch = message.header_as_record_batch();
         let batch = batch.ok_or_else(|| damaged("invalid batch metadata"))?;
         if batch.compression().is_some() {
             return Ok(None);
@@ -213,17 +176,6 @@ impl Iterator for Slices {
     fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
         self.read_next().transpose()
     }
-}
-
-/// Some bytes of a file, which must have them before room is made.
-fn read(file: &mut Metered, place: Range<u64>) -> Result<Vec<u8>, ArrowError> {
-    if place.start > place.end || place.end > Length::len(file) {
-        return Err(damaged("truncated batch"));
-    }
-    file.seek(SeekFrom::Start(place.start))?;
-    let mut bytes = vec![0; (place.end - place.start) as usize];
-    file.read_exact(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Some bytes of a buffer.

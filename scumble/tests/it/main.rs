@@ -24,6 +24,7 @@
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
+//! | `corpus` | are damaged files, policies and queries refused calmly, whatever the damage? |
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
@@ -35,6 +36,7 @@ mod brute;
 mod buckets;
 mod buffers;
 mod confident;
+mod corpus;
 mod cuts;
 mod disk;
 mod distribution;

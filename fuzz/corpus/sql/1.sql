@@ -1,0 +1,1 @@
+SELECT gender, AVG(salary) FROM release WHERE age BETWEEN 30 AND 39 AND NOT gender = 'F' GROUP BY gender

@@ -1,0 +1,1 @@
+SELECT COUNT(*) FROM release WHERE zipcode IN ('91110', '94%') OR zipcode LIKE '9_1%' AND age <> -3.5e2

@@ -1,0 +1,1 @@
+SELECT MEDIAN(salary) FROM release WHERE age IS NOT NULL AND (gender ILIKE 'f' OR (age >= 1 AND age < 2))

@@ -1,0 +1,120 @@
+//! What is done with bytes from outside, whatever they are. A fuzzer and the tests call these.
+//!
+//! An error is a fine answer. A panic, an abort, or memory or time out of proportion is not.
+
+#![allow(dead_code)]
+
+use scumble::query::sql::{Names, parse};
+use scumble::{
+    Error, FileFormat, Format, Job, Policy, Recoding, ReleaseBatches, Source, Summary, TableFile,
+    Type, Watch, init, read_hierarchy,
+};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+/// Rows after which a table has been seen: a batch of nulls may have any number of them.
+const ROWS: usize = 1 << 18;
+
+/// How often a job may ask whether to go on.
+const POLLS: u64 = 20_000;
+
+/// The memory that readers are told they have.
+const MEMORY: u64 = 64 << 20;
+
+const PEOPLE: &[u8] = include_bytes!("corpus/csv/people.csv");
+const POLICY: &str = include_str!("corpus/policy/people.toml");
+
+fn spooled(bytes: &[u8], format: Format) -> Result<TableFile, Error> {
+    let format = FileFormat::new(format).within(MEMORY);
+    let (bytes, name) = (Cursor::new(bytes.to_vec()), Path::new("input"));
+    TableFile::spool(bytes, name, format, &std::env::temp_dir(), &Watch::silent())
+}
+
+/// Reads all columns, by number and as they are, and guesses their types.
+fn table(bytes: &[u8], format: Format) -> Result<(), Error> {
+    let table = spooled(bytes, format)?;
+    let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
+    let mut rows = 0;
+    for batch in table.scan(&columns)? {
+        rows += batch?.num_rows();
+        if rows > ROWS {
+            return Ok(());
+        }
+    }
+    fine(init(&table, &Watch::aborting_after(POLLS)))
+}
+
+/// An error of the library, which is an answer, unless it is a defect.
+fn fine<T>(answer: Result<T, Error>) -> Result<(), Error> {
+    match answer {
+        Err(Error::Defect) => panic!("a defect"),
+        Err(error) => {
+            // A message must be one line, whatever it is about.
+            assert!(!error.to_string().contains(['\n', '\r']), "{error}");
+            Err(error)
+        }
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Ends an entry: whatever was found, it was found calmly.
+fn end(answer: Result<(), Error>) {
+    let _ = fine(answer);
+}
+
+pub fn csv(bytes: &[u8]) {
+    end(table(bytes, Format::Csv));
+}
+
+pub fn parquet(bytes: &[u8]) {
+    end(table(bytes, Format::Parquet));
+}
+
+pub fn arrow(bytes: &[u8]) {
+    end(table(bytes, Format::Arrow));
+}
+
+/// A policy by itself, and on a table.
+pub fn policy(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    end(Policy::from_toml(text).and_then(|policy| {
+        let people = spooled(PEOPLE, Format::Csv)?;
+        let watch = Watch::aborting_after(POLLS);
+        fine(Job::new(policy).run(&people, &mut ReleaseBatches::new(), &watch))
+    }));
+}
+
+pub fn hierarchy(bytes: &[u8]) {
+    let name = format!("scumble-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
+    let file: PathBuf = std::env::temp_dir().join(name);
+    if std::fs::write(&file, bytes).is_ok() {
+        end(read_hierarchy(&file).map(|_| ()));
+        let _ = std::fs::remove_file(&file);
+    }
+}
+
+/// A saved recoding, applied to the table that it was made for.
+pub fn recoding(bytes: &[u8]) {
+    let file = Path::new("recoding.json");
+    end(Recoding::from_json(bytes, file).and_then(|saved| {
+        let job = Job::new(Policy::from_toml(POLICY)?).recoding(saved, file);
+        let people = spooled(PEOPLE, Format::Csv)?;
+        fine(job.run(&people, &mut ReleaseBatches::new(), &Watch::aborting_after(POLLS)))
+    }));
+}
+
+/// A summary, and what is estimated from it.
+pub fn summary(bytes: &[u8]) {
+    end(Summary::from_json(bytes, Path::new("summary.json")).and_then(|summary| {
+        let job = Job::new(Policy::from_toml(POLICY)?);
+        fine(job.estimate(&summary, &Watch::aborting_after(POLLS)))
+    }));
+}
+
+pub fn sql(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let columns = [("zipcode", Type::Text), ("gender", Type::Text), ("age", Type::Integer)];
+    let columns = columns.map(|(name, kind)| (name.to_string(), kind));
+    let names = Names { attribute: "salary", numeric: true, columns: &columns };
+    end(parse(text, names).map(|_| ()));
+}
