@@ -247,3 +247,50 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    fn dictionary(bytes: usize, num_values: u32) -> Page {
+        let (encoding, is_sorted) = (Encoding::PLAIN, false);
+        Page::DictionaryPage { buf: Bytes::from(vec![0; bytes]), num_values, encoding, is_sorted }
+    }
+
+    fn data(buf: &[u8], encoding: Encoding, num_values: u32) -> Page {
+        Page::DataPage {
+            buf: Bytes::copy_from_slice(buf),
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        }
+    }
+
+    #[test]
+    fn a_dictionary_has_no_more_values_than_bytes() {
+        assert!(claims_too_many(&dictionary(24, u32::MAX), [0, 1]));
+        assert!(!claims_too_many(&dictionary(24, 3), [0, 1]));
+        assert!(!claims_too_many(&dictionary(0, 0), [0, 1]));
+    }
+
+    /// Both lists of a page whose texts share beginnings, behind levels of two bytes.
+    #[test]
+    fn packed_lengths_are_no_more_than_the_values_of_a_page() {
+        let levels = [2, 0, 0, 0, 6, 1];
+        // 128 values in a block of 4 parts, their number, the first one; then the smallest
+        // difference, the widths of the parts, and what the first part has: 32 values of a bit.
+        let list = |count: u8| vec![0x80, 1, 4, count, 0, 0, 1, 0, 0, 0, 9, 9, 9, 9];
+        let page = |prefixes: u8, suffixes: u8, values: u32| {
+            let bytes = [&levels[..], &list(prefixes), &list(suffixes)].concat();
+            data(&bytes, Encoding::DELTA_BYTE_ARRAY, values)
+        };
+        assert!(!claims_too_many(&page(3, 3, 3), [0, 1]));
+        assert!(claims_too_many(&page(4, 3, 3), [0, 1]));
+        assert!(claims_too_many(&page(3, 4, 3), [0, 1]));
+        let short = data(&levels[..3], Encoding::DELTA_BYTE_ARRAY, 3);
+        assert!(!claims_too_many(&short, [0, 1]), "left to the decoder");
+    }
+}
