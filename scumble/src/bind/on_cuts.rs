@@ -71,6 +71,7 @@ impl Policy {
             k,
             scheme,
             loss,
+            suppressible: None,
         };
         Ok(Some(OnCuts {
             problem,

@@ -129,6 +129,26 @@ pub enum Shortfall {
         /// Whether this is proven; otherwise the search ended early.
         proven: bool,
     },
+    /// No cut can be released that suppresses so little.
+    NoCutWithin {
+        /// What is suppressed: `rows` or `sensitive values`.
+        what: &'static str,
+        /// Rows of the table.
+        rows: u64,
+        /// How many may be suppressed.
+        suppressible: u64,
+    },
+    /// The rows or values that a scheme suppresses are too many.
+    TooManySuppressed {
+        /// What is suppressed: `rows` or `sensitive values`.
+        what: &'static str,
+        /// How many of them.
+        suppressed: u64,
+        /// Rows of the table.
+        rows: u64,
+        /// How many may be suppressed.
+        suppressible: u64,
+    },
     /// The whole table as one class fails a requirement.
     WholeTable {
         /// Rows of the table.
@@ -203,6 +223,15 @@ impl fmt::Display for Shortfall {
             Shortfall::NoCut { proven: true } => write!(
                 f,
                 "even the most general cut fails; relax the requirements, or allow suppression"
+            ),
+            Shortfall::NoCutWithin { what, rows, suppressible } => write!(
+                f,
+                "no cut holds with at most {suppressible} of {rows} {what} suppressed; relax the \
+                 requirements, or raise the suppression limit"
+            ),
+            Shortfall::TooManySuppressed { what, suppressed, rows, suppressible } => write!(
+                f,
+                "{suppressed} of {rows} {what} would be suppressed, but at most {suppressible} may be"
             ),
             Shortfall::NoCut { proven: false } => {
                 write!(f, "the search ended before it found a cut that holds; allow more time")

@@ -1,12 +1,12 @@
 //! Searches for cuts: when they end, which of the best is taken, and how progress is reported.
 
 use super::Job;
-use crate::bind::Prepared;
+use crate::bind::{OnCuts, Prepared};
 use crate::error::{Error, Result, Shortfall};
 use crate::policy::Algorithm;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
-use crate::search::cuts::{Machine, annealing};
+use crate::search::cuts::{Machine, Problem, annealing};
 use crate::search::{Found, Warrant};
 use crate::watch::{Closing, Watch};
 use std::time::Instant;
@@ -14,8 +14,8 @@ use std::time::Instant;
 /// Searches for l-plus-optimize or annealing, as the policy says.
 pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
     let start = Instant::now();
-    let Some(cuts) = &prepared.cuts else { return Err(Error::Defect) };
-    let machine = Machine::new(&cuts.problem, &prepared.task.cells, watch)?;
+    let Some(OnCuts { problem, .. }) = &prepared.cuts else { return Err(Error::Defect) };
+    let machine = Machine::new(problem, &prepared.task.cells, watch)?;
     let chosen = &job.parameters.cuts;
     let heeding = watch.heed();
     let mut go_on = |progress: &Progress| {
@@ -37,15 +37,25 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     let mut dice = job.secrets().dice();
     let draw = dice.below(best.len().max(1) as u64)? as usize;
     let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
-        return Err(Shortfall::NoCut { proven: optimal }.into());
+        return Err(nothing(problem, prepared.task.rows(), optimal).into());
     };
     if chosen.extra_generalization
         && let Some(next) = machine.generalized(&cuts, |n| dice.below(n))?
     {
-        (cost, cuts) = (machine.cost(&next)?, next);
+        (cost, cuts) = next;
     }
     let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
     let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };
     let (mapping, space) = (Mapping::Cuts(mapping), machine.space());
     Ok(Found { mapping, warrant, cost: Some(cost), space, visited })
+}
+
+/// Why there is no cut.
+fn nothing(problem: &Problem, rows: u64, proven: bool) -> Shortfall {
+    let what = problem.scheme.suppresses();
+    match (proven, problem.suppressible) {
+        (true, Some(suppressible)) => Shortfall::NoCutWithin { what, rows, suppressible },
+        (true, None) if problem.scheme.is_of_records() => Shortfall::AllSuppressed { rows },
+        _ => Shortfall::NoCut { proven },
+    }
 }

@@ -86,6 +86,14 @@ impl Recoded {
         if suppressed == task.rows() {
             return Err(Error::from(Shortfall::AllSuppressed { rows: suppressed }));
         }
+        let counted =
+            if problem.scheme.is_of_values() { within.hidden_values() } else { suppressed };
+        if let Some(suppressible) = problem.suppressible.filter(|limit| counted > *limit) {
+            let (what, rows) = (problem.scheme.suppresses(), task.rows());
+            let shortfall =
+                Shortfall::TooManySuppressed { what, suppressed: counted, rows, suppressible };
+            return Err(Error::from(shortfall));
+        }
         let kept = classes.counts().iter().zip(lost).map(|(rows, lost)| lost < rows).collect();
         Ok(Recoded { values, classes, class_of, kept, suppressed, within: Some(within) })
     }

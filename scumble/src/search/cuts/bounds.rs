@@ -56,6 +56,16 @@ impl Suppression {
         matches!(self, Suppression::AllValues | Suppression::ViolatingValues)
     }
 
+    /// Whether records go.
+    pub fn is_of_records(self) -> bool {
+        matches!(self, Suppression::AllRecords | Suppression::ViolatingRecords)
+    }
+
+    /// What it suppresses, in a sentence.
+    pub fn suppresses(self) -> &'static str {
+        if self.is_of_values() { "sensitive values" } else { "rows" }
+    }
+
     /// Whether a loss says what this scheme costs (section VII): DM and CM know suppressed records
     /// only.
     pub fn is_defined_for(self, loss: LossChoice) -> bool {
@@ -75,6 +85,27 @@ pub struct Member<'a> {
     pub loss: f64,
 }
 
+/// What a partition costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Price {
+    /// In the unit of the search.
+    pub cost: f64,
+    /// Suppressed records, or values.
+    pub lost: u64,
+}
+
+impl Price {
+    /// The price of a cut through a tree, from those of its nodes.
+    pub(super) fn sum(cut: &[u32], prices: &[Price]) -> Price {
+        cut.iter().map(|node| prices[*node as usize]).fold(Price::default(), Price::with)
+    }
+
+    /// Both together.
+    pub(super) fn with(self, other: Price) -> Price {
+        Price { cost: self.cost + other.cost, lost: self.lost + other.lost }
+    }
+}
+
 /// What is asked of a partition and how its cost is counted.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -90,6 +121,13 @@ pub struct Rules {
     pub labels: usize,
     /// What a suppressed record (or value) costs.
     pub suppressed: f64,
+    /// The most records (or values) that a cut may suppress.
+    pub suppressible: u64,
+    /// Whether the policy limits suppression. Otherwise a cut is only refused if it keeps no row.
+    pub limited: bool,
+    /// What bounds charge for a suppressed record (or value) beside its cost: a Lagrange multiplier
+    /// of the limit.
+    pub penalty: f64,
     /// Whether all caps are the same.
     pub uniform: bool,
     /// Whether bounds know that whole members go.
@@ -161,27 +199,66 @@ impl Rules {
     }
 
     /// What a partition costs: infinite where the scheme cannot make it releasable.
-    pub fn cost(&self, part: &Member<'_>) -> f64 {
-        if self.meets(part.rows, part.counts) { self.general(part) } else { self.broken_cost(part) }
+    pub fn price(&self, part: &Member<'_>) -> Price {
+        if self.meets(part.rows, part.counts) {
+            Price { cost: self.general(part), lost: 0 }
+        } else {
+            self.broken_price(part)
+        }
     }
 
     /// What a partition costs that does not meet what is asked.
-    pub fn broken_cost(&self, part: &Member<'_>) -> f64 {
+    pub fn broken_price(&self, part: &Member<'_>) -> Price {
         let Member { rows, counts, loss } = *part;
-        let all = self.suppressed * rows as f64;
-        match self.scheme {
-            Suppression::None => f64::INFINITY,
-            Suppression::AllRecords => all,
-            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
-            Suppression::AllValues => self.general(part) + all,
+        let (lost, general) = match self.scheme {
+            Suppression::None => (0, f64::INFINITY),
+            Suppression::AllRecords => (rows, 0.0),
+            Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => {
+                (rows, f64::INFINITY)
+            }
+            Suppression::AllValues => (rows, self.general(part)),
             Suppression::ViolatingValues => {
-                let broken = self.broken(rows, counts).map(|(_, count)| count).sum::<u64>();
-                self.general(part) + self.suppressed * broken as f64
+                let broken = self.broken(rows, counts).map(|(_, count)| count).sum();
+                (broken, self.general(part))
             }
             Suppression::ViolatingRecords => {
                 let kept = self.kept(counts);
-                let lost = self.suppressed * (rows - kept) as f64;
-                lost + self.loss.part(kept, loss, || self.majority(counts, kept))
+                (rows - kept, self.loss.part(kept, loss, || self.majority(counts, kept)))
+            }
+        };
+        Price { cost: general + self.suppressed * lost as f64, lost }
+    }
+
+    /// A price with the penalty on suppression.
+    pub fn penalized(&self, price: Price) -> f64 {
+        price.cost + self.penalty * price.lost as f64
+    }
+
+    /// What bounds charge for a suppressed record (or value).
+    pub fn charged(&self) -> f64 {
+        self.suppressed + self.penalty
+    }
+
+    /// What penalties can be returned to a cut that suppresses no more than is allowed: its cost is
+    /// at least its penalized cost without this.
+    pub fn returned(&self) -> f64 {
+        if self.penalty > 0.0 { self.penalty * self.suppressible as f64 } else { 0.0 }
+    }
+
+    /// The fewest records (or values) that a partition can lose at any cut of the subtree, if it
+    /// does not meet what is asked. What is kept of it is a union of parts that meet every cap, so
+    /// it meets every cap itself.
+    pub fn broken_least_lost(&self, rows: u64, counts: &[u32], members: &[Member<'_>]) -> u64 {
+        if let [only] = members {
+            return self.broken_price(only).lost;
+        }
+        match self.scheme {
+            Suppression::None => 0,
+            Suppression::AllRecords | Suppression::ViolatingRecords => rows - self.kept(counts),
+            Suppression::AllValues => rows - self.caps.largest_part(self.tally(counts)),
+            Suppression::ViolatingValues => {
+                let least = |(value, count): (usize, u64)| self.least_to_lose(value, count, rows);
+                self.broken(rows, counts).map(least).sum()
             }
         }
     }
@@ -202,7 +279,7 @@ impl Rules {
 
     /// The least that a partition can cost at any cut of the subtree, which splits it into unions
     /// of its members. `rows` and `counts` are the sums over members, `general` that of their costs
-    /// without suppression.
+    /// without suppression. Suppression is charged with its penalty.
     pub fn bound(
         &self,
         rows: u64,
@@ -227,35 +304,33 @@ impl Rules {
         watch: &Watch,
     ) -> Result<f64> {
         if let [only] = members {
-            return Ok(self.broken_cost(only));
+            return Ok(self.penalized(self.broken_price(only)));
         }
+        let charged = self.charged();
         Ok(match self.scheme {
             Suppression::None => f64::INFINITY,
-            Suppression::AllRecords if rows < self.k => self.suppressed * rows as f64,
+            Suppression::AllRecords if rows < self.k => charged * rows as f64,
             Suppression::AllValues | Suppression::ViolatingValues if rows < self.k => f64::INFINITY,
             Suppression::AllRecords => {
-                let whole = |member: &Member<'_>| {
-                    self.suppressed * member.rows as f64 - self.general(member)
-                };
+                let whole =
+                    |member: &Member<'_>| charged * member.rows as f64 - self.general(member);
                 let of_members = self.members_to_lose(rows, counts, members, whole, watch)?;
                 let lost = rows - self.kept(counts);
                 let of_rows = self.rows_to_lose(lost, general, members, watch)?;
                 general + of_members.max(of_rows)
             }
             Suppression::AllValues => {
-                let lost =
-                    self.suppressed * (rows - self.caps.largest_part(self.tally(counts))) as f64;
-                let whole = |member: &Member<'_>| self.suppressed * member.rows as f64;
+                let lost = charged * (rows - self.caps.largest_part(self.tally(counts))) as f64;
+                let whole = |member: &Member<'_>| charged * member.rows as f64;
                 general + lost.max(self.members_to_lose(rows, counts, members, whole, watch)?)
             }
             Suppression::ViolatingValues => {
                 let least = |(value, count): (usize, u64)| {
                     if !self.members {
-                        return Ok(self.suppressed * self.least_to_lose(value, count, rows) as f64);
+                        return Ok(charged * self.least_to_lose(value, count, rows) as f64);
                     }
-                    let cost = |member: &Member<'_>| {
-                        self.suppressed * self.of_value(member.counts, value) as f64
-                    };
+                    let cost =
+                        |member: &Member<'_>| charged * self.of_value(member.counts, value) as f64;
                     self.lose_for(value, rows, counts, members, cost, watch)
                 };
                 general + self.broken(rows, counts).map(least).sum::<Result<f64>>()?
@@ -263,7 +338,7 @@ impl Rules {
             Suppression::ViolatingRecords => {
                 let (lost, sizes) =
                     (rows - self.kept(counts), members.iter().map(|member| member.rows));
-                match self.loss.least_without(lost, sizes, self.suppressed, watch)? {
+                match self.loss.least_without(lost, sizes, charged, watch)? {
                     Some(least) => least,
                     None => general + self.rows_to_lose(lost, general, members, watch)?,
                 }
@@ -293,9 +368,9 @@ impl Rules {
         for member in members {
             let Some(row) = self.loss.row(member.rows, member.loss) else {
                 // The rows that go may be of any member, and cost no more than all together.
-                return Ok((self.suppressed * lost as f64 - general).max(0.0));
+                return Ok((self.charged() * lost as f64 - general).max(0.0));
             };
-            gains.push((self.suppressed - row, member.rows));
+            gains.push((self.charged() - row, member.rows));
         }
         watch.sort_by(&mut gains, |a, b| a.0.total_cmp(&b.0))?;
         let mut added = 0.0;

@@ -2,16 +2,20 @@
 //! others.
 
 use super::enumeration::{AssessmentScratch, Subtree};
-use super::{Cuts, Machine, Tree};
+use super::{Cuts, Machine, Price, Tree};
 use crate::error::Result;
 
+/// How far down the trees descents start.
+pub(super) const STARTS: [f64; 4] = [0.0, 0.34, 0.67, 1.0];
+
 /// Improves a cut column by column until no column alone can improve it. `seen` hears of every cut
-/// that is the best for some column on the way, with its cost, and says whether to go on.
+/// that is the best for some column on the way, with its price, and says whether to go on. Suppression
+/// is charged with its penalty.
 pub(super) fn descend(
     machine: &Machine,
     mut cuts: Cuts,
     scratch: &mut AssessmentScratch,
-    seen: &mut dyn FnMut(f64, &Cuts) -> bool,
+    seen: &mut dyn FnMut(Price, &Cuts) -> bool,
 ) -> Result<()> {
     let columns = machine.trees.len();
     let (mut best, mut settled) = (f64::INFINITY, 0);
@@ -21,12 +25,14 @@ pub(super) fn descend(
         let assessment =
             Subtree::only(machine, column, &cuts)?.assess(machine, column, false, None, scratch)?;
         let tree = &machine.trees[column];
-        if let Some((cost, cut)) = tree.best_cuts(&assessment.costs, 1, &machine.watch)?.pop() {
+        let prices = &assessment.prices;
+        let costs: Vec<f64> = prices.iter().map(|price| machine.rules.penalized(*price)).collect();
+        if let Some((cost, cut)) = tree.best_cuts(&costs, 1, &machine.watch)?.pop() {
             settled = if cost < best { 0 } else { settled };
             best = cost;
             cuts[column] = cut;
         }
-        if !seen(assessment.cost, &cuts) {
+        if !seen(Price::sum(&cuts[column], prices), &cuts) {
             break;
         }
         settled += 1;

@@ -11,7 +11,7 @@
 //! | [`Subtree::lock`] | backtracking step | the value stays in every further cut |
 
 use super::groups::FinestGroups;
-use super::{Cuts, Machine, Member, POLLED, Rules};
+use super::{Cuts, Machine, Member, POLLED, Price};
 use crate::error::Result;
 use crate::loss::Loss;
 use std::sync::Arc;
@@ -49,19 +49,44 @@ pub(super) struct Subtree {
 /// What some partitions cost: at least, at any cut of the subtree, and at the most general one.
 #[derive(Clone, Copy, Debug, Default)]
 struct Costs {
+    /// With the penalty on suppression.
     bound: f64,
-    cost: f64,
+    /// The fewest records (or values) that they lose; 0 unless suppression is limited.
+    least_lost: u64,
+    price: Price,
+}
+
+impl Costs {
+    fn add(&mut self, bound: f64, least_lost: u64, price: Price) {
+        self.bound += bound;
+        self.least_lost += least_lost;
+        self.price.cost += price.cost;
+        self.price.lost += price.lost;
+    }
+
+    /// What they cost after some went and others came.
+    fn changed(self, gone: Costs, come: Costs) -> Costs {
+        Costs {
+            bound: self.bound - gone.bound + come.bound,
+            least_lost: self.least_lost - gone.least_lost + come.least_lost,
+            price: Price {
+                cost: self.price.cost - gone.price.cost + come.price.cost,
+                lost: self.price.lost - gone.price.lost + come.price.lost,
+            },
+        }
+    }
 }
 
 /// What a subtree's partitions cost.
 #[derive(Debug)]
 pub(super) struct Assessment {
-    /// No cut of the subtree costs less.
+    /// No cut of the subtree that may be released costs less; infinite if there is none.
     pub(super) bound: f64,
-    /// What the most general cut costs, with the best cut of the last column.
+    /// The most general cut costs at least this with any cut of the last column, if it may be
+    /// released.
     pub(super) cost: f64,
     /// What its partitions cost at each node of the last tree.
-    pub(super) costs: Vec<f64>,
+    pub(super) prices: Vec<Price>,
 }
 
 /// Buffers of an assessment, kept from one to the next.
@@ -272,7 +297,8 @@ impl Subtree {
     }
 
     /// Costs and bounds of all partitions, and the best way through the last tree for each. Unless
-    /// `all` are asked for, nodes of that tree where the rest is cheaper in any case have no cost.
+    /// `all` are asked for, nodes of that tree where the rest is cheaper in any case have no cost;
+    /// a limit on suppression asks for all, since what is dearer may lose less.
     /// `change` is the subtree this one came from and the value that was locked or specialized:
     /// what does not have that value costs what it cost there.
     pub(super) fn assess(
@@ -285,15 +311,18 @@ impl Subtree {
     ) -> Result<Assessment> {
         let tree = &machine.trees[last];
         let nodes = tree.branches().len();
-        let (mut bounds, mut least, mut costs) =
-            (vec![0.0; nodes], vec![0.0; nodes], vec![f64::INFINITY; nodes]);
+        let rules = &machine.rules;
+        let all = all || rules.limited;
+        let (mut bounds, mut least, mut least_lost) =
+            (vec![0.0; nodes], vec![0.0; nodes], vec![0.0; nodes]);
+        let mut prices = vec![Price { cost: f64::INFINITY, lost: 0 }; nodes];
         let mut sums = vec![None; nodes];
         // Where most rows have the value, or where costs may be infinite, everything is counted
         // afresh.
         let change = change.filter(|(_, value)| {
             let tree = &machine.trees[machine.column(last, value.place)];
             let most = 2 * tree.branch(value.node).rows < tree.branch(tree.root()).rows;
-            most && machine.rules.are_always_met()
+            most && rules.are_always_met()
         });
         let touched = change.map(|(from, value)| {
             (from, from.having(machine, last, value), self.having(machine, last, value))
@@ -308,6 +337,7 @@ impl Subtree {
                 }
             };
             (bounds[number], least[number]) = (below(&bounds), below(&least));
+            least_lost[number] = below(&least_lost);
             let node = number as u32;
             if all || self.floor(machine, last, node)? < least[number] {
                 let known = touched.as_ref().and_then(|(from, before, after)| {
@@ -315,23 +345,27 @@ impl Subtree {
                 });
                 let here = match known {
                     None => self.partitions(machine, last, node, None, scratch)?,
-                    Some((from, before, after, Costs { bound, cost })) => {
+                    Some((from, before, after, costs)) => {
                         let gone = from.partitions(machine, last, node, Some(before), scratch)?;
                         let come = self.partitions(machine, last, node, Some(after), scratch)?;
-                        Costs {
-                            bound: bound - gone.bound + come.bound,
-                            cost: cost - gone.cost + come.cost,
-                        }
+                        costs.changed(gone, come)
                     }
                 };
                 sums[number] = Some(here);
-                costs[number] = here.cost;
+                prices[number] = here.price;
                 bounds[number] = bounds[number].min(here.bound);
-                least[number] = least[number].min(here.cost);
+                least[number] = least[number].min(rules.penalized(here.price));
+                least_lost[number] = least_lost[number].min(here.least_lost as f64);
             }
         }
         self.sums = Arc::new(sums);
-        Ok(Assessment { bound: bounds[nodes - 1], cost: least[nodes - 1], costs })
+        let is_hopeless = least_lost[nodes - 1] > rules.suppressible as f64;
+        let bound = if rules.limited && is_hopeless {
+            f64::INFINITY
+        } else {
+            bounds[nodes - 1] - rules.returned()
+        };
+        Ok(Assessment { bound, cost: least[nodes - 1] - rules.returned(), prices })
     }
 
     /// Which tuples have a value, or something below it.
@@ -349,13 +383,13 @@ impl Subtree {
     fn floor(&self, machine: &Machine, last: usize, node: u32) -> Result<f64> {
         let list = &self.groups.lists[node as usize];
         let here = machine.loss(last, node);
-        let Rules { loss, suppressed, .. } = machine.rules;
+        let (loss, charged) = (machine.rules.loss, machine.rules.charged());
         let mut floor = 0.0;
         for (tuples, rows) in list.tuples.chunks(POLLED).zip(list.rows.chunks(POLLED)) {
             machine.watch.check()?;
             for (tuple, rows) in tuples.iter().zip(rows) {
                 let detail = || self.groups.loss[*tuple as usize] + here;
-                floor += loss.least_part(u64::from(*rows), detail, suppressed);
+                floor += loss.least_part(u64::from(*rows), detail, charged);
             }
         }
         Ok(floor)
@@ -389,7 +423,7 @@ impl Subtree {
                 scratch.add(class, at as u32, &member, rules.general(&member));
             }
         }
-        let (mut bound, mut cost) = (0.0, 0.0);
+        let mut sum = Costs::default();
         let mut members = Vec::new();
         for (number, class) in scratch.order.iter().enumerate() {
             if number % POLLED == 0 {
@@ -400,20 +434,21 @@ impl Subtree {
             let counts = &scratch.counts[class * width..][..*width];
             let part = Member { rows, counts, loss: self.losses[class] + here };
             if rules.meets(rows, counts) {
-                bound += general;
-                cost += rules.general(&part);
+                sum.add(general, 0, Price { cost: rules.general(&part), lost: 0 });
                 continue;
             }
-            cost += rules.broken_cost(&part);
             members.clear();
             let mut at = head;
             while at != NONE {
                 members.push(member(at as usize));
                 at = scratch.before[at as usize];
             }
-            bound += rules.broken_bound(rows, counts, general, &members, &machine.watch)?;
+            let bound = rules.broken_bound(rows, counts, general, &members, &machine.watch)?;
+            let least_lost =
+                if rules.limited { rules.broken_least_lost(rows, counts, &members) } else { 0 };
+            sum.add(bound, least_lost, rules.broken_price(&part));
         }
-        Ok(Costs { bound, cost })
+        Ok(sum)
     }
 
     /// The most general cut, with a cut of the last column.

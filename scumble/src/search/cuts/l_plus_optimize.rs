@@ -23,6 +23,10 @@
 //!   its proof.
 //! - Bounds know that whole groups go, not single rows; see [`super::bounds`](super::Rules).
 //! - A step counts again only the partitions that it touches.
+//! - Suppression can be limited. A cut that suppresses more, or that keeps no row, is no candidate.
+//!   A subtree also falls if all its cuts suppress too much. If the limit matters, bounds charge a
+//!   penalty for suppression and return it for as many rows as the limit allows: no allowable cut
+//!   costs less than that, whatever the penalty is.
 //!
 //! The answer does not depend on the number of threads: two branches are assessed in parallel, and
 //! learnt from in order. Costs are whole numbers held exactly by floats as long as LM's common
@@ -32,11 +36,13 @@
 //! Cost: one assessment is linear in the groups below all nodes of the widest tree, at most its
 //! height times the cells.
 
-use super::descent::{at_depth, descend};
+use super::descent::{STARTS, at_depth, descend};
 use super::enumeration::{Assessment, AssessmentScratch, CutValue, Subtree};
-use super::{Cuts, Machine};
+use super::within::Wanted;
+use super::{Cuts, Machine, Price};
 use crate::error::Result;
 use crate::loss::Loss;
+use std::sync::Arc;
 
 /// Parts of the algorithm that can be left out, to see what each is worth.
 #[derive(Clone, Copy, Debug)]
@@ -92,16 +98,14 @@ pub fn search(
     go_on: &mut dyn FnMut(&Progress) -> bool,
 ) -> Result<Outcome> {
     let last = machine.widest();
-    let by_rows;
-    let machine = if techniques.members {
-        machine
-    } else {
-        by_rows = machine.bounded_by_rows();
-        &by_rows
-    };
     let mut search = BranchAndBound {
-        machine,
+        machine: Arc::new(if techniques.members {
+            machine.clone()
+        } else {
+            machine.bounded_by_rows()
+        }),
         last,
+        ceiling: machine.ceiling(),
         techniques,
         top: top.max(1),
         best: Vec::new(),
@@ -117,13 +121,17 @@ pub fn search(
     Ok(Outcome { best, bound: machine.reported(bound), optimal, visited: search.visited })
 }
 
-/// How far down the trees a descent starts.
-const STARTS: [f64; 4] = [0.0, 0.34, 0.67, 1.0];
+/// Ever larger penalties are tried this often until the limit on suppression is met, and the
+/// smallest that meets it is then approached in so many halvings.
+const RAISED: u32 = 12;
+const HALVED: u32 = 10;
 
-struct BranchAndBound<'a> {
-    machine: &'a Machine,
+struct BranchAndBound {
+    machine: Arc<Machine>,
     last: usize,
     techniques: Techniques,
+    /// What every cut costs less than.
+    ceiling: f64,
     top: usize,
     /// The best cuts so far, cheapest first, no more than `top`.
     best: Vec<(f64, Cuts)>,
@@ -131,14 +139,19 @@ struct BranchAndBound<'a> {
     scratch: [AssessmentScratch; 2],
 }
 
-impl BranchAndBound<'_> {
+impl BranchAndBound {
     /// What a cut must cost less than to be of interest.
     fn limit(&self) -> f64 {
-        if self.best.len() < self.top { f64::INFINITY } else { self.best[self.top - 1].0 }
+        if self.best.len() < self.top { self.ceiling } else { self.best[self.top - 1].0 }
     }
 
-    fn add(&mut self, cost: f64, cuts: Cuts) {
-        if cost < self.limit() && self.best.iter().all(|(_, known)| *known != cuts) {
+    /// Remembers a cut that is one of the best so far. One that suppresses too much is none.
+    fn add(&mut self, price: Price, cuts: Cuts) {
+        let Price { cost, lost } = price;
+        if cost < self.limit()
+            && lost <= self.machine.rules.suppressible
+            && self.best.iter().all(|(_, known)| *known != cuts)
+        {
             let at = self.best.partition_point(|(known, _)| *known <= cost);
             self.best.insert(at, (cost, cuts));
             self.best.truncate(self.top);
@@ -146,22 +159,62 @@ impl BranchAndBound<'_> {
     }
 
     fn first_solution(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<()> {
+        let within = self.descents(&STARTS, go_on)?;
+        if !self.machine.rules.limited || within != Some(false) {
+            return Ok(());
+        }
+        // The cheapest cuts suppress too much. With a penalty on suppression the bounds are those
+        // of the limited problem (Lagrangian relaxation). Whole numbers keep sums exact.
+        let most = (2f64.powi(50) / self.machine.rows() as f64).floor().max(1.0);
+        let (mut low, mut high) = (0.0, self.machine.rules.suppressed.ceil().clamp(1.0, most));
+        for _ in 0..RAISED {
+            self.machine = Arc::new(self.machine.penalized_by(high));
+            match self.descents(&STARTS[..1], go_on)? {
+                None => return Ok(()),
+                Some(true) => break,
+                Some(false) => (low, high) = (high, (4.0 * high).min(most)),
+            }
+        }
+        for _ in 0..HALVED {
+            let middle = ((low + high) / 2.0).floor();
+            if middle <= low {
+                break;
+            }
+            self.machine = Arc::new(self.machine.penalized_by(middle));
+            match self.descents(&STARTS[..1], go_on)? {
+                None => return Ok(()),
+                Some(true) => high = middle,
+                Some(false) => low = middle,
+            }
+        }
+        self.machine = Arc::new(self.machine.penalized_by(high));
+        self.descents(&STARTS, go_on).map(drop)
+    }
+
+    /// Descends from several starts; returns whether the cut with the least penalized cost
+    /// suppresses no more than is allowed, or `None` if the caller ended the search.
+    fn descents(
+        &mut self,
+        starts: &[f64],
+        go_on: &mut dyn FnMut(&Progress) -> bool,
+    ) -> Result<Option<bool>> {
+        let machine = self.machine.clone();
         let mut scratch = AssessmentScratch::default();
         let mut more = true;
-        for share in STARTS {
-            descend(
-                self.machine,
-                at_depth(self.machine, share),
-                &mut scratch,
-                &mut |cost, cuts| {
-                    self.visited += 1;
-                    self.add(cost, cuts.clone());
-                    more = more && go_on(&self.progress(0.0, 0.0));
-                    more
-                },
-            )?;
+        let mut least = (f64::INFINITY, true);
+        for share in starts {
+            descend(&machine, at_depth(&machine, *share), &mut scratch, &mut |price, cuts| {
+                self.visited += 1;
+                let penalized = machine.rules.penalized(price);
+                if penalized < least.0 {
+                    least = (penalized, price.lost <= machine.rules.suppressible);
+                }
+                self.add(price, cuts.clone());
+                more = more && go_on(&self.progress(0.0, 0.0));
+                more
+            })?;
         }
-        Ok(())
+        Ok(more.then_some(least.1))
     }
 
     fn progress(&self, bound: f64, decided: f64) -> Progress {
@@ -176,25 +229,26 @@ impl BranchAndBound<'_> {
     }
 
     fn run(&mut self, go_on: &mut dyn FnMut(&Progress) -> bool) -> Result<(f64, bool)> {
-        let mut root = Subtree::root(self.machine, self.last)?;
+        let machine = &*self.machine.clone();
+        let mut root = Subtree::root(machine, self.last)?;
         let assessment =
-            root.assess(self.machine, self.last, self.top > 1, None, &mut self.scratch[0])?;
-        self.learn(&root, &assessment)?;
+            root.assess(machine, self.last, self.top > 1, None, &mut self.scratch[0])?;
+        self.learn(&mut root, &assessment)?;
         root.bound = assessment.bound;
         let mut stack = vec![root];
         let mut decided = 0.0;
         while let Some(mut node) = stack.pop() {
-            self.machine.watch.check()?;
+            machine.watch.check()?;
             if node.bound >= self.limit() || node.open.is_empty() {
                 decided += node.share;
                 continue;
             }
-            node.join(self.machine, self.last)?;
+            node.join(machine, self.last)?;
             let value = self.choose(&node)?;
-            let mut special = node.specialize(self.machine, self.last, value)?;
-            let mut locked = node.lock(self.machine, self.last, value)?;
+            let mut special = node.specialize(machine, self.last, value)?;
+            let mut locked = node.lock(machine, self.last, value)?;
             let [first, second] = &mut self.scratch;
-            let (machine, last, all) = (self.machine, self.last, self.top > 1);
+            let (last, all) = (self.last, self.top > 1);
             let update = self.techniques.update;
             let change = Some((&node, value));
             let (of_special, of_locked) = rayon::join(
@@ -202,7 +256,7 @@ impl BranchAndBound<'_> {
                 || update.then(|| locked.assess(machine, last, false, change, second)),
             );
             let of_special = of_special?;
-            self.learn(&special, &of_special)?;
+            self.learn(&mut special, &of_special)?;
             special.bound = node.bound.max(of_special.bound);
             if let Some(of_locked) = of_locked.transpose()? {
                 locked.bound = node.bound.max(of_locked.bound);
@@ -219,20 +273,46 @@ impl BranchAndBound<'_> {
         Ok((self.best.first().map_or(f64::INFINITY, |(cost, _)| *cost), true))
     }
 
-    fn learn(&mut self, node: &Subtree, assessment: &Assessment) -> Result<()> {
+    fn learn(&mut self, node: &mut Subtree, assessment: &Assessment) -> Result<()> {
         self.visited += 1;
-        if assessment.cost < self.limit() {
-            let tree = &self.machine.trees[self.last];
-            for (cost, cut) in tree.best_cuts(&assessment.costs, self.top, &self.machine.watch)? {
-                self.add(cost, node.cuts(self.machine, self.last, cut));
+        if assessment.cost >= self.limit() {
+            return Ok(());
+        }
+        let machine = self.machine.clone();
+        let (tree, rules) = (&machine.trees[self.last], &machine.rules);
+        if rules.penalty == 0.0 {
+            let costs: Vec<f64> = assessment.prices.iter().map(|price| price.cost).collect();
+            let best = tree.best_cuts(&costs, self.top, &machine.watch)?;
+            let priced = |(_, cut): (f64, Vec<u32>)| (Price::sum(&cut, &assessment.prices), cut);
+            let best: Vec<(Price, Vec<u32>)> = best.into_iter().map(priced).collect();
+            if best.iter().all(|(price, _)| price.lost <= rules.suppressible) {
+                return Ok(self.add_all(node, best));
             }
         }
-        Ok(())
+        // Nodes without a price may be part of the best cut that suppresses less.
+        let complete;
+        let is_complete = self.top > 1 || rules.limited;
+        let prices = if is_complete {
+            &assessment.prices
+        } else {
+            complete = node.assess(&machine, self.last, true, None, &mut self.scratch[0])?.prices;
+            &complete
+        };
+        let wanted = Wanted { rules, most: self.top, below: self.limit() };
+        let best = tree.best_cuts_within(prices, wanted, &machine.watch)?;
+        Ok(self.add_all(node, best))
+    }
+
+    fn add_all(&mut self, node: &Subtree, best: Vec<(Price, Vec<u32>)>) {
+        for (price, cut) in best {
+            let cuts = node.cuts(&self.machine, self.last, cut);
+            self.add(price, cuts);
+        }
     }
 
     /// The value to branch on.
     fn choose(&self, node: &Subtree) -> Result<CutValue> {
-        let machine = self.machine;
+        let machine = &self.machine;
         let weight = |value: &CutValue| {
             if machine.rules.loss.columns_decide() {
                 return node.loss_of_locking(machine, self.last, *value);

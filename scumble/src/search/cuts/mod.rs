@@ -14,8 +14,9 @@ pub mod l_plus_optimize;
 pub mod s_instant;
 mod steps;
 mod tree;
+mod within;
 
-pub use bounds::{Member, Rules, Suppression};
+pub use bounds::{Member, Price, Rules, Suppression};
 pub use tree::{Branch, Tree};
 
 use crate::error::Result;
@@ -45,6 +46,17 @@ pub struct Problem {
     pub scheme: Suppression,
     /// What is minimised.
     pub loss: LossChoice,
+    /// The most records that may be suppressed, or values where the scheme suppresses values;
+    /// `None` if there is no limit.
+    pub suppressible: Option<u64>,
+}
+
+impl Problem {
+    /// The most records (or values) that a cut may suppress. A release must keep a record.
+    fn suppressible(&self, rows: u64) -> u64 {
+        let limit = self.suppressible.unwrap_or(u64::MAX);
+        if self.scheme.is_of_records() { limit.min(rows.saturating_sub(1)) } else { limit }
+    }
 }
 
 /// A cut through each tree, as nodes in ascending order.
@@ -92,9 +104,9 @@ impl Leaves {
 pub struct Machine {
     trees: Vec<Tree>,
     taxonomies: Vec<Arc<Taxonomy>>,
-    cells: Leaves,
+    cells: Arc<Leaves>,
     /// Cells by their leaf, for each column.
-    by_leaf: Vec<Vec<u32>>,
+    by_leaf: Arc<Vec<Vec<u32>>>,
     rules: Rules,
     /// Numbers that are counted of a group.
     width: usize,
@@ -135,7 +147,7 @@ impl Machine {
             let branches = trees[column].branches().len();
             Ok(try_gather(branches, of_column.zip(0..), watch)?.0)
         };
-        let by_leaf = (0..columns).map(by_leaf).collect::<Result<_>>()?;
+        let by_leaf = (0..columns).map(by_leaf).collect::<Result<Vec<_>>>()?;
         let lm = Lm::new(problem.taxonomies.iter().map(Arc::as_ref));
         let scale = if problem.loss.columns_decide() { exact_scale(lm.whole(), rows) } else { 1.0 };
         let loss = |(tree, whole): (&Tree, &u64)| {
@@ -149,7 +161,7 @@ impl Machine {
             .filter(|_| problem.scheme.is_of_values())
             .unwrap_or_else(|| problem.loss.suppressed_record(rows, columns));
         Ok(Machine {
-            by_leaf,
+            by_leaf: Arc::new(by_leaf),
             losses: trees.iter().zip(lm.whole()).map(loss).collect(),
             rules: Rules {
                 loss: problem.loss,
@@ -158,12 +170,15 @@ impl Machine {
                 k: problem.k,
                 labels: problem.labels,
                 suppressed: scale * suppressed,
+                suppressible: problem.suppressible(rows),
+                limited: problem.suppressible.is_some() && problem.scheme != Suppression::None,
+                penalty: 0.0,
                 members: true,
                 uniform: problem.caps.of_values().windows(2).all(|pair| pair[0] == pair[1]),
             },
             taxonomies: problem.taxonomies.clone(),
             trees,
-            cells: leaves,
+            cells: Arc::new(leaves),
             width,
             scale,
             watch: watch.clone(),
@@ -198,6 +213,26 @@ impl Machine {
     /// The same machine with the paper's bounds on suppression.
     fn bounded_by_rows(&self) -> Machine {
         Machine { rules: Rules { members: false, ..self.rules.clone() }, ..self.clone() }
+    }
+
+    /// The same machine whose bounds charge a penalty for suppression.
+    fn penalized_by(&self, penalty: f64) -> Machine {
+        Machine { rules: Rules { penalty, ..self.rules.clone() }, ..self.clone() }
+    }
+
+    /// How many rows there are.
+    fn rows(&self) -> u64 {
+        self.cells.rows.iter().map(|rows| u64::from(*rows)).sum()
+    }
+
+    /// No cut that can be released costs this much or more; infinite where that is not known. A row
+    /// that is kept costs no more than a suppressed one.
+    fn ceiling(&self) -> f64 {
+        if self.rules.scheme.is_of_records() {
+            (self.rules.suppressed * self.rows() as f64).next_up()
+        } else {
+            f64::INFINITY
+        }
     }
 
     /// The trees that cuts go through.
