@@ -26,7 +26,9 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     };
     let outcome = match job.policy.search().algorithm {
         Algorithm::Annealing => {
-            annealing::search(&machine, annealing::STEPS, job.seed.unwrap_or(0), &mut go_on)
+            let schedule = annealing::steps_for(&machine);
+            let steps = chosen.time_limit.map_or(schedule, |_| annealing::STEPS);
+            annealing::search(&machine, steps, job.seed.unwrap_or(0), &mut go_on)
         }
         _ => l_plus_optimize::search(&machine, Techniques::default(), chosen.top, &mut go_on),
     }?;
