@@ -40,8 +40,8 @@ struct Args {
     /// that are averaged over (default: 3)
     #[arg(long)]
     runs: Option<u32>,
-    /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, presence and instant,
-    /// and for l-plus to measure that size alone
+    /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, distribution, presence
+    /// and instant, and for l-plus to measure that size alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     rows: Option<u64>,
     /// Threads to use (default: all cores)
@@ -77,6 +77,13 @@ enum Experiment {
 
 fn main() -> ExitCode {
     let args = Args::parse();
+    if let Some(option) = args.unused() {
+        let name = args.name.to_possible_value();
+        let name = name.as_ref().map_or("this experiment", |value| value.get_name());
+        let problem = format!("{option} cannot be used with {name}; leave it out");
+        let _ = writeln!(std::io::stderr().lock(), "bench: {problem}");
+        return ExitCode::from(2);
+    }
     start_pool(args.threads);
     match measure(&args) {
         Ok(tables) => {
@@ -90,6 +97,26 @@ fn main() -> ExitCode {
             let _ = writeln!(std::io::stderr().lock(), "bench: {error}");
             ExitCode::from(error.kind() as u8)
         }
+    }
+}
+
+impl Args {
+    /// The first option that was given and has no effect on the experiment.
+    fn unused(&self) -> Option<&'static str> {
+        use Experiment::*;
+        let on_rows = !matches!(self.name, FullDomain | Mondrian);
+        let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality);
+        let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality);
+        let on_commands = matches!(self.name, Mondrian);
+        let options = [
+            ("--adult", self.adult.is_some(), on_adult),
+            ("--python", self.python.is_some(), on_commands),
+            ("--scumble", self.scumble.is_some(), on_commands),
+            ("--runs", self.runs.is_some(), on_runs),
+            ("--rows", self.rows.is_some(), on_rows),
+        ];
+        let unused = options.into_iter().find(|(_, is_given, acts)| *is_given && !acts);
+        unused.map(|(option, ..)| option)
     }
 }
 
@@ -116,7 +143,10 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
         Experiment::Rothko => vec![rothko::rothko(args.rows)?],
         Experiment::RothkoTests => vec![rothko_tests::rothko_tests(args.rows)?],
         Experiment::RothkoQuality => vec![rothko_quality::rothko_quality(args.rows, args.runs)?],
-        Experiment::Distribution => vec![distribution::distribution(adult, 10_000)?],
+        Experiment::Distribution => {
+            let rows = args.rows.map_or(10_000, |rows| rows as usize);
+            vec![distribution::distribution(adult, rows)?]
+        }
         Experiment::Presence => presence::presence(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
     })

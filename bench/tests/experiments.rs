@@ -210,3 +210,18 @@ fn the_program_is_looked_for_beside_the_executable() {
     assert_eq!(output.status.code(), Some(3), "{told}");
     assert!(told.contains(&*folder.0.join("scumble").to_string_lossy()), "{told}");
 }
+
+#[test]
+fn an_option_without_effect_is_refused() {
+    for (arguments, option) in [
+        (["full-domain", "--rows", "2000"], "--rows"),
+        (["rothko", "--adult", "."], "--adult"),
+        (["distribution", "--runs", "2"], "--runs"),
+        (["presence", "--python", "python3"], "--python"),
+    ] {
+        let output = run(Path::new(env!("CARGO_BIN_EXE_bench")), &arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(option) && said.lines().count() == 1, "{said}");
+    }
+}

@@ -22,6 +22,14 @@ impl Failure {
         Failure::Usage(format!("invalid value `{value}` for {flag}: expected {expected}"))
     }
 
+    /// The same in terms of the flags that have set these keys.
+    pub fn in_flags<K: AsRef<str>>(self, flags: &[(&str, K)]) -> Failure {
+        match self {
+            Failure::Library(error) => in_flags(error, flags),
+            usage => usage,
+        }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         match self {
@@ -40,7 +48,8 @@ impl Failure {
 }
 
 /// Parameters of a job that only a flag sets, by the names that the library gives them.
-const FLAGS: [(&str, &str); 2] = [("--levels", "levels"), ("--spill-dir", "spill-folder")];
+const FLAGS: [(&str, &str); 3] =
+    [("--levels", "levels"), ("--spill-dir", "spill-folder"), ("--keep-order", "keep-order")];
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {

@@ -181,9 +181,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             instant,
         } => {
             let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
-            let policy = read_policy(&policy, flags)?;
+            let Asked { policy, set } = read_asked(&policy, flags)?;
             instant::check(&instant, &policy)?;
-            let mut job = with_output(self::job(policy, common), &output);
+            check_format(&input, &output.output, common)?;
+            let keys = set.iter().map(|(_, key)| key.clone());
+            let mut job = with_output(self::job(policy, common), &output).given(keys);
             let spill = disk.spill_dir.unwrap_or(temporary.clone());
             job = job.spill_folder(&spill);
             if let Some(levels) = levels {
@@ -194,6 +196,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             }
             let ends = (common, spill.as_path());
             anonymize(&job, &input, &output.output, save_recoding.as_deref(), ends, watch)
+                .map_err(|failure| failure.in_flags(&set))
         }
         Command::Apply { recoding, input, policy, output } => {
             let policy = read_policy(&policy, Vec::new())?;
@@ -356,11 +359,33 @@ fn search_flags(
     flags.into_iter().flatten().collect()
 }
 
+/// Refuses a format that nothing has: files have the format of their names.
+fn check_format(input: &Path, output: &Path, common: &Common) -> Result<()> {
+    if common.format.is_some() && !is_standard(input) && !is_standard(output) {
+        return Err(Failure::Usage(
+            "--format requires - as input or output; files have the format of their names".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// A policy, and what flags have changed of it.
+struct Asked {
+    policy: Policy,
+    /// Each flag with the key that it set.
+    set: Vec<(&'static str, String)>,
+}
+
 /// A policy with the keys that flags override.
 fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
+    Ok(read_asked(args, flags)?.policy)
+}
+
+/// The same, with the flags.
+fn read_asked(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Asked> {
     let mut builder = PolicyBuilder::read(Path::new(&args.policy))?;
     // The key that each flag sets, for errors.
-    let mut set: Vec<(&str, String)> = Vec::new();
+    let mut set: Vec<(&'static str, String)> = Vec::new();
     if let Some(k) = args.k {
         builder = builder.k(k);
         set.push(("-k", "privacy.k".into()));
@@ -371,19 +396,28 @@ fn read_policy(args: &PolicyArgs, flags: Vec<Flag>) -> Result<Policy> {
     }
     if let Some(name) = &args.algorithm {
         builder = builder.algorithm(name);
-        set.push(("--algorithm", "search.algorithm".into()));
+        // In a policy with a distribution some names are about that.
+        let of_buckets =
+            builder.at(["privacy", "distribution", "algorithm"]) == Some(name.as_str());
+        let key = if of_buckets { "privacy.distribution.algorithm" } else { "search.algorithm" };
+        set.push(("--algorithm", key.into()));
     }
     if let Some(name) = &args.scheme {
         builder = builder.scheme(name);
         set.push(("--scheme", "search.suppression.scheme".into()));
     }
     if let Some(share) = &args.suppression {
-        builder = builder.suppression(share.as_str());
+        builder = match args.scheme.as_deref() {
+            // A limit without a scheme of its own replaces `none`, a scheme of its own does not.
+            Some("none") => builder.set(["search", "suppression", "limit"], share.as_str()),
+            _ => builder.suppression(share.as_str()),
+        };
         set.push(("--suppression", "search.suppression.limit".into()));
     }
     for Flag { name, key, value } in flags {
         builder = builder.set(["search", key], value);
         set.push((name, format!("search.{key}")));
     }
-    builder.build().map_err(|error| in_flags(error, &set))
+    let policy = builder.build().map_err(|error| in_flags(error, &set))?;
+    Ok(Asked { policy, set })
 }

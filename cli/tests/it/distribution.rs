@@ -418,6 +418,44 @@ fn bad_policies_are_refused() {
     assert_eq!(bed.read("out/mine.txt"), "keep");
 }
 
+/// A flag that names the algorithm of a distribution counts more than the policy's own; what would
+/// have no effect is refused.
+#[test]
+fn flags_act_on_a_distribution_or_are_refused() {
+    let fixed = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out", "--json"];
+    let run = |bed: &Bed, more: &[&str]| {
+        let _ = std::fs::remove_dir_all(bed.path("out"));
+        bed.run(&[&fixed[..], more].concat())
+    };
+    let bed = employees("groups = { zipcode = 2 }\nalgorithm = \"sa-only\"");
+    assert_eq!(run(&bed, &[]).ok().json()["algorithm"], "sa-only");
+    assert_eq!(run(&bed, &["--algorithm", "qi-sa"]).ok().json()["algorithm"], "qi-sa");
+    let _ = std::fs::remove_dir_all(bed.path("out"));
+    for flags in [
+        ["--algorithm", "mondrian"],
+        ["--loss", "dm"],
+        ["--scheme", "records"],
+        ["--strategy", "top-down"],
+        ["--suppression", "5%"],
+    ] {
+        run(&bed, &flags).fails_with(2, flags[0]).says("without classes");
+    }
+    // With classes they act, and the buckets stay as the policy says.
+    let classes = run(&bed, &["-k", "3", "--algorithm", "incognito", "--loss", "dm"]).ok().json();
+    let names = (&classes["algorithm"], &classes["generalized-by"]);
+    assert_eq!(names, (&json!("sa-only"), &json!("incognito")));
+    let _ = std::fs::remove_dir_all(bed.path("out"));
+    run(&bed, &["-k", "3", "--algorithm", "rothko-s"]).fails_with(2, "--algorithm must be");
+    bed.file("policy.toml", bed.read("policy.toml") + "\n[search]\nalgorithm = \"qi-sa\"\n");
+    run(&bed, &[]).fails_with(2, "remove one");
+}
+
+#[test]
+fn a_target_for_a_group_that_does_not_exist_is_refused() {
+    let bed = employees("groups = { zipcode = 2 }\ntargets = { \"911*\" = \"source\" }");
+    anonymize(&bed).fails_with(2, "did you mean `911**`?");
+}
+
 #[test]
 fn a_column_of_group_names_may_be_called_group() {
     let bed = employees("groups = [\"group\"]");

@@ -187,8 +187,7 @@ fn what_cannot_be_searched_is_refused() {
         ("k = 2\nt-closeness = 0.2", "none", "t-closeness"),
         ("l-diversity = { kind = \"entropy\", l = 2 }", "none", "not entropy l-diversity"),
         ("k = 2", "most-records", "one of records, none, all-records"),
-        ("k = 2", "all-records\", limit = \"0.1", "requires the scheme `records`"),
-        ("k = 2", "records\", limit = \"0.1", "has no suppression limit"),
+        ("k = 2", "none\", limit = \"0.1", "cannot be used with the scheme `none`"),
     ] {
         bed.file("policy.toml", policy(privacy, scheme));
         bed.anonymize(&[]).fails_with(2, part);
@@ -206,6 +205,63 @@ fn what_cannot_be_searched_is_refused() {
     assert!(outcome.stdout.contains("\"released\":0"), "{outcome:?}");
     bed.file("policy.toml", policy("k = 91", "all-records"));
     bed.anonymize(&[]).fails_with(1, "all 90 rows would be suppressed");
+}
+
+/// The policy's limit is kept whatever the scheme, also if a flag chooses the scheme.
+#[test]
+fn a_limit_on_suppression_is_kept_by_every_scheme() {
+    let bed = town();
+    let thresholds = "thresholds = { default = \"1/2\", HIV = \"1/4\" }";
+    for scheme in ["all-records", "violating-records", "all-values", "violating-values"] {
+        bed.file("policy.toml", policy(thresholds, scheme));
+        let run = |more: &[&str]| bed.anonymize(&[more, &["--json", "--seed", "1"]].concat());
+        let lost = |report: &serde_json::Value| {
+            let values = report["suppressed-values"].as_u64().unwrap_or(0);
+            report["suppressed"].as_u64().unwrap() + values
+        };
+        let free = run(&[]).ok().json();
+        assert!(lost(&free) > 1, "{scheme} suppresses something: {free}");
+        let most = lost(&free) - 1;
+        let share = format!("{most}/90");
+        for algorithm in ["l-plus-optimize", "annealing"] {
+            let report = run(&["--suppression", &share, "--algorithm", algorithm]).ok().json();
+            assert!(lost(&report) <= most, "{algorithm} {scheme}: {report}");
+            let costs = [&report, &free].map(|one| one["search"]["cost"].as_f64().unwrap());
+            assert!(costs[0] >= costs[1], "{algorithm} {scheme}: {costs:?}");
+        }
+        // The flag keeps the policy's limit.
+        bed.file("policy.toml", policy(thresholds, &format!("all-records\", limit = \"{share}")));
+        assert!(lost(&run(&["--scheme", scheme]).ok().json()) <= most, "{scheme}");
+    }
+    bed.file("policy.toml", policy("thresholds = { HIV = \"1/90\" }", "all-records"));
+    bed.anonymize(&["--suppression", "1/90"])
+        .fails_with(1, "no cut holds with at most 1 of 90 rows suppressed");
+    bed.anonymize(&["--scheme", "none", "--suppression", "5%"])
+        .fails_with(2, "--suppression cannot be used with the scheme `none`");
+}
+
+#[test]
+fn a_step_against_minimality_that_cannot_be_taken_is_refused() {
+    let bed = town();
+    bed.file("policy.toml", policy("k = 90", "none"));
+    bed.anonymize(&[]).ok();
+    bed.anonymize(&["--extra-generalization"]).fails_with(2, "--extra-generalization");
+    bed.anonymize(&["--algorithm", "annealing", "--top", "3"]).fails_with(2, "--top");
+}
+
+/// Under DM the root costs as much as nothing at all.
+#[test]
+fn a_release_is_preferred_to_none_of_the_same_cost() {
+    let bed = town();
+    for scheme in ["all-records", "violating-records"] {
+        bed.file("policy.toml", policy("k = 90", scheme));
+        let report = bed.anonymize(&["--loss", "dm", "--json"]).ok().json();
+        assert_eq!((&report["released"], &report["classes"]), (&90.into(), &1.into()));
+        for seed in 0..6 {
+            let seed = seed.to_string();
+            bed.anonymize(&["--loss", "dm", "--top", "9", "--seed", &seed]).ok();
+        }
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bed;
 mod distribution;
+mod flags;
 mod formats;
 mod generate;
 mod hierarchy;

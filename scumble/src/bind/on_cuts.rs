@@ -71,7 +71,10 @@ impl Policy {
             k,
             scheme,
             loss,
-            suppressible: None,
+            suppressible: self
+                .search()
+                .limit()
+                .map(|limit| limit.floor_of(cell_of_row.len() as u64)),
         };
         Ok(Some(OnCuts {
             problem,

@@ -2,7 +2,7 @@
 
 use super::Job;
 use crate::bind::{OnCuts, Prepared};
-use crate::error::{Error, Result, Shortfall};
+use crate::error::{Error, Place, Result, Shortfall};
 use crate::policy::Algorithm;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
@@ -41,10 +41,16 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
         return Err(nothing(problem, prepared.task.rows(), optimal).into());
     };
-    if chosen.extra_generalization
-        && let Some(next) = machine.generalized(&cuts, |n| dice.below(n))?
-    {
-        (cost, cuts) = next;
+    if chosen.extra_generalization {
+        // Who asked for it relies on it.
+        let next = machine.generalized(&cuts, |n| dice.below(n))?;
+        (cost, cuts) = next.ok_or_else(|| Error::Inapplicable {
+            place: Some(Place::file(job.policy.file())),
+            key: "search.extra-generalization".into(),
+            problem: "is impossible here, because no cut more general than the best one can be \
+                      released; leave it out"
+                .into(),
+        })?;
     }
     let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
     let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };

@@ -264,9 +264,10 @@ impl Scan for Input<'_> {
 fn check_asked(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
     let policy = &walk.job.policy;
     if walk.job.keep_order {
-        return Err(Error::Unsuitable {
-            what: "keeping the row order",
-            needs: "an algorithm that works in memory, such as mondrian",
+        return Err(Error::Inapplicable {
+            place: None,
+            key: "keep-order".into(),
+            problem: "requires an algorithm that works in memory, such as mondrian".into(),
         });
     }
     if sink.wants_recoding() && policy.search().partitioning.style == Style::Tight {

@@ -30,7 +30,7 @@ pub use query::{QueryAnswer, query};
 
 use crate::error::{Error, Place, Result};
 use crate::ids::{Id, RowId};
-use crate::policy::{Algorithm, Policy};
+use crate::policy::{Algorithm, Policy, Way};
 use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::Recoding;
@@ -81,6 +81,8 @@ pub struct Job {
     limits: Limits,
     seed: Option<u64>,
     keep_order: bool,
+    /// Keys of the policy that must have an effect.
+    given: Vec<String>,
     decision: Decision,
     summary: Option<Summary>,
     parameters: Parameters,
@@ -130,7 +132,17 @@ impl Job {
         let (limits, parameters) = (Limits::default(), Parameters::of(&policy));
         let (seed, keep_order, decision) = (None, false, Decision::Search);
         let (summary, inputs) = (None, Vec::new());
-        Job { policy, limits, seed, keep_order, decision, summary, parameters, inputs }
+        Job {
+            policy,
+            limits,
+            seed,
+            keep_order,
+            given: Vec::new(),
+            decision,
+            summary,
+            parameters,
+            inputs,
+        }
     }
 
     /// Limits the working memory, in bytes. The default is half of the memory that is available.
@@ -162,6 +174,13 @@ impl Job {
     /// Leaves rows in the order of the input, which an outsider may know.
     pub fn keep_order(mut self) -> Job {
         self.keep_order = true;
+        self
+    }
+
+    /// Names keys of the policy, each with its path, that must have an effect on the release. One that
+    /// has none with this algorithm is refused instead of ignored.
+    pub fn given(mut self, keys: impl IntoIterator<Item = String>) -> Job {
+        self.given.extend(keys);
         self
     }
 
@@ -366,9 +385,12 @@ impl<'a> Walk<'a> {
         self.check_ends(sink)?;
         let limits = &self.job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
-        let produced = if self.job.policy.privacy().distribution.is_some() {
+        let is_distribution = self.job.policy.privacy().distribution.is_some();
+        let is_on_disk = !is_distribution && self.is_on_disk()?;
+        self.check_given(is_on_disk)?;
+        let produced = if is_distribution {
             distribution::produce(&mut self, sink)?
-        } else if self.is_on_disk()? {
+        } else if is_on_disk {
             disk::produce(&mut self, sink)?
         } else {
             memory::produce(&mut self, sink)?
@@ -390,7 +412,10 @@ impl<'a> Walk<'a> {
         let (policy, file) = (&self.job.policy, self.source.file());
         check_names(&self.source.schema(), &file)?;
         policy.check_release()?;
-        if self.job.summary.is_some() && !policy.search().algorithm.is_instant() {
+        let by_summary = policy.search().algorithm.is_instant()
+            && matches!(self.job.decision, Decision::Search)
+            && policy.privacy().distribution.is_none();
+        if self.job.summary.is_some() && !by_summary {
             return Err(Error::Unsuitable {
                 what: "a summary",
                 needs: "the algorithm s-instant or m-instant",
@@ -437,6 +462,24 @@ impl<'a> Walk<'a> {
             }
             _ => self.check_memory(needed(), Some("use rothko-s")).map(|()| false),
         }
+    }
+
+    /// Refuses a key that must have an effect and has none.
+    fn check_given(&self, is_on_disk: bool) -> Result<()> {
+        let (policy, presence) = (&self.job.policy, &self.job.policy.privacy().presence);
+        let algorithm = match policy.search().algorithm {
+            Algorithm::Auto if is_on_disk => Algorithm::RothkoS,
+            Algorithm::Auto => match presence.as_ref().map(|asked| asked.marginals().is_some()) {
+                Some(true) => Algorithm::Sfalm,
+                Some(false) => Algorithm::Spalm,
+                None => Algorithm::Incognito,
+            },
+            // Classes of a distribution, which is made of them afterwards.
+            Algorithm::SaOnly | Algorithm::QiSa => Algorithm::Incognito,
+            algorithm => algorithm,
+        };
+        let is_searched = matches!(self.job.decision, Decision::Search);
+        policy.check_effect(&self.job.given, Way { algorithm, is_searched })
     }
 
     /// Refuses a table that needs more memory than a given limit.

@@ -117,6 +117,14 @@ impl PolicyBuilder {
         self
     }
 
+    /// The text of a key, if it is there and a text.
+    pub fn at<const N: usize>(&self, path: [&str; N]) -> Option<&str> {
+        match &self.document.at(&path)?.value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// Removes a key, or a table with all that is in it.
     pub fn remove<const N: usize>(mut self, path: [&str; N]) -> Self {
         self.document.remove(&path);
@@ -276,9 +284,29 @@ impl PolicyBuilder {
         self.set(["privacy", "distribution"], Setting::table(fields))
     }
 
-    /// The algorithm, by its name.
+    /// The algorithm, by its name. In a policy with a distribution, `"sa-only"` and `"qi-sa"` choose
+    /// how it is made, and all others how classes are.
     pub fn algorithm(self, name: &str) -> Self {
-        self.set(["search", "algorithm"], name)
+        let (of_search, of_buckets) =
+            (["search", "algorithm"], ["privacy", "distribution", "algorithm"]);
+        let is_of_buckets = |name: &str| matches!(name, "sa-only" | "qi-sa");
+        let known = match self.document.at(&of_search).map(|known| &known.value) {
+            Some(Value::Text(known)) if is_of_buckets(known) => Some(known.clone()),
+            _ => None,
+        };
+        if self.document.at(&["privacy", "distribution"]).is_none() {
+            return self.set(of_search, name);
+        }
+        match known {
+            _ if is_of_buckets(name) => {
+                let builder = if known.is_some() { self.remove(of_search) } else { self };
+                builder.set(of_buckets, name)
+            }
+            Some(known) if self.document.at(&of_buckets).is_none() => {
+                self.set(of_buckets, known.as_str()).set(of_search, name)
+            }
+            _ => self.set(of_search, name),
+        }
     }
 
     /// What is minimised: `"lm"`, `"dm"` or `"cm"`.
@@ -300,12 +328,12 @@ impl PolicyBuilder {
         builder.set(["search", "suppression", "limit"], limit)
     }
 
-    /// What happens to classes that fail. Only `"records"` has a limit; any other scheme removes it.
+    /// What happens to classes that fail. `"none"` removes the limit, since nothing is suppressed.
     pub fn scheme(self, name: &str) -> Self {
         let builder = self.set(["search", "suppression", "scheme"], name);
         match name {
-            "records" => builder,
-            _ => builder.remove(["search", "suppression", "limit"]),
+            "none" => builder.remove(["search", "suppression", "limit"]),
+            _ => builder,
         }
     }
 }

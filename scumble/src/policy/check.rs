@@ -13,23 +13,25 @@ impl Policy {
     pub(crate) fn check_release(&self) -> Result<()> {
         self.scheme()?;
         self.check_presence()?;
+        self.check_distribution()?;
         let is_of_distribution =
             matches!(self.search.algorithm, Algorithm::SaOnly | Algorithm::QiSa);
         if is_of_distribution && self.privacy.distribution.is_none() {
-            return Err(self.incomplete(
-                "the algorithm requires `distribution` under [privacy]; add it, or use another \
-                 algorithm"
-                    .into(),
+            return Err(self.inapplicable(
+                "search.algorithm",
+                format!(
+                    "{} requires `distribution` under [privacy]; add it, or use another algorithm",
+                    self.search.algorithm.name()
+                ),
             ));
         }
         let is_confident =
             self.privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
         let decided_by_summary = self.search.algorithm.is_instant();
         if !self.search.without().is_empty() && !is_confident && !decided_by_summary {
-            return Err(self.incomplete(
-                "`without` requires the algorithm s-instant or m-instant, or `presence` with \
-                 `marginals`"
-                    .into(),
+            return Err(self.inapplicable(
+                "search.without",
+                "requires the algorithm s-instant or m-instant, or `presence` with `marginals`",
             ));
         }
         let instant = self.search.instant();
@@ -39,11 +41,29 @@ impl Policy {
             ("threshold", self.search.threshold.is_some()),
         ];
         if let Some((key, _)) = by_summary.iter().find(|(_, given)| *given && !decided_by_summary) {
-            return Err(
-                self.incomplete(format!("`{key}` requires the algorithm s-instant or m-instant"))
-            );
+            return Err(self.inapplicable(
+                &format!("search.{key}"),
+                "requires the algorithm s-instant or m-instant",
+            ));
         }
         Ok(())
+    }
+
+    /// Refuses two algorithms for the buckets of a distribution.
+    fn check_distribution(&self) -> Result<()> {
+        let own = self.privacy.distribution.as_ref().and_then(|asked| asked.algorithm);
+        let asked = self.search.algorithm;
+        match own {
+            Some(own) if matches!(asked, Algorithm::SaOnly | Algorithm::QiSa) && own != asked => {
+                let problem = format!(
+                    "is {}, but `algorithm` under [privacy.distribution] is {}; remove one",
+                    asked.name(),
+                    own.name()
+                );
+                Err(self.inapplicable("search.algorithm", problem))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses what cannot be combined with a presence, and algorithms that need one.
@@ -58,28 +78,34 @@ impl Policy {
         }
         let Some(asked) = &self.privacy.presence else {
             return match algorithm {
-                Algorithm::Spalm | Algorithm::Mpalm | Algorithm::Sfalm => Err(self.incomplete(
-                    "the algorithm requires `presence` under [privacy]; add it, or use another \
-                     algorithm"
-                        .into(),
+                Algorithm::Spalm | Algorithm::Mpalm | Algorithm::Sfalm => Err(self.inapplicable(
+                    "search.algorithm",
+                    format!(
+                        "{} requires `presence` under [privacy]; add it, or use another algorithm",
+                        algorithm.name()
+                    ),
                 )),
                 _ => Ok(()),
             };
         };
         if self.search.suppression > Ratio::ZERO {
-            let missing = "`presence` and suppression cannot be combined, because a suppressed \
-                           person is still in the table";
-            return Err(self.incomplete(missing.into()));
+            return Err(self.inapplicable(
+                "search.suppression.limit",
+                "cannot be combined with `presence`, because a suppressed person is still in the \
+                 table",
+            ));
         }
         match (algorithm, &asked.world) {
             (Algorithm::Auto | Algorithm::Mpalm, _)
             | (Algorithm::Spalm, WorldAsked::Population(_))
             | (Algorithm::Sfalm, WorldAsked::Marginals(_)) => Ok(()),
-            (_, WorldAsked::Population(_)) => Err(self.incomplete(
-                "`presence` with a population requires the algorithm spalm or mpalm".into(),
+            (_, WorldAsked::Population(_)) => Err(self.inapplicable(
+                "search.algorithm",
+                "must be spalm or mpalm, because the policy has a `presence` with a population",
             )),
-            (_, WorldAsked::Marginals(_)) => Err(self.incomplete(
-                "`presence` with marginals requires the algorithm sfalm or mpalm".into(),
+            (_, WorldAsked::Marginals(_)) => Err(self.inapplicable(
+                "search.algorithm",
+                "must be sfalm or mpalm, because the policy has a `presence` with marginals",
             )),
         }
     }
@@ -91,19 +117,19 @@ impl Policy {
             (Some(Suppression::None), _) | (None, false) => Ok(Suppression::None),
             (Some(scheme), true) => Ok(scheme),
             (None, true) if self.search().suppression == Ratio::ZERO => Ok(Suppression::None),
-            (None, true) => Err(self.incomplete(
-                "a search for cuts has no suppression limit; use the suppression scheme none, \
-                 all-records, violating-records, all-values or violating-values"
-                    .into(),
-            )),
+            // Classes that fail are left out as a whole, as by the other algorithms.
+            (None, true) => Ok(Suppression::AllRecords),
             (Some(scheme), false) => {
                 let names = Suppression::NAMES;
                 let name = names.iter().find(|(_, known)| *known == scheme);
                 let name = name.map_or("", |(name, _)| name);
-                Err(self.incomplete(format!(
-                    "the suppression scheme `{name}` requires the algorithm l-plus-optimize or \
-                     annealing; use `records` or `none` with others"
-                )))
+                Err(self.inapplicable(
+                    "search.suppression.scheme",
+                    format!(
+                        "{name} requires the algorithm l-plus-optimize or annealing; use `records` \
+                         or `none` with others"
+                    ),
+                ))
             }
         }
     }

@@ -339,7 +339,7 @@ pub const KEYS: &[Key] = &[
     key(
         "search.suppression",
         "limit",
-        "the maximum share of rows to suppress; with the scheme `records` (default: 0)",
+        "the maximum share of rows to suppress, or of sensitive values if the scheme suppresses values (default: 0; no limit with a scheme for cuts)",
     ),
     key(
         "search.suppression",

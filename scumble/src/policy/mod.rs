@@ -9,6 +9,7 @@ mod builder;
 mod check;
 mod distribution;
 mod document;
+mod effect;
 mod entry;
 mod exchange;
 mod file;
@@ -23,6 +24,7 @@ pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
 pub use distribution::{DistributionAsked, Of, RoundingAsked, TargetAsked, TargetForm};
 pub use document::Setting;
+pub(crate) use effect::Way;
 pub use keys::{KEYS, Key, nearest};
 pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub use privacy::{

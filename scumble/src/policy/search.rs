@@ -161,6 +161,7 @@ pub struct SearchAsked {
     pub by: Option<ByAsked>,
     /// The threshold of the estimate; the algorithm's default if `None`.
     pub threshold: Option<Ratio>,
+    limit: Option<Ratio>,
     strategy: Option<Strategy>,
     cuts: CutParameters,
     disk: DiskParameters,
@@ -170,6 +171,12 @@ pub struct SearchAsked {
 }
 
 impl SearchAsked {
+    /// The limit on suppression, if it is given. Without one, rows are suppressed by a scheme for
+    /// cuts only, and then there is no limit.
+    pub fn limit(&self) -> Option<Ratio> {
+        self.limit
+    }
+
     /// The order in which full-domain recodings are visited, if it is given.
     pub fn strategy(&self) -> Option<Strategy> {
         self.strategy
@@ -300,6 +307,7 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
         space: Space::default(),
         by: None,
         threshold: None,
+        limit: None,
         strategy: None,
         cuts: CutParameters::default(),
         disk: DiskParameters::default(),
@@ -362,13 +370,11 @@ fn suppression(entry: &Entry<'_>, search: &mut SearchAsked) -> Result<()> {
         }
     }
     if let Some(limit) = section.get("limit") {
-        if search.scheme.is_some_and(|scheme| scheme != Suppression::None) {
-            return Err(limit.inapplicable("requires the scheme `records`"));
-        }
         search.suppression = limit.share("a share from 0 to 1")?;
-    }
-    if search.scheme == Some(Suppression::None) {
-        search.suppression = Ratio::ZERO;
+        if search.scheme == Some(Suppression::None) && search.suppression > Ratio::ZERO {
+            return Err(limit.inapplicable("cannot be used with the scheme `none`; remove one"));
+        }
+        search.limit = Some(search.suppression);
     }
     Ok(())
 }
@@ -384,6 +390,11 @@ fn cuts(section: &Section<'_>, algorithm: Algorithm) -> Result<CutParameters> {
     };
     let given = ["time-limit", "top", "extra-generalization"];
     let given = given.into_iter().find_map(|name| section.get(name));
+    if let Some(entry) = section.get("top").filter(|_| algorithm == Algorithm::Annealing) {
+        return Err(entry.inapplicable(
+            "requires the algorithm l-plus-optimize, because annealing finds one cut only",
+        ));
+    }
     match given.filter(|_| !algorithm.is_on_cuts() && parameters != CutParameters::default()) {
         Some(entry) => {
             Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"))

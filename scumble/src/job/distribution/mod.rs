@@ -198,10 +198,18 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let policy = &walk.job.policy;
     let asked = policy.privacy().distribution.as_ref().ok_or(Error::Defect)?;
     let is_generalized = policy.privacy().asks_for_classes();
-    if !matches!(walk.job.decision, Decision::Search) && !is_generalized {
-        return Err(Error::Unsuitable {
-            what: "a recoding of quasi-identifiers in a distribution",
-            needs: "a requirement for classes, such as `k`",
+    let given = match walk.job.decision {
+        Decision::Search => None,
+        Decision::Levels(_) => Some("levels"),
+        Decision::Saved(..) => Some("recoding"),
+    };
+    if let Some(key) = given.filter(|_| !is_generalized) {
+        return Err(Error::Inapplicable {
+            place: None,
+            key: key.into(),
+            problem: "has no effect on a distribution without classes; add a requirement such as \
+                      `k`, or leave it out"
+                .into(),
         });
     }
     // Beside the rows there are their groups, their order, and both again as they are verified.

@@ -3,7 +3,7 @@
 use super::reckoning::{LEAF, Reckoning, VALUE};
 use crate::bind::Domain;
 use crate::error::{Error, Place, Result, quoted};
-use crate::policy::{DistributionAsked, Of, Policy};
+use crate::policy::{DistributionAsked, Of, Policy, nearest};
 use crate::release::Released;
 use crate::search::buckets::{Problem, Target, size};
 use crate::table::{Cells, Column, Data, Table, Tallies};
@@ -169,7 +169,7 @@ impl<'a> Plan<'a> {
             plan.tuples = Some(plan.tuples(watch)?);
         }
         let sizes = plan.smallest_parts(watch)?;
-        plan.aim(asked, &sizes, reckoning)?;
+        plan.aim(asked, policy, &sizes, reckoning)?;
         plan.check_fakes(asked)?;
         plan.check_weights(&table.file, column)?;
         Ok(plan)
@@ -198,9 +198,21 @@ impl<'a> Plan<'a> {
     fn aim(
         &mut self,
         asked: &DistributionAsked,
+        policy: &Policy,
         sizes: &[u64],
         reckoning: &mut Reckoning,
     ) -> Result<()> {
+        let is_missing = |(name, _): &&(String, _)| !self.names.contains(name);
+        if let Some((name, target)) = asked.targets.iter().find(is_missing) {
+            let near = nearest(name, self.names.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            return Err(Error::BadParameter {
+                place: Some(Place::file(policy.file())),
+                key: format!("privacy.distribution.targets.{name}"),
+                value: target.name(),
+                expected: format!("a target for a group of the table{near}"),
+            });
+        }
         let whole = self.tallies.totals(self.domain.len());
         let mut shared: HashMap<&str, u32> = HashMap::new();
         let own_name = |name: &str| {

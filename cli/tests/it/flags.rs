@@ -1,0 +1,297 @@
+//! Nothing that is typed is ignored: every flag of `anonymize` with every algorithm either changes
+//! something that can be seen, or is refused by its name, or is a limit or a promise that the
+//! release keeps in any case. A table says which of them, and a flag or an algorithm that is not in
+//! it fails the test.
+
+use crate::bed::{Bed, Outcome};
+use serde_json::Value;
+
+/// What a flag does with an algorithm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expected {
+    /// The release or its report is another one.
+    Acts,
+    /// Exit status 2 and one line that names the flag.
+    Refused,
+    /// The same release: a limit that is kept anyway, or a promise that holds anyway.
+    Kept,
+}
+
+/// The algorithms, in the order of the table's columns.
+const ALGORITHMS: [&str; 14] = [
+    "auto",
+    "incognito",
+    "s-instant",
+    "mondrian",
+    "m-instant",
+    "rothko-t",
+    "rothko-s",
+    "l-plus-optimize",
+    "annealing",
+    "spalm",
+    "mpalm",
+    "sfalm",
+    "sa-only",
+    "qi-sa",
+];
+
+/// Each flag with what is typed, and a letter for each algorithm: `a`cts, `r`efused, `k`ept.
+/// `LEVELS` and `OTHER` depend on the algorithm. Flags of one algorithm come with what shows their
+/// effect: `+` separates what both runs have from what only the second has.
+const TABLE: [(&str, &str, &str); 31] = [
+    ("-k", "-k 12", "aaaaaaaaa aaa aa"),
+    ("--loss", "--loss dm", "aaarrrraa ara rr"),
+    ("--algorithm", "--algorithm OTHER", "aaaaaaaaa aaa aa"),
+    ("--scheme", "--scheme all-records", "rrrrrrraa rrr rr"),
+    ("--suppression", "--suppression 30%", "aaakakkaa rrr rr"),
+    ("--strategy", "--strategy top-down", "aarrrrrrr ara rr"),
+    ("--levels", "--levels LEVELS", "aaaaaaaaa aaa rr"),
+    ("--save-recoding", "--save-recoding saved.json", "aaaaaaaaa aaa rr"),
+    ("--time-limit", "--time-limit 0s", "rrrrrrraa rrr rr"),
+    ("--top", "--seed 3 + --top 9", "rrrrrrrar rrr rr"),
+    ("--extra-generalization", "--seed 3 + --extra-generalization", "rrrrrrraa rrr rr"),
+    ("--sigmas", "--sigmas 1", "rrrrrrrrr rra rr"),
+    ("--bucket", "--bucket 40", "rrrrrrrrr rra rr"),
+    ("--sample-tuples", "--sample-tuples 20", "rrrrraarr rrr rr"),
+    ("--fan-out", "--sample-tuples 20 + --fan-out 2", "rrrrraarr rrr rr"),
+    ("--frequency-groups", "--sample-tuples 20 + --frequency-groups 1", "rrrrrarrr rrr rr"),
+    ("--alpha", "--sample-tuples 20 + --alpha 0.5", "rrrrrrarr rrr rr"),
+    ("--naive", "--sample-tuples 20 + --naive", "rrrrrrarr rrr rr"),
+    ("--spill-dir", "--spill-dir .", "kkkkkkkkk kkk kk"),
+    ("--summary", "--summary summary.json", "rrararrrr rrr rr"),
+    ("--summary-kind", "--summary-kind sample", "rrararrrr rrr rr"),
+    ("--by", "--threshold 1 + --by expectation", "rrararrrr rrr rr"),
+    ("--threshold", "--threshold 0.0001", "rrararrrr rrr rr"),
+    ("--without", "--without WITHOUT", "rrararrrr rra rr"),
+    ("--keep-order", "--keep-order", "aaaaarraa aaa aa"),
+    ("--seed", "--seed 1", "kkkkkkkkk kkk kk"),
+    ("--json", "--json", "kkkkkkkkk kkk kk"),
+    ("--threads", "--threads 1", "kkkkkkkkk kkk kk"),
+    ("--memory", "--memory 1GB", "kkkkkkkkk kkk kk"),
+    ("--format", "--format csv", "rrrrrrrrr rrr rr"),
+    ("--delimiter", "--delimiter ,", "kkkkkkkkk kkk kk"),
+];
+
+/// Flags that every run has, and help.
+const NEEDED: [&str; 3] = ["--policy", "--output", "--help"];
+
+/// A town of people, the same every time; some of them are in the table.
+fn rows() -> Vec<(bool, String)> {
+    let mut state = 7u32;
+    let mut next = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % below
+    };
+    let person = |number: u32| {
+        let age = 20 + next(40);
+        let city = ["Bern", "Biel", "Thun"][next(3) as usize];
+        let ill = ["flu", "gout", "asthma", "HIV"][next(4) as usize];
+        let pay = 1000 * (1 + next(8));
+        // Two people live where hardly anybody does.
+        let (is_in, city) = match number {
+            0 | 1 => (true, "Spiez"),
+            2..5 => (false, "Spiez"),
+            _ => (next(3) == 0, city),
+        };
+        (is_in, format!("{age},{city},{ill},{pay}\n"))
+    };
+    (0..600).map(person).collect()
+}
+
+const KEYS: &str = "[attributes.age]\nrole = \"quasi-identifier\"\n\
+    hierarchy = { intervals = [5, 10, 20], from = 20, to = 59 }\n\
+    [attributes.city]\nrole = \"quasi-identifier\"\nhierarchy = \"city.csv\"\n";
+
+/// A table that the algorithm can release, and its policy.
+fn bed(algorithm: &str) -> Bed {
+    let bed = Bed::new();
+    let header = "age,city,ill,pay\n";
+    let all: String = rows().iter().map(|(_, row)| row.as_str()).collect();
+    let some: String =
+        rows().iter().filter(|(is_in, _)| *is_in).map(|(_, row)| row.as_str()).collect();
+    bed.file("table.csv", format!("{header}{some}"));
+    bed.file("world.csv", format!("{header}{all}"));
+    bed.file("city.csv", "Bern;plain;CH\nBiel;plain;CH\nThun;lake;CH\nSpiez;lake;CH\n");
+    let (ill, privacy) = match algorithm {
+        "spalm" | "mpalm" => (
+            "insensitive",
+            "presence = { min = 0.1, max = 0.6, population = \"world.csv\" }".to_string(),
+        ),
+        "sfalm" => {
+            let mut counts = std::collections::BTreeMap::<String, u32>::new();
+            for (_, row) in rows() {
+                let fields: Vec<&str> = row.split(',').collect();
+                *counts.entry(format!("age,{}", fields[0])).or_default() += 1;
+                *counts.entry(format!("city,{}", fields[1])).or_default() += 1;
+            }
+            let lines = counts.iter().map(|(value, count)| format!("{value},{count}\n"));
+            let text: String = lines.collect();
+            bed.file("marginals.csv", format!("attribute,value,count\n{text}"));
+            let presence = "min = 0.05, max = 0.7, confidence = 0.6, marginals = \"marginals.csv\"";
+            ("insensitive", format!("presence = {{ {presence} }}"))
+        }
+        "sa-only" | "qi-sa" => {
+            let asked = "attribute = \"pay\", target = \"uniform\", fakes = \"90%\"";
+            ("insensitive", format!("distribution = {{ {asked} }}"))
+        }
+        "l-plus-optimize" | "annealing" => {
+            ("sensitive", "k = 4\nl-diversity = { kind = \"frequency\", l = 2 }".into())
+        }
+        _ => ("insensitive", "k = 4".into()),
+    };
+    let pay = if algorithm.starts_with("sa") || algorithm.starts_with("qi") {
+        "sensitive"
+    } else {
+        "insensitive"
+    };
+    bed.file(
+        "policy.toml",
+        format!(
+            "{KEYS}[attributes.ill]\nrole = \"{ill}\"\n[attributes.pay]\nrole = \"{pay}\"\n\
+             type = \"integer\"\n[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\n\
+             regions = \"cover\"\n"
+        ),
+    );
+    if matches!(algorithm, "s-instant" | "m-instant") {
+        let build = ["summarize", "table.csv", "--policy", "policy.toml", "-o", "summary.json"];
+        bed.run(&[&build[..], &["--kind", "bayes"]].concat()).ok();
+    } else {
+        bed.file("summary.json", "{}");
+    }
+    bed
+}
+
+fn outputs(bed: &Bed) -> Vec<String> {
+    let inputs = ["table.csv", "world.csv", "city.csv", "marginals.csv", "policy.toml"];
+    let is_output = |name: &String| !inputs.contains(&name.as_str()) && name != "summary.json";
+    bed.names().into_iter().filter(is_output).collect()
+}
+
+fn run(bed: &Bed, algorithm: &str, more: &[&str]) -> Outcome {
+    for name in outputs(bed) {
+        let path = bed.path(&name);
+        let _ = std::fs::remove_dir_all(&path).or_else(|_| std::fs::remove_file(&path));
+    }
+    let out = if matches!(algorithm, "sa-only" | "qi-sa") { "out" } else { "out.csv" };
+    let fixed = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", out];
+    let json: &[&str] = if more.contains(&"--json") { &[] } else { &["--json"] };
+    bed.run(&[&fixed[..], json, more].concat())
+}
+
+/// What can be seen of a release: its files and its report, without times.
+fn seen(bed: &Bed, outcome: Outcome) -> (Value, Vec<(String, Vec<u8>)>) {
+    let mut report = outcome.ok().json();
+    for part in ["phases", "io"] {
+        report.as_object_mut().unwrap().remove(part);
+    }
+    if let Some(search) = report.get_mut("search").and_then(Value::as_object_mut) {
+        search.remove("seconds");
+    }
+    let mut files = Vec::new();
+    for name in outputs(bed) {
+        let path = bed.path(&name);
+        if path.is_dir() {
+            for entry in std::fs::read_dir(&path).unwrap() {
+                let inside = format!("{name}/{}", entry.unwrap().file_name().to_string_lossy());
+                files.push(inside);
+            }
+        } else {
+            files.push(name);
+        }
+    }
+    files.retain(|name| !name.contains("report.json"));
+    files.sort();
+    (report, files.into_iter().map(|name| (name.clone(), bed.bytes(&name))).collect())
+}
+
+fn other(algorithm: &str) -> &'static str {
+    match algorithm {
+        "spalm" | "sfalm" => "mpalm",
+        "mpalm" => "spalm",
+        "sa-only" => "qi-sa",
+        "qi-sa" => "sa-only",
+        "mondrian" => "incognito",
+        "annealing" => "l-plus-optimize",
+        _ => "mondrian",
+    }
+}
+
+#[test]
+fn every_flag_acts_or_is_refused_with_every_algorithm() {
+    let mut wrong = Vec::new();
+    for (column, algorithm) in ALGORITHMS.iter().enumerate() {
+        let bed = bed(algorithm);
+        for (flag, typed, expected) in TABLE {
+            let letters: Vec<char> = expected.chars().filter(|letter| *letter != ' ').collect();
+            assert_eq!(letters.len(), ALGORITHMS.len(), "{flag}");
+            let expected = match letters[column] {
+                'a' => Expected::Acts,
+                'r' => Expected::Refused,
+                _ => Expected::Kept,
+            };
+            let without = if *algorithm == "sfalm" { "sd" } else { "hybrid" };
+            let typed = typed.replace("OTHER", other(algorithm)).replace("WITHOUT", without);
+            let typed = typed.replace("LEVELS", "age=3,city=2");
+            let (both, second) = typed.split_once(" + ").unwrap_or(("", &typed));
+            let both: Vec<&str> = both.split_whitespace().collect();
+            let second: Vec<&str> = second.split_whitespace().collect();
+            if expected == Expected::Refused {
+                let outcome = run(&bed, algorithm, &second);
+                let is_one_line = outcome.stderr.trim_end().lines().count() == 1;
+                let is_named = outcome.stderr.contains(flag);
+                if outcome.status != 2 || !is_one_line || !is_named || !outcome.touched.is_empty() {
+                    wrong.push(format!("{algorithm} {typed}: not refused by name: {outcome:?}"));
+                }
+                continue;
+            }
+            let before = run(&bed, algorithm, &both);
+            assert_eq!(before.status, 0, "{algorithm}: {before:?}");
+            let before = seen(&bed, before);
+            let outcome = run(&bed, algorithm, &[both, second].concat());
+            // That nothing can be released any more is an effect too.
+            if outcome.status == 1 && expected == Expected::Acts {
+                continue;
+            }
+            if outcome.status != 0 {
+                wrong.push(format!("{algorithm} {typed}: {outcome:?}"));
+                continue;
+            }
+            let after = seen(&bed, outcome);
+            if (before == after) != (expected == Expected::Kept) {
+                wrong.push(format!("{algorithm} {typed}: not {expected:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The table above has every flag and every algorithm of the command, so that whoever adds one must
+/// say what it does with the others.
+#[test]
+fn the_table_of_flags_is_complete() {
+    let bed = Bed::new();
+    let help = bed.run(&["anonymize", "--help"]).ok().stdout;
+    let flags: Vec<&str> = help
+        .lines()
+        .filter_map(|line| {
+            let line = line.trim_start();
+            let long = line.split_whitespace().find(|word| word.starts_with("--"));
+            let is_entry = line.starts_with('-');
+            let short = line.split_whitespace().next().filter(|word| word.starts_with('-'));
+            is_entry.then_some(long.or(short)?.trim_end_matches(','))
+        })
+        .collect();
+    assert!(flags.len() > 25, "{flags:?}");
+    for flag in &flags {
+        let is_known = TABLE.iter().any(|(known, ..)| known == flag) || NEEDED.contains(flag);
+        assert!(is_known, "{flag} is not in the table");
+    }
+    for (flag, ..) in TABLE {
+        assert!(flags.contains(&flag), "{flag} is no flag: {flags:?}");
+    }
+    let bed = self::bed("auto");
+    let refused = run(&bed, "auto", &["--algorithm", "none-of-them"]).stderr;
+    let names = refused.split_once("one of ").unwrap().1.trim();
+    let names: Vec<&str> = names.split(", ").collect();
+    assert_eq!(names, ALGORITHMS, "{refused}");
+}

@@ -1,0 +1,93 @@
+//! Which keys have an effect on a release?
+//!
+//! A policy may hold keys for several algorithms, and those of others are not read. Whoever sets a
+//! key for one release wants something of it, though: the caller names such keys, and one that would
+//! do nothing is refused.
+
+use super::{Algorithm, Policy};
+use crate::error::{Error, Result};
+use crate::search::cuts::Suppression;
+
+/// How a release is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The algorithm that runs; never `auto`.
+    pub(crate) algorithm: Algorithm,
+    /// Whether anything is searched; otherwise levels or a recoding were given.
+    pub(crate) is_searched: bool,
+}
+
+impl Policy {
+    /// Refuses the first of some keys, each with its path, that has no effect on a release.
+    pub(crate) fn check_effect(&self, keys: &[String], way: Way) -> Result<()> {
+        let problem = keys.iter().find_map(|key| Some((key, self.why_unused(key, way)?)));
+        match problem {
+            Some((key, problem)) => Err(self.inapplicable(key, problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// An error about a key of the policy that does not go with the others.
+    pub(super) fn inapplicable(&self, key: &str, problem: impl Into<String>) -> Error {
+        let place = Some(crate::error::Place::file(&self.file));
+        Error::Inapplicable { place, key: key.into(), problem: problem.into() }
+    }
+
+    /// Why a key has no effect; a phrase that follows the key.
+    fn why_unused(&self, key: &str, way: Way) -> Option<&'static str> {
+        use Algorithm::*;
+        let Way { algorithm, is_searched } = way;
+        let name = key.strip_prefix("search.")?;
+        let is_distribution = self.privacy.distribution.is_some();
+        let has_classes = self.privacy.asks_for_classes();
+        let asked = self.search.algorithm;
+        let is_limit = name == "suppression.limit";
+        let is_scheme = name == "suppression.scheme";
+        let of_cuts = !matches!(self.search.scheme, None | Some(Suppression::None));
+        if is_distribution && !has_classes && !matches!(asked, SaOnly | QiSa if name == "algorithm")
+        {
+            return Some(
+                "has no effect on a distribution without classes; add a requirement such as `k`, \
+                 or leave it out",
+            );
+        }
+        if !is_searched && !is_limit && !(is_scheme && !of_cuts) {
+            return Some("cannot be used if levels or a recoding are given; leave it out");
+        }
+        let by_summary = matches!(name, "summary-kind" | "by" | "threshold" | "without");
+        if is_distribution && by_summary {
+            return Some("cannot be used with `distribution`; leave it out");
+        }
+        let (suits, needs) = match name {
+            "algorithm" => (
+                !is_distribution || !matches!(asked, SInstant | MInstant | RothkoT | RothkoS),
+                "must be incognito, mondrian, l-plus-optimize or annealing, or sa-only or qi-sa, \
+                 if the policy has a `distribution`",
+            ),
+            "suppression.scheme" => (
+                !is_distribution || !of_cuts,
+                "must be records or none if the policy has a `distribution`",
+            ),
+            "loss" => (
+                matches!(
+                    algorithm,
+                    Incognito | SInstant | LPlusOptimize | Annealing | Spalm | Sfalm
+                ),
+                "requires the algorithm incognito, s-instant, l-plus-optimize, annealing, spalm or \
+                 sfalm; others minimize no loss",
+            ),
+            "strategy" => (
+                matches!(algorithm, Incognito | Spalm | Sfalm),
+                "requires the algorithm incognito, spalm or sfalm",
+            ),
+            "sample-tuples" | "fan-out" => (
+                matches!(algorithm, RothkoT | RothkoS),
+                "requires the algorithm rothko-t or rothko-s",
+            ),
+            "frequency-groups" => (algorithm == RothkoT, "requires the algorithm rothko-t"),
+            "alpha" | "naive" => (algorithm == RothkoS, "requires the algorithm rothko-s"),
+            _ => (true, ""),
+        };
+        (!suits).then_some(needs)
+    }
+}
