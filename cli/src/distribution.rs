@@ -1,6 +1,6 @@
 //! Output for people: distribution releases and answers to queries.
 
-use crate::show::{duration, figure, judged, problems, released, thousands};
+use crate::show::{duration, figure, judged, notes, problems, released, thousands};
 use scumble::{ClassCounts, Judged, QueryAnswer, ReleaseKind, Report, Verification};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -63,6 +63,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             );
         }
     }
+    notes(&mut text, &report.notes);
     if report.generalized_by.is_none() {
         let _ =
             writeln!(text, "  quasi-identifiers are unchanged, so they show who is in the table");

@@ -147,6 +147,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     for same in &report.same_value {
         same_value(&mut text, &same.sensitive, same.classes, same.rows);
     }
+    notes(&mut text, &report.notes);
     if let ReleaseKind::Table { loss, recoding, search } = &report.release {
         let _ = write!(text, "  loss: LM {:.4}", loss.lm);
         let of_owner = report.private.as_ref();
@@ -252,6 +253,7 @@ pub fn verification(verification: &Verification, release: &Path) -> String {
         same_value(&mut text, &same.sensitive, same.classes, same.rows);
     }
     problems(&mut text, verification);
+    notes(&mut text, &verification.notes);
     text
 }
 
@@ -263,6 +265,13 @@ pub fn same_value(text: &mut String, sensitive: &str, classes: u64, rows: u64) {
         counted(classes, "class", "classes"),
         counted(rows, "person", "people")
     );
+}
+
+/// What is worth knowing though nothing is wrong.
+pub fn notes(text: &mut String, notes: &[String]) {
+    for note in notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
 }
 
 /// Problems other than failed requirements.

@@ -264,6 +264,44 @@ fn a_release_is_preferred_to_none_of_the_same_cost() {
     }
 }
 
+/// A monthly job does not fail because nobody has HIV this month; a typo is still an error.
+#[test]
+fn a_cap_of_a_known_value_may_be_absent() {
+    let bed = town();
+    bed.file("table.csv", bed.read("table.csv").replace("HIV", "flu"));
+    let caps = "thresholds = { default = \"2/3\", HIV = \"1/3\"";
+    for algorithm in ["l-plus-optimize", "incognito", "rothko-t", "s-instant"] {
+        let more = ["--algorithm", algorithm, "--json"];
+        bed.file("policy.toml", policy(&format!("{caps} }}"), "none"));
+        bed.anonymize(&more).fails_with(2, "privacy.thresholds.HIV");
+        bed.file("policy.toml", policy(&format!("{caps}, values-known = [\"HIV\"] }}"), "none"));
+        let report = bed.anonymize(&more).ok().json();
+        let note = "no row of the release has `HIV`, which has the cap 1/3";
+        assert_eq!(report["notes"], serde_json::json!([note]), "{algorithm}: {report}");
+        let summary = bed.anonymize(&more[..2]).ok();
+        assert!(summary.stdout.contains(note), "{summary:?}");
+        let verified = bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+        assert!(verified.stdout.contains(note), "{verified:?}");
+        // Leaves of the hierarchy are known too.
+        bed.file("policy.toml", policy(&format!("{caps} }}"), "none"));
+        let leaves: Vec<String> = ILLS.iter().map(|ill| format!("[\"{ill}\", \"any\"]")).collect();
+        let tree =
+            format!("role = \"sensitive\"\nhierarchy = {{ tree = [{}] }}", leaves.join(", "));
+        bed.edit("policy.toml", "role = \"sensitive\"", &tree);
+        assert_eq!(bed.anonymize(&more).ok().json()["notes"], report["notes"], "{algorithm}");
+        let typo = format!("{caps}, HVI = \"1/4\", values-known = [\"HIV\"] }}");
+        bed.file("policy.toml", policy(&typo, "none"));
+        bed.anonymize(&more).fails_with(2, "did you mean `HIV`?");
+    }
+    // A value that is there is not noted, and all of it suppressed looks as if it were absent.
+    let bed = town();
+    assert!(bed.anonymize(&["--json"]).ok().json().get("notes").is_none());
+    bed.file("policy.toml", policy("thresholds = { HIV = 0 }", "violating-values"));
+    let report = bed.anonymize(&["--json"]).ok().json();
+    let note = report["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("no row of the release has `HIV`"), "{report}");
+}
+
 #[test]
 fn k_alone_is_k_optimize_over_hierarchies() {
     let bed = town();

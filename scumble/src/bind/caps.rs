@@ -1,10 +1,12 @@
 //! Caps on the confidence in sensitive values: from what was typed to a fraction for each value.
 
-use crate::error::{Error, Result};
+use super::Surveyed;
+use crate::error::{Error, Result, quoted};
 use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::policy::{Policy, ThresholdsAsked, nearest};
 use crate::ratio::Ratio;
 use crate::table::Dictionary;
+use crate::taxonomy::Hierarchy;
 
 /// A sensitive column as caps see it: its values, and where each went.
 pub(super) struct CappedColumn<'a> {
@@ -92,7 +94,8 @@ fn rounded(cap: Ratio) -> Ratio {
 
 impl Policy {
     /// Refuses caps of values that no sensitive column has: a slip of the pen would leave the real
-    /// value without one.
+    /// value without one. A value that is known otherwise may be missing this time: a leaf of the
+    /// attribute's hierarchy, or one that the policy lists.
     pub(crate) fn check_named_values<'a>(
         &self,
         columns: impl Iterator<Item = (&'a str, &'a Dictionary)>,
@@ -100,11 +103,13 @@ impl Policy {
         let Some(asked) = &self.privacy().thresholds else { return Ok(()) };
         let columns =
             columns.filter(|(name, _)| asked.sensitive.as_ref().is_none_or(|about| about == name));
-        let dictionaries: Vec<&Dictionary> = columns.map(|(_, dictionary)| dictionary).collect();
+        let columns: Vec<(&str, &Dictionary)> = columns.collect();
+        let leaves: Vec<&str> = columns.iter().flat_map(|(name, _)| self.leaves_of(name)).collect();
         for (value, cap, place) in &asked.values {
-            let all = dictionaries.iter().flat_map(|dictionary| dictionary.values());
-            if !all.clone().any(|known| known == value) {
-                let near = nearest(value, all)
+            let all = columns.iter().flat_map(|(_, dictionary)| dictionary.values());
+            let listed = asked.known.iter().map(String::as_str).chain(leaves.iter().copied());
+            if !all.clone().chain(listed.clone()).any(|known| known == value) {
+                let near = nearest(value, all.chain(listed))
                     .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                 return Err(Error::BadParameter {
                     place: Some(place.clone()),
@@ -115,6 +120,34 @@ impl Policy {
             }
         }
         Ok(())
+    }
+
+    /// The leaves that a column's hierarchy lists.
+    fn leaves_of(&self, name: &str) -> impl Iterator<Item = &str> {
+        let rows = match self.attribute(name).map(|attribute| &attribute.hierarchy) {
+            Some(Hierarchy::File(file) | Hierarchy::Tree(file)) => file.rows(),
+            _ => &[],
+        };
+        rows.iter().filter_map(|row| row.first()).map(String::as_str)
+    }
+
+    /// Notes about values with a cap that no row has. They are about a release, not its input:
+    /// whether a suppressed row had the value is nobody's business.
+    pub(crate) fn absent_values(&self, columns: &[Surveyed<'_>]) -> Vec<String> {
+        let Some(asked) = &self.privacy().thresholds else { return Vec::new() };
+        let columns = columns
+            .iter()
+            .filter(|column| asked.sensitive.as_ref().is_none_or(|about| about == column.name));
+        let occurs = |value: &str| {
+            let mut all = columns.clone().flat_map(|column| column.dictionary.values());
+            all.any(|known| known == value)
+        };
+        let absent = asked.values.iter().filter(|(value, ..)| !occurs(value));
+        absent
+            .map(|(value, cap, _)| {
+                format!("no row of the release has {}, which has the cap {cap}", quoted(value))
+            })
+            .collect()
     }
 }
 

@@ -569,6 +569,7 @@ impl<'a> Walk<'a> {
             privacy: verification.privacy,
             same_value: verification.same_value,
             thresholds: caps_json(&produced.caps.released),
+            notes: verification.notes,
             release,
             io,
             phases: std::mem::take(&mut self.clock.phases),

@@ -249,6 +249,11 @@ impl PolicyBuilder {
         self.set(["privacy", "thresholds", "default"], cap)
     }
 
+    /// Values that may have a cap although the table does not have them.
+    pub fn values_known(self, values: &[&str]) -> Self {
+        self.set(["privacy", "thresholds", "values-known"], values.to_vec())
+    }
+
     /// delta-presence in a population, a table of everybody.
     pub fn presence(
         self,

@@ -136,6 +136,7 @@ fn thresholds(entry: &Entry<'_>) -> Result<ThresholdsAsked> {
         default: None,
         from_frequency: None,
         values: Vec::new(),
+        known: Vec::new(),
         fixed: Vec::new(),
         sensitive: sensitive(&section)?,
     };
@@ -145,6 +146,7 @@ fn thresholds(entry: &Entry<'_>) -> Result<ThresholdsAsked> {
             ("default", _) => asked.default = Some(cap(entry)?),
             ("from-frequency", _) => asked.from_frequency = Some(cap(entry)?),
             ("sensitive", _) => {}
+            ("values-known", _) => asked.known = entry.texts()?,
             ("values", Value::Table(_)) => {
                 for (name, entry) in &entry.table(None)?.entries {
                     asked.values.push((name.to_string(), cap(entry)?, place(entry)));

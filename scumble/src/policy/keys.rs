@@ -127,6 +127,11 @@ pub const KEYS: &[Key] = &[
         "values",
         "a table from values to caps; caps may also be given next to these keys",
     ),
+    key(
+        "privacy.thresholds",
+        "values-known",
+        "a list of values that may have a cap although the table does not have them; leaves of the attribute's hierarchy always may",
+    ),
     key("privacy.thresholds", "sensitive", "the sensitive attribute it applies to (default: all)"),
     key(
         "privacy.presence",

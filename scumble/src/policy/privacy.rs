@@ -66,6 +66,8 @@ pub struct ThresholdsAsked {
     pub from_frequency: Option<Ratio>,
     /// Caps of values, each with the place where it stands.
     pub values: Vec<(String, Ratio, Place)>,
+    /// Values that are right even if the table does not have them.
+    pub known: Vec<String>,
     /// Caps by column and value that are known from another table: a release has the caps of its
     /// input.
     pub fixed: Vec<(String, String, Ratio)>,

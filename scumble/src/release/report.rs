@@ -42,6 +42,9 @@ pub struct Report {
     /// release has.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub thresholds: Map<String, Value>,
+    /// What is worth knowing though nothing is wrong, such as a capped value that no row has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// The kind of release.
     #[serde(flatten)]
     pub release: ReleaseKind,

@@ -122,6 +122,7 @@ fn judge(
         smallest_group: Some(smallest),
     };
     let mut same_value = Vec::new();
+    let mut notes = Vec::new();
     if policy.privacy().asks_for_classes() {
         let checked = check_table(table, &records_policy(policy, asked)?, None, watch)?;
         privacy.extend(checked.verified.judged(&checked.counted));
@@ -133,6 +134,7 @@ fn judge(
         let new = checked.problems.into_iter().filter(|problem| !problems.contains(problem));
         let new: Vec<String> = new.collect();
         problems.extend(new);
+        notes = checked.notes;
     }
     let distribution = DistributionChecked {
         groups,
@@ -152,6 +154,7 @@ fn judge(
         satisfied,
         io: Read { bytes_read: tables.bytes_read() },
         problems,
+        notes,
         file: tables.name().to_path_buf(),
     })
 }

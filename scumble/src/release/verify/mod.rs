@@ -45,6 +45,9 @@ pub struct Verification {
     /// What is wrong besides the requirements, such as an identifier in the release.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// What is worth knowing though nothing is wrong, such as a capped value that no row has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What errors call the release.
     #[serde(skip)]
     pub(crate) file: PathBuf,
@@ -110,6 +113,7 @@ impl Verification {
             satisfied: false,
             io: Read::default(),
             problems,
+            notes: Vec::new(),
             file,
         }
     }
@@ -145,6 +149,8 @@ pub(crate) struct Checked {
     pub(crate) same_value: Vec<SameValue>,
     /// What is wrong besides the requirements.
     pub(crate) problems: Vec<String>,
+    /// What is worth knowing though nothing is wrong.
+    pub(crate) notes: Vec<String>,
     /// Bytes of other files that were read, such as a population.
     pub(crate) bytes: u64,
     pub(crate) file: PathBuf,
@@ -164,7 +170,7 @@ impl Checked {
 
     /// The result for people and scripts.
     pub(crate) fn into_verification(self, release: &Tables) -> Verification {
-        let Checked { verified, counted, same_value, problems, bytes, file } = self;
+        let Checked { verified, counted, same_value, problems, notes, bytes, file } = self;
         let privacy = verified.judged(&counted);
         let satisfied = problems.is_empty() && privacy.iter().all(|judged| judged.satisfied);
         Verification {
@@ -182,6 +188,7 @@ impl Checked {
             satisfied,
             io: Read { bytes_read: release.bytes_read() + bytes },
             problems,
+            notes,
             file,
         }
     }
@@ -213,7 +220,7 @@ pub(crate) fn check_table(
             (Outcome::Counted(scanned), Some(whole)) => whole.take(scanned, &file)?,
         }
     }
-    let Scanned { verified, counted, mut same_value, unknown, problems, .. } =
+    let Scanned { verified, counted, mut same_value, unknown, problems, notes, .. } =
         whole.ok_or(Error::Defect)?;
     same_value.retain(|same| same.classes > 0);
     let named =
@@ -229,7 +236,7 @@ pub(crate) fn check_table(
         Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
     });
     let problems = identifiers.chain(labels).chain(problems).collect();
-    Ok(Checked { verified, counted, same_value, problems, bytes, file })
+    Ok(Checked { verified, counted, same_value, problems, notes, bytes, file })
 }
 
 /// How a scan ended.
@@ -247,6 +254,8 @@ struct Scanned {
     unknown: Vec<Unknown>,
     /// What is wrong with the classes together.
     problems: Vec<String>,
+    /// What is worth knowing of the whole table.
+    notes: Vec<String>,
     /// Bytes of other files that were read.
     bytes: u64,
     /// Rows of the whole table.
@@ -331,6 +340,7 @@ impl Check<'_> {
             .map(|(name, (dictionary, rows))| Surveyed { name, dictionary, rows })
             .collect();
         let required = policy.required(&surveyed, &file)?;
+        let notes = policy.absent_values(&surveyed);
         let counted = required.columns.iter().zip(&required.leaf_of);
         let tallies: Vec<Tallies> = counted
             .map(|(column, leaf_of)| recount.take_tallies(*column, leaf_of, watch))
@@ -346,7 +356,7 @@ impl Check<'_> {
         let same =
             same.map(|(name, (classes, rows))| SameValue { sensitive: name.into(), classes, rows });
         let same_value = same.collect();
-        let scanned = Scanned { verified, counted, same_value, unknown, problems, bytes, rows };
+        let scanned = Scanned { verified, counted, same_value, unknown, problems, notes, bytes, rows };
         Ok(Outcome::Counted(scanned))
     }
 }
