@@ -28,39 +28,48 @@
 
 use crate::error::Result;
 use crate::watch::Watch;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The logarithms of factorials: a table for small numbers, Stirling's series for larger ones.
+/// The logarithms of factorials: a table for small numbers, Stirling's series for larger ones. The
+/// table is made when the first density is asked for; often none is.
 #[derive(Debug)]
-struct LogFactorials(Vec<f64>);
+struct LogFactorials {
+    most: u64,
+    table: OnceLock<Vec<f64>>,
+}
 
 impl LogFactorials {
     /// Beyond this number the series is as precise as the table.
     const MOST: u64 = 1 << 20;
 
     fn new(most: u64) -> LogFactorials {
-        let (mut sum, mut rest) = (0.0f64, 0.0f64);
-        let entries = (0..=most.min(Self::MOST)).map(|number| {
-            if number > 1 {
-                // Kahan summation: the rounding error is carried along.
-                let term = (number as f64).ln() - rest;
-                let next = sum + term;
-                rest = (next - sum) - term;
-                sum = next;
-            }
-            sum
-        });
-        LogFactorials(entries.collect())
+        LogFactorials { most: most.min(Self::MOST), table: OnceLock::new() }
+    }
+
+    fn table(&self) -> &[f64] {
+        self.table.get_or_init(|| {
+            let (mut sum, mut rest) = (0.0f64, 0.0f64);
+            let entries = (0..=self.most).map(|number| {
+                if number > 1 {
+                    // Kahan summation: the rounding error is carried along.
+                    let term = (number as f64).ln() - rest;
+                    let next = sum + term;
+                    rest = (next - sum) - term;
+                    sum = next;
+                }
+                sum
+            });
+            entries.collect()
+        })
     }
 
     fn of(&self, number: u64) -> f64 {
-        match self.0.get(number as usize) {
-            Some(known) => *known,
-            None => {
-                let n = number as f64;
-                n * n.ln() - n + 0.5 * (std::f64::consts::TAU * n).ln() + 1.0 / (12.0 * n)
-            }
+        if number <= self.most {
+            return self.table()[number as usize];
         }
+        let n = number as f64;
+        n * n.ln() - n + 0.5 * (std::f64::consts::TAU * n).ln() + 1.0 / (12.0 * n)
     }
 
     /// The logarithm of the binomial coefficient.
@@ -117,6 +126,13 @@ impl Likelihoods {
         self.values[first..last.max(first)].iter().sum()
     }
 
+    /// The likelihood of fewer than `least`, and that of more than `most`.
+    pub fn outside(&self, least: u64, most: u64) -> (f64, f64) {
+        let below = least.checked_sub(1).map_or(0.0, |last| self.within(0, last));
+        let above = most.checked_add(1).map_or(0.0, |first| self.within(first, u64::MAX));
+        (below, above)
+    }
+
     /// The sum of all likelihoods: 1 minus what was left out.
     pub fn mass(&self) -> f64 {
         self.values.iter().sum()
@@ -157,7 +173,9 @@ impl Hypergeometric {
     /// Draws from `others` others.
     pub fn new(others: u64) -> Hypergeometric {
         let factorials = LogFactorials::new(others);
-        let toward_no = 1.0 - 1e-12 - 16.0 * f64::EPSILON * factorials.of(others);
+        // ln n! is at most n ln n.
+        let (whole, epsilon) = (others as f64, f64::EPSILON);
+        let toward_no = 1.0 - 1e-12 - 16.0 * epsilon * whole * whole.max(1.0).ln();
         let (possible, computed) = (AtomicU64::new(0), AtomicU64::new(0));
         Hypergeometric { others, factorials, toward_no, possible, computed }
     }
@@ -225,6 +243,104 @@ impl Hypergeometric {
         self.possible.fetch_add(possible, Ordering::Relaxed);
         self.computed.fetch_add(computed, Ordering::Relaxed);
         Ok(trimmed(from, values, cut.negligible))
+    }
+
+    /// The probability of fewer than `least` and that of more than `most` after the last attribute,
+    /// whose value `marked` of the others have.
+    ///
+    /// One more draw makes it less likely that at most a are marked, by the probability that a are
+    /// and the next one is too: h(a; y) (M - a) / (U - y). So these probabilities follow from one
+    /// of them for all y, and no likelihood of a single number is needed. Only positive numbers are
+    /// added, so small probabilities are as precise as large ones.
+    pub fn try_outside(
+        &self,
+        before: &Likelihoods,
+        marked: u64,
+        (least, most): (u64, u64),
+        watch: &Watch,
+    ) -> Result<(f64, f64)> {
+        if marked == self.others || before.is_empty() {
+            return Ok(before.outside(least, most));
+        }
+        let (first, last) = (before.from, before.from + before.values.len() as u64 - 1);
+        let mut row = Densities::default();
+        let mut tail = |draws: u64, range: (u64, u64)| {
+            self.row(draws, marked, Cut::EXACT, self.support(draws, marked), &mut row);
+            Likelihoods { from: row.from, values: row.values.clone() }.within(range.0, range.1)
+        };
+        let mut below = 0.0;
+        if let Some(a) = least.checked_sub(1) {
+            // From the most draws down, at which the probability is smallest.
+            let mut at_most = tail(last, (0, a));
+            let steps = self.steps(a, marked, (first, last), watch)?;
+            let steps = [&0.0].into_iter().chain(steps.iter().rev());
+            for (weight, step) in before.values.iter().rev().zip(steps) {
+                at_most = (at_most + step).min(1.0);
+                below += weight * at_most;
+            }
+        }
+        let mut above = 0.0;
+        if most < last.min(marked) {
+            let mut more = tail(first, (most + 1, u64::MAX));
+            let steps = self.steps(most, marked, (first, last), watch)?;
+            for (weight, step) in before.values.iter().zip([&0.0].into_iter().chain(&steps)) {
+                more = (more + step).min(1.0);
+                above += weight * more;
+            }
+        }
+        Ok((below, above))
+    }
+
+    /// h(a; y) (M - a) / (U - y) for all y from the first up to the last but one.
+    fn steps(
+        &self,
+        a: u64,
+        marked: u64,
+        (first, last): (u64, u64),
+        watch: &Watch,
+    ) -> Result<Vec<f64>> {
+        watch.check()?;
+        let mut steps = vec![0.0; (last - first) as usize];
+        // Where a marked ones are possible.
+        let (from, to) = (first.max(a), last.min((self.others - marked).saturating_add(a)));
+        if a >= marked || from > to {
+            return Ok(steps);
+        }
+        let likeliest = u128::from(a) * (u128::from(self.others) + 1) / u128::from(marked);
+        let likeliest = u64::try_from(likeliest).unwrap_or(u64::MAX).clamp(from, to);
+        let mut row = Densities::default();
+        self.row(likeliest, marked, Cut::EXACT, self.support(likeliest, marked), &mut row);
+        let peak = Likelihoods { from: row.from, values: row.values }.of(a);
+        self.possible.fetch_add(to - from + 1, Ordering::Relaxed);
+        self.computed.fetch_add(to - from + 1, Ordering::Relaxed);
+        let [known, m, n] = [a, marked, self.others].map(|number| number as f64);
+        let mut put = |y: u64, density: f64| {
+            if y < last {
+                steps[(y - first) as usize] = density * (m - known) / (n - y as f64);
+            }
+        };
+        let ratio = |y: u64| {
+            let y = y as f64;
+            (y + 1.0) / (y + 1.0 - known) * ((n - m - y + known) / (n - y))
+        };
+        put(likeliest, peak);
+        let mut density = peak;
+        for y in likeliest..to {
+            density *= ratio(y);
+            if density == 0.0 {
+                break;
+            }
+            put(y + 1, density);
+        }
+        density = peak;
+        for y in (from..likeliest).rev() {
+            density /= ratio(y);
+            if density == 0.0 {
+                break;
+            }
+            put(y, density);
+        }
+        Ok(steps)
     }
 
     /// The number of densities that were possible in the rows so far, and the number that were
@@ -358,6 +474,14 @@ fn trimmed(from: u64, mut values: Vec<f64>, negligible: f64) -> Likelihoods {
     let start = values.iter().position(|value| *value > least).unwrap_or(0);
     values.drain(..start);
     Likelihoods { from: from + start as u64, values }
+}
+
+/// The smallest and the largest number of people who can share all values, if `marked[i]` of
+/// `others` have the i-th value. Every number between them is possible.
+pub fn possible(others: u64, marked: &[u64]) -> (u64, u64) {
+    let without = |marked: &u64| others.saturating_sub(*marked);
+    let least = marked.iter().map(without).fold(others, u64::saturating_sub);
+    (least, marked.iter().copied().fold(others, u64::min))
 }
 
 /// Mean and variance of the number of people who share all values, if `marked[i]` of `others` have

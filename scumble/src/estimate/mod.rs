@@ -26,7 +26,7 @@ pub mod sampled;
 mod simulated;
 
 pub use chi_square::{chi_square_above, chi_square_tail};
-pub use hypergeometric::{Cut, Hypergeometric, Likelihoods, moments, reaches};
+pub use hypergeometric::{Cut, Hypergeometric, Likelihoods, moments, possible, reaches};
 pub use normal::{normal_tail, z_above};
 
 /// The solution of `ln tail(x) = ln alpha`, by Newton's method from `start`. `tail` returns the

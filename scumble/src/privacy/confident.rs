@@ -16,11 +16,12 @@
 //! | [`Shortcuts::bucket`] | DC |
 //!
 //! What is added: the mean and the variance of the number of matches are known in closed form, and
-//! by the inequalities of Cantelli and Chernoff they decide most tuples for certain
-//! ([`Shortcuts::moments`]). Where a cut leaves it open whether a tuple holds, it is computed
-//! without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once, and those
-//! that agree on their rarest values share likelihoods ([`Shortcuts::shared`]): the order of
-//! attributes does not matter, so they are taken from the rarest value on, which keeps bands
+//! by the inequalities of Cantelli, Chernoff, Bernstein and Berry-Esseen they decide most tuples
+//! for certain ([`Shortcuts::moments`]). Certainty (a confidence of 1) is decided by the numbers of
+//! matches that are possible at all. Where a cut leaves it open whether a tuple holds, it is
+//! computed without ([`Shortcuts::refined`]); the paper refuses it. Equal tuples are judged once,
+//! and those that agree on their rarest values share likelihoods ([`Shortcuts::shared`]): the order
+//! of attributes does not matter, so they are taken from the rarest value on, which keeps bands
 //! narrow.
 //!
 //! Every number rounds toward refusal; a confidence that equals what is asked is decided by
@@ -28,7 +29,7 @@
 
 use super::{Shortcuts, Statement};
 use crate::error::Result;
-use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, reaches};
+use crate::estimate::{Cut, Hypergeometric, Likelihoods, moments, normal_tail, possible, reaches};
 use crate::ratio::Ratio;
 use crate::watch::{PIECE, Watch};
 use rustc_hash::FxHashMap;
@@ -110,6 +111,49 @@ const MOMENTS: usize = 1 << 12;
 /// Rows that are divided by their sums are right to a few of these.
 const MARGIN: f64 = 1e-11;
 
+/// What was cut off at 10^-22 of the largest, in all steps together.
+const TRIMMED: f64 = 1e-15;
+
+/// A confidence is computed only where it may differ from 1 by more than this.
+const NEARLY_ONE: f64 = 5e-13;
+
+/// The largest figure for a confidence that is not certain.
+const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+
+/// What is known of a confidence without any likelihood.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// Whether the range is kept in every world, or in none, if one of both is so.
+    certain: Option<bool>,
+    /// The probability that the range is not kept is not above this.
+    missed: f64,
+    /// The confidence is not above this.
+    at_most: f64,
+}
+
+/// The probability of missing the range that a needed confidence leaves, rounded down.
+fn allowed(needed: Ratio) -> f64 {
+    let above = needed.denominator().saturating_sub(needed.numerator());
+    above as f64 / needed.denominator() as f64 * (1.0 - 1e-15)
+}
+
+/// A number that the probability of straying so far to one side of the mean is not above. The
+/// number of matches is distributed as a sum of independent ones (Vatutin and Mikhailov 1982), so
+/// Bernstein's inequality holds with its variance.
+fn bernstein(variance: f64, distance: f64) -> f64 {
+    (-distance * distance / (2.0 * variance + 2.0 / 3.0 * distance)).exp()
+}
+
+/// The same by the theorem of Berry and Esseen: such a sum differs from the normal distribution by
+/// at most 0.56 / sigma, since the third moments of its parts are no larger than their variances
+/// (the constant is Shevtsova's of 2010). It decides between large classes, which are costly.
+fn berry_esseen((least, most): (f64, f64), distance: f64) -> f64 {
+    if least < 100.0 {
+        return 1.0;
+    }
+    normal_tail(distance / most.sqrt()) * (1.0 + 1e-12) + 0.56 / least.sqrt()
+}
+
 /// A number that the probability of at least (or, below the mean, at most) so many matches is not
 /// above. Whether one person matches makes it only less likely of others (negative association), so
 /// matches stray no further than independent ones of the same mean would: exp(-U KL(x/U ||
@@ -121,7 +165,14 @@ fn chernoff(others: f64, mean: f64, number: f64) -> f64 {
     let part = |number: f64, mean: f64| {
         if number > 0.0 { number * ((mean - number) / number).ln_1p() } else { 0.0 }
     };
-    (part(number, mean) + part(others - number, others - mean)).exp().min(1.0)
+    let exponent = part(number, mean) + part(others - number, others - mean);
+    // Both parts are about as large as the distance to the mean, which their rounding grows with.
+    (exponent + 1e-5 + 1e-14 * others).exp().min(1.0)
+}
+
+/// The figure for a confidence that misses with some probability, and is not certain.
+fn figure(missed: f64) -> f64 {
+    (1.0 - missed).clamp(0.0, BELOW_ONE)
 }
 
 /// The sum of all numbers before each, and of all.
@@ -186,6 +237,11 @@ impl ConfidentPresence {
     /// ascending list.
     pub fn with_confidences(self, column: usize, confidences: Vec<Ratio>) -> ConfidentPresence {
         ConfidentPresence { confidences, needed_by: Some(column), ..self }
+    }
+
+    /// The same with confidences that classes need, ascending; each tuple tells which.
+    pub fn with_needs(self, confidences: Vec<Ratio>) -> ConfidentPresence {
+        ConfidentPresence { confidences, ..self }
     }
 
     /// The same, judged with other shortcuts.
@@ -276,7 +332,7 @@ impl ConfidentPresence {
             if at % MOMENTS == 0 {
                 watch.check()?;
             }
-            match self.shortcuts.moments.then(|| self.by_moments(tuple)).flatten() {
+            match self.by_bounds(tuple) {
                 Some(true) => {}
                 Some(false) => return Ok(false),
                 None => open.push(tuple),
@@ -290,32 +346,67 @@ impl ConfidentPresence {
         Ok(true)
     }
 
-    /// What mean and variance say for certain.
-    fn by_moments(&self, tuple: &Tuple) -> Option<bool> {
-        let (at_most, at_least) = self.at_most_and_at_least(tuple);
-        let needed = self.confidences[tuple.needed as usize].to_f64();
-        match () {
-            _ if at_least >= needed + MARGIN => Some(true),
-            _ if at_most < needed - MARGIN => Some(false),
-            _ => None,
+    /// What is decided without any likelihood: by what is possible, and by mean and variance.
+    fn by_bounds(&self, tuple: &Tuple) -> Option<bool> {
+        if self.shortcuts.moments {
+            self.decided(tuple, self.known(tuple))
+        } else {
+            self.decided(tuple, self.certainty(tuple))
         }
     }
 
-    /// A number that the confidence is not above, and one that it is not below.
-    fn at_most_and_at_least(&self, tuple: &Tuple) -> (f64, f64) {
+    /// What follows for a tuple from what is known of its confidence.
+    fn decided(&self, tuple: &Tuple, known: Bounds) -> Option<bool> {
+        let needed = self.confidences[tuple.needed as usize];
+        match known.certain {
+            Some(is_kept) => Some(is_kept || needed == Ratio::ZERO),
+            // Some world misses the range, and some world keeps it.
+            None if needed == Ratio::ONE => Some(false),
+            None if needed == Ratio::ZERO => Some(true),
+            None if known.missed <= allowed(needed) => Some(true),
+            None if known.at_most < needed.to_f64() * (1.0 - 1e-15) => Some(false),
+            None => None,
+        }
+    }
+
+    /// What the possible numbers of matches say.
+    fn certainty(&self, tuple: &Tuple) -> Bounds {
+        let (least, most) = self.bounds(tuple.rows);
+        let few = possible(self.draws.others(), &tuple.marked);
+        let many =
+            if tuple.more.is_empty() { few } else { possible(self.draws.others(), &tuple.more) };
+        let (missed, at_most) = (1.0, 1.0);
+        if least <= few.0 && many.1 <= most {
+            Bounds { certain: Some(true), missed: 0.0, at_most }
+        } else if least > most || few.1 < least || most < many.0 {
+            Bounds { certain: Some(false), missed, at_most: 0.0 }
+        } else {
+            Bounds { certain: None, missed, at_most }
+        }
+    }
+
+    /// The same, with what mean and variance say.
+    fn known(&self, tuple: &Tuple) -> Bounds {
+        let certainty = self.certainty(tuple);
+        if certainty.certain.is_some() {
+            return certainty;
+        }
         let (least, most) = self.bounds(tuple.rows);
         let others = self.draws.others();
         let few = moments(others, &tuple.marked);
         let many = if tuple.more.is_empty() { few } else { moments(others, &tuple.more) };
         // A hair nearer and wider, since both are rounded.
         let beyond = |(mean, variance): (f64, f64), number: f64, distance: f64| {
-            let (distance, variance) =
-                (distance - mean * 1e-12, variance * (1.0 + 1e-9) + 1e-9 + 1e-15 * others as f64);
+            let (distance, hair) =
+                (distance - mean * 1e-12, variance * 1e-9 + 1e-9 + 1e-15 * others as f64);
             if distance <= 0.0 {
                 return 1.0;
             }
-            let cantelli = variance / (variance + distance * distance);
-            cantelli.min(chernoff(others as f64, mean, number) * (1.0 + 1e-5))
+            let most = variance + hair;
+            let cantelli = most / (most + distance * distance);
+            let bernstein = bernstein(most, distance) * (1.0 + 1e-9);
+            let normal = berry_esseen((variance - hair, most), distance);
+            cantelli.min(bernstein).min(normal).min(chernoff(others as f64, mean, number))
         };
         let below = |moments: (f64, f64), number: f64| beyond(moments, number, moments.0 - number);
         let above = |moments: (f64, f64), number: f64| beyond(moments, number, number - moments.0);
@@ -323,7 +414,8 @@ impl ConfidentPresence {
         let too_many = if most == u64::MAX { 0.0 } else { above(many, most as f64 + 1.0) };
         let enough = above(few, least as f64);
         let not_more = if most == u64::MAX { 1.0 } else { below(many, most as f64) };
-        (enough.min(not_more), 1.0 - too_few - too_many)
+        let missed = (too_few + too_many).min(1.0);
+        Bounds { certain: None, missed, at_most: enough.min(not_more) }
     }
 
     /// The tuples that no other dominates, where one end of the range asks nothing (definition 12);
@@ -398,6 +490,9 @@ impl ConfidentPresence {
     }
 
     fn judge(&self, tuple: &Tuple, watch: &Watch) -> Result<bool> {
+        if let Some(decided) = self.decided(tuple, self.certainty(tuple)) {
+            return Ok(decided);
+        }
         let needed = self.confidences[tuple.needed as usize];
         for cut in self.cuts(tuple, needed.to_f64()) {
             let (lowered, mass) = self.likelihood(tuple, cut, watch)?;
@@ -409,13 +504,25 @@ impl ConfidentPresence {
                 return Ok(false);
             }
         }
-        let exact = if self.shortcuts.cut() == Cut::NOTHING { Cut::NOTHING } else { Cut::EXACT };
-        let (confidence, _) = self.likelihood(tuple, exact, watch)?;
-        Ok(match () {
-            _ if confidence >= needed.to_f64() + MARGIN => true,
-            _ if confidence < needed.to_f64() - MARGIN => false,
+        let missed = if self.shortcuts.cut() == Cut::NOTHING {
+            self.missed_by_numbers(tuple, watch)?
+        } else {
+            self.missed(tuple, watch)?
+        };
+        Ok(self.settled(tuple, missed))
+    }
+
+    /// Whether a class that misses its range with this computed probability has the confidence that
+    /// it needs.
+    fn settled(&self, tuple: &Tuple, missed: f64) -> bool {
+        let needed = self.confidences[tuple.needed as usize];
+        let allowed = allowed(needed);
+        match () {
+            // Small probabilities are precise to more digits behind the point.
+            _ if missed + MARGIN.min(missed * 1e-9) + TRIMMED <= allowed => true,
+            _ if missed - MARGIN > allowed => false,
             _ => self.is_exactly(tuple, needed),
-        })
+        }
     }
 
     /// What is left out in turn, until that decides: as asked, then next to nothing.
@@ -453,6 +560,41 @@ impl ConfidentPresence {
         let many = self.likelihoods(&tuple.more, cut, watch)?;
         let within = few.within(least, u64::MAX) + many.within(0, most) - 1.0;
         Ok((within, few.mass() + many.mass() - 1.0))
+    }
+
+    /// How likely it is that a class's matching others are not within their bounds.
+    fn missed(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
+        let (least, most) = self.bounds(tuple.rows);
+        if tuple.more.is_empty() {
+            let (below, above) = self.outside(&tuple.marked, (least, most), watch)?;
+            return Ok(below + above);
+        }
+        let (below, _) = self.outside(&tuple.marked, (least, u64::MAX), watch)?;
+        let (_, above) = self.outside(&tuple.more, (0, most), watch)?;
+        Ok(below + above)
+    }
+
+    /// How likely fewer matches than the first number and more than the second are.
+    fn outside(&self, marked: &[u64], within: (u64, u64), watch: &Watch) -> Result<(f64, f64)> {
+        // Values that everybody has tell nothing; they come last.
+        let telling = marked.partition_point(|marked| *marked < self.draws.others());
+        let Some((last, before)) = marked[..telling].split_last() else {
+            return Ok(Likelihoods::certain(self.draws.others()).outside(within.0, within.1));
+        };
+        if before.is_empty() {
+            return Ok(Likelihoods::certain(*last).outside(within.0, within.1));
+        }
+        let before = self.likelihoods(before, Cut::EXACT, watch)?;
+        self.draws.try_outside(&before, *last, within, watch)
+    }
+
+    /// The same by the likelihood of every single number.
+    fn missed_by_numbers(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
+        let (least, most) = self.bounds(tuple.rows);
+        let more = if tuple.more.is_empty() { &tuple.marked } else { &tuple.more };
+        let few = self.likelihoods(&tuple.marked, Cut::NOTHING, watch)?;
+        let many = self.likelihoods(more, Cut::NOTHING, watch)?;
+        Ok(few.outside(least, u64::MAX).0 + many.outside(0, most).1)
     }
 
     /// How likely each number of matching others is.
@@ -498,13 +640,17 @@ impl ConfidentPresence {
         self.try_confidence(tuple, &Watch::default()).unwrap_or(0.0)
     }
 
-    /// The same, unless the job is aborted.
+    /// The same, unless the job is aborted. Only what is certain is 1.
     pub fn try_confidence(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
-        Ok(self.likelihood(tuple, Cut::EXACT, watch)?.0.clamp(0.0, 1.0) + 0.0)
+        match self.certainty(tuple).certain {
+            Some(is_kept) => Ok(f64::from(u8::from(is_kept))),
+            None => Ok(figure(self.missed(tuple, watch)?)),
+        }
     }
 
     /// The smallest confidence of all classes, and how many have less than they need. Nothing is
-    /// left out but what cannot be the smallest.
+    /// left out but what cannot be the smallest, and what differs from 1 by less than 10^-12: there
+    /// the figure is a bound, which is never too large.
     pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
         // An inert watch aborts nothing.
         let smallest = self.try_smallest(tuples, &Watch::default());
@@ -513,25 +659,31 @@ impl ConfidentPresence {
 
     /// The same, unless the job is aborted.
     pub fn try_smallest(&self, tuples: &[Tuple], watch: &Watch) -> Result<(f64, u64)> {
-        let mut order: Vec<(f64, usize)> = Vec::with_capacity(tuples.len());
+        let mut order: Vec<(Bounds, usize)> = Vec::with_capacity(tuples.len());
         for (at, tuple) in tuples.iter().enumerate() {
             if at % MOMENTS == 0 {
                 watch.check()?;
             }
-            order.push((self.at_most_and_at_least(tuple).1, at));
+            order.push((self.known(tuple), at));
         }
-        watch.sort_by(&mut order, |a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))?;
+        watch.sort_by(&mut order, |a, b| b.0.missed.total_cmp(&a.0.missed).then(a.1.cmp(&b.1)))?;
         let (mut smallest, mut failing) = (1.0f64, 0);
-        for (at_least, at) in order {
+        for (known, at) in order {
             let tuple = &tuples[at];
-            let needed = self.confidences[tuple.needed as usize];
-            if at_least > smallest + MARGIN && at_least > needed.to_f64() + MARGIN {
+            let at_least = match known.certain {
+                Some(is_kept) => f64::from(u8::from(is_kept)),
+                None => figure(known.missed),
+            };
+            let is_known =
+                known.certain.is_some() || known.missed <= NEARLY_ONE || at_least >= smallest;
+            if let Some(holds) = self.decided(tuple, known).filter(|_| is_known) {
+                smallest = smallest.min(at_least);
+                failing += u64::from(!holds);
                 continue;
             }
-            let confidence = self.try_confidence(tuple, watch)?;
-            smallest = smallest.min(confidence);
-            let holds = confidence >= needed.to_f64() + MARGIN
-                || confidence >= needed.to_f64() - MARGIN && self.is_exactly(tuple, needed);
+            let missed = self.missed(tuple, watch)?;
+            smallest = smallest.min(figure(missed));
+            let holds = self.decided(tuple, known).unwrap_or_else(|| self.settled(tuple, missed));
             failing += u64::from(!holds);
         }
         Ok((smallest, failing))
@@ -605,9 +757,10 @@ mod tests {
             let asked = ConfidentPresence::new((min, max), Ratio::ONE, &listed, None, false);
             let marked = counts.iter().map(|count| u64::from(*count) % (others + 1)).collect();
             let tuple = asked.tuple(rows, marked, 0);
-            let (at_most, at_least) = asked.at_most_and_at_least(&tuple);
+            let known = asked.known(&tuple);
             let confidence = asked.confidence(&tuple);
-            prop_assert!(at_least <= confidence + 1e-12 && confidence <= at_most + 1e-12, "{at_least} {confidence} {at_most}");
+            prop_assert!(1.0 - known.missed <= confidence + 1e-12 && confidence <= known.at_most + 1e-12, "{known:?} {confidence}");
+            prop_assert_eq!(known.certain == Some(true), confidence == 1.0);
         }
 
         /// Where less is known, no more is claimed.

@@ -165,6 +165,55 @@ proptest! {
         }
     }
 
+    /// The probability of too few or too many follows without the likelihood of each number.
+    #[test]
+    fn tails_are_the_sums_of_single_numbers(
+        (others, marked) in counts(3000),
+        low in any::<u16>(),
+        more in any::<u16>(),
+    ) {
+        let draws = Hypergeometric::new(others);
+        let numbers = likelihoods(&draws, &marked, Cut::NOTHING);
+        let least = u64::from(low) % (others + 2);
+        let within = (least, least + u64::from(more) % (others + 2));
+        let (last, before) = marked.split_last().unwrap();
+        let (below, above) = match before {
+            [] => Likelihoods::certain(*last).outside(within.0, within.1),
+            before => {
+                let before = likelihoods(&draws, before, Cut::EXACT);
+                draws.try_outside(&before, *last, within, &Watch::default()).unwrap()
+            }
+        };
+        let single = numbers.outside(within.0, within.1);
+        for (tail, sum) in [(below, single.0), (above, single.1)] {
+            prop_assert!((tail - sum).abs() <= 1e-10 * sum + 1e-18, "{tail:e} is not {sum:e}");
+        }
+    }
+
+    /// A confidence of 1 is met where every possible number of matches is within the range, and
+    /// only there.
+    #[test]
+    fn certainty_is_decided_by_the_possible_numbers(
+        (others, marked) in counts(22),
+        rows in 1u64..6,
+        (min, max) in prop::sample::select(vec![("0", "0.2"), ("0.2", "1"), ("0.1", "0.5"), ("0", "1")]),
+    ) {
+        let range = presence(others, &marked, min, max, "1").bounds(rows);
+        let is_kept = |x: u64| (range.0..=range.1).contains(&x);
+        let occurs: Vec<u64> = (0..=others).filter(|x| ways(others, &marked, *x).0 > 0).collect();
+        let (every, none) =
+            (occurs.iter().all(|x| is_kept(*x)), !occurs.iter().any(|x| is_kept(*x)));
+        for shortcuts in [Shortcuts::default(), Shortcuts::NONE] {
+            let asked = presence(others, &marked, min, max, "1").with_shortcuts(shortcuts);
+            let tuple = asked.tuple(rows, marked.clone(), 0);
+            prop_assert_eq!(asked.hold(std::slice::from_ref(&tuple)), every);
+            let (smallest, failing) = asked.smallest(std::slice::from_ref(&tuple));
+            prop_assert_eq!((smallest == 1.0, failing == 0), (every, every));
+            prop_assert_eq!(asked.confidence(&tuple) == 1.0, every);
+            prop_assert_eq!(asked.confidence(&tuple) == 0.0, none);
+        }
+    }
+
     /// Whatever is switched on or off: what is claimed is true, and with refinement nothing true is
     /// refused.
     #[test]
@@ -198,6 +247,66 @@ proptest! {
         prop_assert!((smallest - least).abs() < 1e-12);
         prop_assert_eq!(failing == 0, truth);
     }
+}
+
+#[test]
+fn a_confidence_of_one_can_be_met_among_many_others() {
+    for shortcuts in [Shortcuts::default(), Shortcuts::NONE] {
+        let of = |min: &str, max: &str| {
+            presence(1000, &[990, 995], min, max, "1").with_shortcuts(shortcuts)
+        };
+        // From 985 to 990 of the others match.
+        let judge = |min: &str, max: &str| {
+            let asked = of(min, max);
+            let tuple = [asked.tuple(1, vec![990, 995], 0)];
+            (asked.hold(&tuple), asked.smallest(&tuple))
+        };
+        assert_eq!(judge("0", "1"), (true, (1.0, 0)));
+        assert_eq!(judge("1/991", "1/986"), (true, (1.0, 0)));
+        for (min, max) in [("1/991", "1/987"), ("1/990", "1/986")] {
+            let (holds, (smallest, failing)) = judge(min, max);
+            assert!(!holds && failing == 1 && (0.0..1.0).contains(&smallest), "{smallest}");
+        }
+    }
+    // What a float cannot tell from 1 is not certain: only that all are somebody's is.
+    let asked = presence(100_000, &[50_000, 50_000], "0", "0.5", "1");
+    let tuple = [asked.tuple(1, vec![50_000, 50_000], 0)];
+    let (smallest, failing) = asked.smallest(&tuple);
+    assert!(!asked.hold(&tuple) && failing == 1 && smallest < 1.0 && smallest > 1.0 - 1e-12);
+    // Nor does a confidence near 1 need certainty.
+    let asked = presence(100_000, &[50_000, 50_000], "0", "0.5", "0.999999999999999");
+    assert!(asked.hold(&tuple) && asked.smallest(&tuple).1 == 0);
+}
+
+/// The paper's example: 70 patients of 260 million people.
+const AMERICANS: u64 = 260_000_000;
+
+#[test]
+fn what_is_nearly_certain_is_not_computed() {
+    let asked = presence(AMERICANS, &[1, 1, 1], "0", "0.01", "0.95");
+    let tuple = |at: u64| {
+        let marked = [2, 5, 3 + at].map(|part| AMERICANS / part);
+        asked.tuple(1 + at % 3, marked.to_vec(), 0)
+    };
+    let tuples: Vec<Tuple> = (0..2000).map(tuple).collect();
+    let (smallest, failing) = asked.smallest(&tuples);
+    assert!(failing == 0 && smallest < 1.0 && smallest > 1.0 - 1e-11, "{smallest}");
+    assert_eq!(asked.work().computed, 0);
+}
+
+/// A class of tens of millions: its matches stray by thousands, and a product of all pairs of
+/// numbers would be billions.
+#[test]
+fn a_large_class_is_computed_in_linear_time() {
+    let rows = 8;
+    let marked = vec![AMERICANS / 2, AMERICANS / 2, AMERICANS / 2 + 12_345];
+    let (mean, variance) = moments(AMERICANS, &marked);
+    // One standard deviation below the mean is the least that may match.
+    let max = format!("{rows}/{}", rows + (mean - variance.sqrt()) as u64);
+    let asked = presence(AMERICANS, &[1, 1, 1], "0", &max, "0.8");
+    let (smallest, failing) = asked.smallest(&[asked.tuple(rows, marked, 0)]);
+    assert!(failing == 0 && (smallest - 0.8413).abs() < 1e-3, "{smallest}");
+    assert!(asked.work().computed < 1_000_000, "{:?}", asked.work());
 }
 
 /// Worlds drawn at random: each attribute's values are dealt out to the others anew.
