@@ -134,8 +134,8 @@ pub enum Command {
         release: PathBuf,
         #[command(flatten)]
         policy: PolicyArgs,
-        /// Original table. A distribution is compared with it, and caps given by `from-frequency`
-        /// are derived from it
+        /// Original table. A distribution is compared with it, caps given by `from-frequency` are
+        /// derived from it, and confidences of a `confidence-column` are read from it
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
     },

@@ -234,6 +234,99 @@ fn covering_all_and_single_confidences() {
     assert!(refused.stderr.contains("patients.csv:2: column `sure`"), "{}", refused.stderr);
 }
 
+/// The patients with a confidence for each, which is not released.
+fn with_confidences(bed: &Bed, of_row: impl Fn(usize) -> &'static str) {
+    let text = bed.read("patients.csv");
+    let mut lines = text.lines();
+    let mut with = format!("{},sure\n", lines.next().unwrap());
+    for (at, line) in lines.enumerate() {
+        with += &format!("{line},{}\n", of_row(at));
+    }
+    bed.file("patients.csv", with);
+}
+
+#[test]
+fn a_class_needs_no_more_than_its_rows_do() {
+    let bed = patients("uniform");
+    let asked = "min = 0.0, max = 0.15, confidence = 1, marginals = \"patients.marginals.csv\"";
+    with_marginals(&bed, asked);
+    // Certainty is possible among thousands of others.
+    let certain = released(&bed, &[]);
+    assert_eq!(certain["privacy"][0]["achieved"], 1.0);
+    let plain = bed.read("patients.csv");
+    bed.edit(POLICY, "[privacy]", "[attributes.sure]\nrole = \"identifier\"\n\n[privacy]");
+    with_marginals(&bed, &format!("{asked}, confidence-column = \"sure\""));
+    let with_original = || {
+        let original = ["--original", "patients.csv"];
+        bed.run(&[&["verify", "release.csv", "--policy", POLICY, "--json"], &original[..]].concat())
+    };
+    let mut losses = vec![lm(&certain)];
+    for rare in ["1", "0.99", "0.6"] {
+        bed.file("patients.csv", &plain);
+        with_confidences(&bed, |at| if at % 50 == 0 { rare } else { "0.6" });
+        for algorithm in ["mpalm", "sfalm"] {
+            let report = anonymize(&bed, &["--algorithm", algorithm]).ok().json();
+            let presence = &report["privacy"][0];
+            assert_eq!(presence["satisfied"], true, "{presence}");
+            if rare == "0.6" {
+                // Less than the policy asks of rows that ask nothing else.
+                assert!((0.6..1.0).contains(&presence["achieved"].as_f64().unwrap()), "{presence}");
+                assert_eq!(verify(&bed).status, 1);
+            }
+            with_original().ok();
+            if algorithm == "sfalm" {
+                losses.push(lm(&report));
+            }
+        }
+    }
+    assert!(losses.is_sorted_by(|more, less| less <= more) && losses[3] < losses[0], "{losses:?}");
+    // The same release does not do for rows that need more.
+    bed.file("patients.csv", &plain);
+    with_confidences(&bed, |at| if at == 7 { "" } else { "0.6" });
+    let refused = with_original();
+    assert_eq!(refused.status, 1);
+    assert!(refused.stderr.contains("delta-presence"), "{}", refused.stderr);
+}
+
+/// The paper's example: 70 patients of 260 million people.
+#[test]
+fn few_rows_of_millions_are_verified_at_once() {
+    let bed = Bed::new();
+    let (mut table, mut marginals) =
+        (String::from("age,sex,zip\n"), String::from("attribute,value,count\n"));
+    for row in 0..70 {
+        table += &format!("{},{},{}\n", row * 37 % 100, ["F", "M"][row % 2], row * 13 % 50);
+    }
+    for (name, values) in [("age", 100), ("zip", 50)] {
+        for value in 0..values {
+            marginals += &format!("{name},{value},{}\n", 260_000_000 / values);
+        }
+    }
+    marginals += "sex,F,130000000\nsex,M,130000000\n";
+    bed.file("patients.csv", table);
+    bed.file("m.csv", marginals);
+    bed.file(
+        POLICY,
+        "[defaults]\nrole = \"quasi-identifier\"\n[privacy]\n\
+         presence = { min = 0.0, max = 0.01, confidence = 0.95, marginals = \"m.csv\" }\n",
+    );
+    let report = released(&bed, &[]);
+    let achieved = report["privacy"][0]["achieved"].as_f64().unwrap();
+    assert!((1.0 - 1e-11..1.0).contains(&achieved), "{achieved}");
+    // The same among 260,000 people is the measure.
+    let seconds = |report: &Value| -> f64 {
+        let phases = report["phases"].as_array().unwrap().iter();
+        phases
+            .filter(|phase| phase["name"] == "verify")
+            .map(|phase| phase["seconds"].as_f64().unwrap())
+            .sum()
+    };
+    let large = seconds(&report);
+    bed.file("m.csv", bed.read("m.csv").replace("000\n", "\n"));
+    let small = seconds(&released(&bed, &[]));
+    assert!(large < 20.0 * small + 0.5, "{large} s and {small} s");
+}
+
 #[test]
 fn impossible_worlds_are_refused() {
     let bed = patients("uniform");

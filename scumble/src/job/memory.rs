@@ -12,7 +12,8 @@ use crate::random::Secrets;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
     Background, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport, RELEASE,
-    Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, SearchReport, Sink, Token, schema,
+    Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds, SearchReport, Sink,
+    Token, schema,
 };
 use crate::source::{Series, encode};
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
@@ -29,7 +30,7 @@ pub(super) struct Bound<'a> {
 
 /// Scans, binds, decides, recodes and writes.
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
-    let (bound, bytes) = bind(walk)?;
+    let (bound, needs, bytes) = bind(walk)?;
     let (algorithm, mapping, search) = decide(walk, &bound)?;
     let recoded = bound.recode(&mapping, walk.job.secrets(), walk.watch);
     let recoded =
@@ -67,7 +68,15 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     }
     walk.clock.phase("write");
     let Recoded { values, classes, class_of, .. } = &recoded;
-    let exact = exactly(&bound.prepared.task, values, classes, class_of, walk.watch)?;
+    // Regions may tell less of their own rows than is known here. For all else the release tells
+    // the same, so its verification computes the figure, and nothing is computed twice.
+    let task = &bound.prepared.task;
+    let counts_rows = task.confident.as_ref().is_some_and(|asked| asked.listed(0, 0..0).is_some());
+    let exact = if counts_rows && matches!(mapping, Mapping::Regions(_)) {
+        exactly(task, values, classes, class_of, walk.watch)?
+    } else {
+        None
+    };
     let policy = bound.policy.with_caps(&bound.prepared.caps)?;
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let (recoding, of_owner) = bound.decided(&mapping, &recoded);
@@ -86,13 +95,14 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         policy,
         release: ReleaseKind::Table { loss: losses, recoding, search },
         io: Io { bytes_read: bytes, repartitions: Some(0), pruned_nodes: Some(0), ..Io::default() },
-        beside: Beside::Presence(exact),
+        beside: Beside::Presence { exact, needs },
         leftovers: Box::new((table, prepared.task, recoded, mapping)),
     })
 }
 
-/// Scans the table once and binds the policy to it. Bytes of the population come with it.
-fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, u64)> {
+/// Scans the table once and binds the policy to it. The confidences that rows need and the bytes of
+/// the population come with it.
+fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, Option<RowNeeds>, u64)> {
     let (policy, watch) = (&walk.job.policy, walk.watch);
     let table = encode(walk.source, &walk.roles()?, watch, "read")?;
     walk.clock.phase("read");
@@ -109,8 +119,10 @@ fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, u64)> {
     let shortcuts = walk.job.parameters.shortcuts;
     task.confident = task.confident.take().map(|confident| confident.with_shortcuts(shortcuts));
     let bytes = population.map_or(0, |(_, bytes)| bytes);
+    let needs = confidences.map(|confidences| RowNeeds::new(&table, &confidences, watch));
+    let needs = needs.transpose()?;
     walk.clock.phase("bind");
-    Ok((Bound { policy, table, prepared }, bytes))
+    Ok((Bound { policy, table, prepared }, needs, bytes))
 }
 
 /// What is released: found by a search, fixed by hand, or saved before.

@@ -35,8 +35,8 @@ use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::Recoding;
 use crate::release::{
-    Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, Sink, Tables, Verification,
-    caps_json, check_distribution, check_regular, is_releasable,
+    Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink, Tables,
+    Verification, caps_json, check_distribution, check_regular, is_releasable,
 };
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
@@ -369,8 +369,9 @@ impl Produced {
 enum Beside {
     /// Nothing.
     Nothing,
-    /// An exact judgement of the presence.
-    Presence(Option<Judgement>),
+    /// An exact judgement of the presence, where the release tells less, and the confidences that
+    /// rows need.
+    Presence { exact: Option<Judgement>, needs: Option<RowNeeds> },
     /// The sensitive values of each group of a distribution.
     Values(distribution::Originals),
 }
@@ -501,12 +502,13 @@ impl<'a> Walk<'a> {
                 check_distribution(sealed, &produced.policy, Some(originals), self.watch)?
             }
             (beside, Some(table)) => {
-                let exact = match beside {
-                    Beside::Presence(exact) => exact.clone(),
-                    _ => None,
+                let (exact, needs) = match beside {
+                    Beside::Presence { exact, needs } => (exact.clone(), needs.as_ref()),
+                    _ => (None, None),
                 };
+                let policy = &produced.policy;
                 let checked: Checked =
-                    crate::release::check_table(table, &produced.policy, memory, self.watch)?;
+                    crate::release::check_table(table, policy, needs, memory, self.watch)?;
                 checked.with_exact(exact)?.into_verification(sealed)
             }
             (_, None) => {

@@ -1,9 +1,10 @@
 //! A release re-checked from what is written in it.
 
 use super::Job;
+use super::world::confidences;
 use crate::error::{Error, Result};
 use crate::policy::Policy;
-use crate::release::{Report, Tables, Verification, check_table};
+use crate::release::{Report, RowNeeds, Tables, Verification, check_table};
 use crate::source::{Source, encode};
 use crate::table::Role;
 use crate::watch::Watch;
@@ -13,8 +14,9 @@ impl Job {
     /// the release could not be judged.
     ///
     /// `original` is the table that was released, if it is at hand: a distribution is compared with
-    /// it, and caps that the policy derives from frequencies are derived from it. Without it the
-    /// caps are taken from `report`, and without that from the release itself.
+    /// it, caps that the policy derives from frequencies are derived from it, and confidences that
+    /// its rows need are read from it. Without it the caps are taken from `report`, and without
+    /// that from the release itself; and every class needs the policy's `confidence`.
     pub fn verify(
         &self,
         release: &Tables,
@@ -54,7 +56,10 @@ impl Job {
             None => super::distribution::verify(policy, release, original, watch),
             Some(table) => {
                 let memory = Some(self.limits.memory());
-                Ok(check_table(table, policy, memory, watch)?.into_verification(release))
+                let needs = original.map(|original| self.needs_of(original, watch)).transpose()?;
+                let needs = needs.flatten();
+                let checked = check_table(table, policy, needs.as_ref(), memory, watch)?;
+                Ok(checked.into_verification(release))
             }
         }?;
         // Caps that follow from frequencies are those of a release that has all its rows.
@@ -65,6 +70,18 @@ impl Job {
             )),
             None => verification,
         })
+    }
+
+    /// The confidences that the rows of a table need, if they have some of their own.
+    fn needs_of(&self, original: &dyn Source, watch: &Watch) -> Result<Option<RowNeeds>> {
+        let Some(confidences) = confidences(&self.policy, original, watch)? else {
+            return Ok(None);
+        };
+        let names = original.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let roles = self.policy.roles(&names, &original.file(), false)?;
+        let table = encode(original, &roles, watch, "read")?;
+        Ok(Some(RowNeeds::new(&table, &confidences, watch)?))
     }
 
     /// The caps that the policy derives from the frequencies of a table's sensitive values.

@@ -7,7 +7,7 @@
 //! belong to no class; one who belongs to several makes the release overlap.
 
 use crate::error::Result;
-use crate::ids::{CellId, ClassId};
+use crate::ids::{CellId, ClassId, Id};
 use crate::table::{Cells, Dictionary, Tallies, Type};
 use crate::taxonomy::{Axis, Taxonomy, bits_of, said_range};
 use crate::watch::{PIECE, Watch};
@@ -92,32 +92,46 @@ pub fn matched(
     counts: &Tallies,
     watch: &Watch,
 ) -> Result<Matched> {
-    let said: Vec<Vec<Range<u32>>> =
-        known.iter().zip(labels).map(|(known, labels)| known.said(labels)).collect();
-    let codes: Vec<u32> = known.iter().map(|known| known.taxonomy.codes()).collect();
     let mut matched = Matched { people: vec![0; classes.len()], nowhere: 0, several: 0 };
     let people =
         |cell: usize| counts.group(cell).iter().map(|(_, count)| u64::from(*count)).sum::<u64>();
-    let mut found = |cell: usize, classes: &mut dyn Iterator<Item = usize>| {
-        let people = people(cell);
+    let found = |cell: CellId, classes: &mut dyn Iterator<Item = ClassId>| {
+        let people = people(cell.index());
         match (classes.next(), classes.next()) {
             (None, _) => matched.nowhere += people,
-            (Some(class), None) => matched.people[class] += people,
+            (Some(class), None) => matched.people[class.index()] += people,
             (Some(_), Some(_)) => matched.several += people,
         }
     };
+    each_match(known, labels, classes, population, watch, found)?;
+    Ok(matched)
+}
+
+/// Calls a function with every cell of a population and the classes to which its people belong.
+pub(super) fn each_match(
+    known: &[KnownKey],
+    labels: &[&Dictionary],
+    classes: &Cells<ClassId>,
+    population: &Cells<CellId>,
+    watch: &Watch,
+    mut found: impl FnMut(CellId, &mut dyn Iterator<Item = ClassId>),
+) -> Result<()> {
+    let said: Vec<Vec<Range<u32>>> =
+        known.iter().zip(labels).map(|(known, labels)| known.said(labels)).collect();
+    let codes: Vec<u32> = known.iter().map(|known| known.taxonomy.codes()).collect();
     if let Some(label_of) = labels_apart(&said, &codes) {
         // One label of each column can be a person's, so there is one tuple to look up.
-        let known: FxHashMap<&[u32], usize> =
-            classes.tuples().enumerate().map(|(class, tuple)| (tuple, class)).collect();
+        let known: FxHashMap<&[u32], ClassId> =
+            classes.ids().map(|class| (classes.codes(class), class)).collect();
         let mut tuple = vec![0; codes.len()];
-        watch.each(population.tuples().enumerate(), PIECE, |(cell, leaves)| {
+        watch.each(population.ids(), PIECE, |cell| {
+            let leaves = population.codes(cell);
             for ((label, leaf), of) in tuple.iter_mut().zip(leaves).zip(&label_of) {
                 *label = of[*leaf as usize];
             }
             found(cell, &mut known.get(tuple.as_slice()).copied().into_iter());
         })?;
-        return Ok(matched);
+        return Ok(());
     }
     let segments = |column: usize| {
         let labels: Vec<u32> = classes.column(column).collect();
@@ -128,9 +142,9 @@ pub fn matched(
     let mut both = vec![0u64; words];
     // The work for a person grows with the classes.
     let every = (PIECE / words.max(1)).max(1);
-    watch.each(population.tuples().enumerate(), every, |(cell, leaves)| {
+    watch.each(population.ids(), every, |cell| {
         both.fill(u64::MAX);
-        for (segments, leaf) in columns.iter().zip(leaves) {
+        for (segments, leaf) in columns.iter().zip(population.codes(cell)) {
             both.iter_mut()
                 .zip(segments.classes(*leaf, words))
                 .for_each(|(both, those)| *both &= those);
@@ -139,9 +153,8 @@ pub fn matched(
         let mut classes = classes.flat_map(|(at, word)| {
             (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit)
         });
-        found(cell, &mut classes);
-    })?;
-    Ok(matched)
+        found(cell, &mut classes.by_ref().map(|class| ClassId(class as u32)));
+    })
 }
 
 /// The label of each code, where no two labels of a column share one; codes without a label get one

@@ -52,5 +52,5 @@ pub use sink::{
 pub use stream::{CountedTarget, From, Stream, Totals};
 pub use suppress::{Records, Within};
 pub use values::{Lost, RecodedValue, RecodedValues};
-pub(crate) use verify::{Checked, check_table};
+pub(crate) use verify::{Checked, RowNeeds, check_table};
 pub use verify::{DistributionChecked, Read, SameValue, Verification};

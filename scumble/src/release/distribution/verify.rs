@@ -124,7 +124,7 @@ fn judge(
     let mut same_value = Vec::new();
     let mut notes = Vec::new();
     if policy.privacy().asks_for_classes() {
-        let checked = check_table(table, &records_policy(policy, asked)?, None, watch)?;
+        let checked = check_table(table, &records_policy(policy, asked)?, None, None, watch)?;
         privacy.extend(checked.verified.judged(&checked.counted));
         same_value = checked.same_value;
         classes.classes = checked.verified.classes;

@@ -3,6 +3,7 @@
 //! The rows are [counted afresh](Recount) and every class is [judged](judge) by every requirement.
 //! Nothing of a search or of a writer is used here, whatever the sink was.
 
+mod needs;
 mod presence;
 
 use super::judge::verify as judge;
@@ -15,6 +16,7 @@ use crate::policy::{Attribute, Policy};
 use crate::source::{Source, ahead};
 use crate::table::{Dictionary, Role, Tallies};
 use crate::watch::Watch;
+pub(crate) use needs::RowNeeds;
 use presence::{Presented, Written};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -195,10 +197,12 @@ impl Checked {
 }
 
 /// Counts and judges a table in at most `memory` bytes of working memory (`None`: no limit).
-/// Scans it for all classes, or for as many parts of them as the memory demands.
+/// Scans it for all classes, or for as many parts of them as the memory demands. `needs` has the
+/// confidences of the original rows, where they have some of their own and are known.
 pub(crate) fn check_table(
     table: &dyn Source,
     policy: &Policy,
+    needs: Option<&RowNeeds>,
     memory: Option<u64>,
     watch: &Watch,
 ) -> Result<Checked> {
@@ -210,7 +214,7 @@ pub(crate) fn check_table(
     let mut whole: Option<Scanned> = None;
     let mut bytes = 0;
     while let Some(part) = waiting.pop() {
-        let check = Check { table, columns: &columns, policy, memory, watch };
+        let check = Check { table, columns: &columns, policy, needs, memory, watch };
         match (check.scan(part)?, &mut whole) {
             (Outcome::TooMuch(halves), _) => waiting.extend(halves),
             (Outcome::Counted(scanned), None) => {
@@ -285,6 +289,7 @@ struct Check<'a> {
     table: &'a dyn Source,
     columns: &'a [(&'a str, Role)],
     policy: &'a Policy,
+    needs: Option<&'a RowNeeds>,
     memory: Option<u64>,
     watch: &'a Watch,
 }
@@ -292,7 +297,7 @@ struct Check<'a> {
 impl Check<'_> {
     /// Counts and judges a part of the classes.
     fn scan(&self, part: ShareOfClasses) -> Result<Outcome> {
-        let Check { table, columns, policy, memory, watch } = *self;
+        let Check { table, columns, policy, needs, memory, watch } = *self;
         let file = table.file();
         let read_as = |(name, role): &(&str, Role)| match role {
             Role::QuasiIdentifier => Some(ReadAs::Labels),
@@ -348,7 +353,8 @@ impl Check<'_> {
         let mut verified = judge(recount.classes(), &tallies, &required.requirements, watch)?;
         let labels: Vec<&Dictionary> = recount.labels().collect();
         let written = Written { keys: &keys, labels: &labels, classes: recount.classes() };
-        let Presented { judgements, problems, bytes } = presence::judge(policy, &written, watch)?;
+        let presented = presence::judge(policy, &written, needs, watch)?;
+        let Presented { judgements, problems, bytes } = presented;
         verified.privacy.extend(judgements);
         let (unknown, rows) = (recount.unknown().to_vec(), recount.rows());
         let counted = required.names;

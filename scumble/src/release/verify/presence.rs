@@ -3,9 +3,10 @@
 //! Nothing is needed but the release and the world: a class is what its labels mean, which is all
 //! that a reader of the release knows.
 
+use super::needs::{ClassNeeds, RowNeeds};
 use crate::bind::{BoundKey, World, listed_by_column, others};
 use crate::error::{Error, Result};
-use crate::ids::ClassId;
+use crate::ids::{ClassId, Id, LeafId};
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::{ConfidentPresence, Overlaps, Presence, Requirement, Tuple};
 use crate::release::{Judgement, KnownKey, Matched, matched, verify_sizes};
@@ -34,8 +35,14 @@ pub(super) struct Written<'a> {
     pub(super) classes: &'a Cells<ClassId>,
 }
 
-/// Holds a release against the world.
-pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Result<Presented> {
+/// Holds a release against the world. Where rows need confidences of their own and the table is
+/// known, `needs` has them.
+pub(super) fn judge(
+    policy: &Policy,
+    written: &Written<'_>,
+    needs: Option<&RowNeeds>,
+    watch: &Watch,
+) -> Result<Presented> {
     let mut presented = Presented { judgements: Vec::new(), problems: Vec::new(), bytes: 0 };
     let Some(asked) = &policy.privacy().presence else { return Ok(presented) };
     let population = policy.population(written.keys, watch)?;
@@ -44,11 +51,15 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Re
         .world(written.keys, population.as_ref().map(|(table, _)| table))?
         .ok_or(Error::Defect)?;
     let (mut known, mut leaves) = (Vec::new(), Vec::new());
+    let mut of_rows: Vec<Vec<LeafId>> = Vec::new();
+    let no_values = Dictionary::default();
     for (key, name) in written.keys.iter().enumerate() {
-        let bound = world.bind(policy, key, name, &Dictionary::default(), asked.file())?;
-        let BoundKey { taxonomy, axis, kind, numbers, world, .. } = bound;
+        let own = needs.and_then(|needs| needs.values(name)).unwrap_or(&no_values);
+        let bound = world.bind(policy, key, name, own, asked.file())?;
+        let BoundKey { taxonomy, axis, kind, numbers, world, leaf_of } = bound;
         known.push(KnownKey { taxonomy, axis, kind, numbers });
         leaves.push(world);
+        of_rows.push(leaf_of.iter().collect());
     }
     match &world {
         World::Population(population, positions) => {
@@ -66,8 +77,10 @@ pub(super) fn judge(policy: &Policy, written: &Written<'_>, watch: &Watch) -> Re
             let listed =
                 listed_by_column(marginals, written.keys, lines, &leaves, &none, &taxonomies)?;
             let confident = policy.confident(&listed, &none)?;
+            let needs = needs.map(|needs| needs.by_class(&known, &of_rows, written, watch));
+            let needs = needs.transpose()?;
             let all: u64 = listed.first().map_or(0, |counts| counts.iter().sum());
-            presented.against_marginals(confident, all, &known, written, watch)?;
+            presented.against_marginals((confident, needs), all, &known, written, watch)?;
         }
     }
     Ok(presented)
@@ -114,7 +127,7 @@ impl Presented {
     /// the release alone tells.
     fn against_marginals(
         &mut self,
-        confident: ConfidentPresence,
+        (confident, needs): (ConfidentPresence, Option<ClassNeeds>),
         all: u64,
         known: &[KnownKey],
         written: &Written<'_>,
@@ -136,6 +149,13 @@ impl Presented {
         watch.each(classes.clone(), COMPARED, |class| overlaps.add(&sides(class), rows(class)))?;
         let confident =
             if with_table { confident.among(all.saturating_sub(released)) } else { confident };
+        let (confident, of_class) = match needs {
+            None => (confident, None),
+            Some(ClassNeeds { confidences, of_class }) => {
+                (confident.with_needs(confidences), Some(of_class))
+            }
+        };
+        let needed = |class: ClassId| of_class.as_ref().map_or(0, |needs| needs[class.index()]);
         let others = |column: usize, side: Range<u32>| {
             let counted = confident.marked(column, side.clone());
             if with_table { overlaps.others(column, &side, counted) } else { (counted, counted) }
@@ -143,7 +163,7 @@ impl Presented {
         let tuple = |class: ClassId| {
             let marked: Vec<(u64, u64)> =
                 (0..columns).map(|column| others(column, side(class, column))).collect();
-            confident.tuple_between(rows(class), &marked, 0)
+            confident.tuple_between(rows(class), &marked, needed(class))
         };
         let mut tuples: Vec<Tuple> = Vec::with_capacity(classes.len());
         watch.each(classes.clone(), COMPARED, |class| tuples.push(tuple(class)))?;
