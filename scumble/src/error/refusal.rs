@@ -149,6 +149,13 @@ pub enum Shortfall {
         /// How many may be suppressed.
         suppressible: u64,
     },
+    /// No recoding was found to hold, but confidences were computed too small.
+    NoConfidentRecoding {
+        /// Recodings in the search space.
+        space: u64,
+        /// Rows of the table.
+        rows: u64,
+    },
     /// The whole table as one class fails a requirement.
     WholeTable {
         /// Rows of the table.
@@ -208,6 +215,12 @@ impl fmt::Display for Shortfall {
             Shortfall::NoRecoding { space, rows, suppressible: None } => write!(
                 f,
                 "none of {space} recodings holds for all {rows} rows; widen the range of `presence`"
+            ),
+            Shortfall::NoConfidentRecoding { space, rows } => write!(
+                f,
+                "none of {space} recodings was found to hold for all {rows} rows, but one may hold, \
+                 since confidences were computed too small without refinement; switch it on, or \
+                 widen the range of `presence`"
             ),
             Shortfall::NoRecoding { space, rows, suppressible: Some(most) } => write!(
                 f,

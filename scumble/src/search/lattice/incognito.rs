@@ -54,16 +54,33 @@ impl Strategy {
 /// The cheapest node, or an error that says how far the best one falls short. A search that is
 /// stopped hands over the best node it has seen, with what is proven about those it has not.
 pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
+    let practical = task.confident.as_ref().is_some_and(|asked| asked.shortcuts().practical);
+    search_with(task, strategy, practical, watch)
+}
+
+/// The same, with or without practical anti-monotonicity where presence is confident.
+pub(super) fn search_with(
+    task: &Task,
+    strategy: Strategy,
+    practical: bool,
+    watch: &Watch,
+) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
     let layout = Layout::new(task);
     let _heeding = watch.heed();
     // Within the threads' pool from the beginning: going there for every few nodes would cost more
     // than these.
     rayon::scope(|_| match layout.length() {
-        Length::Half => BestFirst::<u32>::run(task, lattice, layout, strategy, watch),
-        Length::Words(1) => BestFirst::<[u64; 1]>::run(task, lattice, layout, strategy, watch),
-        Length::Words(2) => BestFirst::<[u64; 2]>::run(task, lattice, layout, strategy, watch),
-        Length::Words(3..=8) => BestFirst::<[u64; 8]>::run(task, lattice, layout, strategy, watch),
+        Length::Half => BestFirst::<u32>::run(task, lattice, layout, (strategy, practical), watch),
+        Length::Words(1) => {
+            BestFirst::<[u64; 1]>::run(task, lattice, layout, (strategy, practical), watch)
+        }
+        Length::Words(2) => {
+            BestFirst::<[u64; 2]>::run(task, lattice, layout, (strategy, practical), watch)
+        }
+        Length::Words(3..=8) => {
+            BestFirst::<[u64; 8]>::run(task, lattice, layout, (strategy, practical), watch)
+        }
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused,
         // unless they are wide.
         _ => Err(Error::SpaceTooLarge { nodes: lattice.space() as f64, most: super::MOST_NODES }),
@@ -95,11 +112,11 @@ impl<'a, K: GroupKey> BestFirst<'a, K> {
         task: &'a Task,
         lattice: Lattice,
         layout: Layout,
-        strategy: Strategy,
+        (strategy, practical): (Strategy, bool),
         watch: &'a Watch,
     ) -> Result<Found> {
         let mut search = BestFirst {
-            engine: Engine::<K>::new(task, lattice, layout, watch)?,
+            engine: Engine::<K>::new(task, lattice, layout, practical, watch)?,
             best: None,
             seen: FxHashMap::default(),
             hopeless: Vec::new(),

@@ -106,7 +106,14 @@ struct Kept<K> {
 }
 
 impl<'a, K: GroupKey> Engine<'a, K> {
-    fn new(task: &'a Task, lattice: Lattice, layout: Layout, watch: &'a Watch) -> Result<Self> {
+    /// `practical`: a node whose presence is not confident is taken to fail with all finer ones.
+    fn new(
+        task: &'a Task,
+        lattice: Lattice,
+        layout: Layout,
+        practical: bool,
+        watch: &'a Watch,
+    ) -> Result<Self> {
         let bottom = NodeGroups::bottom(task, &layout, lattice.bottom(), watch)?;
         let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
             .map(|column| rows_of(task, column, watch))
@@ -147,7 +154,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
             },
             order,
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never)
-                && task.confident.as_ref().is_none_or(|confident| confident.shortcuts().practical),
+                && (practical || task.confident.is_none()),
             marked: task.confident.as_ref().map_or(Vec::new(), |confident| marked(task, confident)),
             rows: task.rows(),
             idle: Mutex::default(),

@@ -4,7 +4,9 @@
 //! The lattice of [`incognito`], whose nodes are judged by the confidence of their classes besides
 //! all other requirements. Merging may lower the confidence of a tuple, so nothing follows for
 //! finer nodes from one that fails. With practical anti-monotonicity (PA) it is taken to follow;
-//! that can cost utility, never privacy, since whatever is released has been judged.
+//! that can cost utility, never privacy, since whatever is released has been judged. Where PA
+//! leaves nothing to release, the search is repeated without it: that none holds is said only of
+//! nodes that were judged.
 //!
 //! | here | paper |
 //! |---|---|
@@ -16,7 +18,7 @@
 //! the best one, since LM is known before a node is judged.
 
 use super::incognito::{self, Strategy};
-use crate::error::Result;
+use crate::error::{Error, Result, Shortfall};
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;
 
@@ -24,10 +26,30 @@ use crate::watch::Watch;
 /// where nothing was taken to follow that does not: without PA, and where no tuple is refused for
 /// what a cut left out.
 pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
-    let mut found = incognito::search(task, strategy, watch)?;
-    let shortcuts = task.confident.as_ref().map(|confident| confident.shortcuts());
-    if shortcuts.is_some_and(|shortcuts| shortcuts.practical || shortcuts.may_refuse()) {
+    let Some(confident) = &task.confident else { return incognito::search(task, strategy, watch) };
+    let shortcuts = confident.shortcuts();
+    let mut practical = shortcuts.practical;
+    let mut found = incognito::search_with(task, strategy, practical, watch);
+    if practical && matches!(found, Err(Error::CannotBeMet { .. })) {
+        practical = false;
+        found = incognito::search_with(task, strategy, practical, watch);
+    }
+    let mut found = found.map_err(|error| told(error, shortcuts.may_refuse()))?;
+    if practical || shortcuts.may_refuse() {
         found.warrant = Warrant::AtLeast(0.0);
     }
     Ok(found)
+}
+
+/// Where tuples that hold may be refused, a recoding may hold although none was found.
+fn told(error: Error, may_refuse: bool) -> Error {
+    match error {
+        Error::CannotBeMet { shortfall: Shortfall::NoRecoding { space, rows, .. }, refusal }
+            if may_refuse =>
+        {
+            let shortfall = Shortfall::NoConfidentRecoding { space, rows };
+            Error::CannotBeMet { shortfall, refusal }
+        }
+        error => error,
+    }
 }

@@ -19,7 +19,10 @@
 //! Parting one region makes others' sides better known and never worse, so what was allowed stays
 //! allowed, and regions are tried until none can be parted.
 //!
-//! Of a column's thresholds the allowable one nearest to the median counts.
+//! Of a column's thresholds at values of the table the allowable one nearest to the median counts.
+//! Where none of them is allowable, one between two such values may be: it parts the rows in the
+//! same way and the others in another. So those are tried too, up to a limit, and no partition is
+//! called minimal where one was left out.
 
 use super::choose::{Splits, apart, child_ranges, splits, threshold};
 use super::mpalm::{extents, part};
@@ -36,6 +39,12 @@ use crate::taxonomy::{Axis, Extent, TreeNode};
 use crate::watch::{PIECE, Watch};
 use std::ops::Range;
 
+/// Thresholds between values of the table that are tried for one column of a region.
+const BETWEEN: usize = 256;
+
+/// The same in a whole search.
+const ALL_BETWEEN: usize = 1 << 14;
+
 /// Partitions a task whose presence is judged in likely worlds.
 pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
     let confident = task.confident.as_ref().ok_or(Error::Defect)?;
@@ -47,6 +56,7 @@ pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
             judge: Judge::exact(&task.requirements),
             nodes: vec![RegionNode::Region],
             overlaps: confident.listed(0, 0..0).map(|_| Overlaps::new(task.axes.len())),
+            between: ALL_BETWEEN,
             watch,
         };
         let regions = growth.begin(&levels)?;
@@ -68,13 +78,20 @@ pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
             (growth, whole)
         }
     };
+    // A split that holds may be refused for what a cut left out.
+    let judges_exactly = !confident.shortcuts().may_refuse();
+    let mut tried_all;
     loop {
         let (mut done, mut parted) = (Vec::new(), false);
+        tried_all = true;
         while let Some(region) = regions.pop() {
             watch.check()?;
             match growth.split(&region)? {
-                None => done.push(region),
-                Some(parts) => {
+                Parting::Left { tried_all: all } => {
+                    tried_all &= all;
+                    done.push(region);
+                }
+                Parting::Into(parts) => {
                     parted = true;
                     regions.extend(parts);
                 }
@@ -90,7 +107,8 @@ pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
     let found = found.with_missing_apart(&task.axes, watch)?;
     let visited = found.nodes.len() as u64;
     let mapping = Mapping::Regions(found);
-    Ok(Found { mapping, warrant: Warrant::Minimal(true), cost: None, space: None, visited })
+    let warrant = Warrant::Minimal(tried_all && judges_exactly);
+    Ok(Found { mapping, warrant, cost: None, space: None, visited })
 }
 
 /// The levels of the best full-domain recoding, if there is one. It is searched to the end, since
@@ -114,6 +132,25 @@ struct Region {
     sides: Vec<Range<u32>>,
 }
 
+/// What becomes of a region.
+enum Parting {
+    /// It is parted.
+    Into(Vec<Region>),
+    /// It is left as it is; whether every split was tried.
+    Left { tried_all: bool },
+}
+
+/// The splits of a column, the best first.
+#[derive(Default)]
+struct Choices {
+    /// Along a tree, or at values of the table.
+    own: Vec<Choice>,
+    /// At values between two of the table.
+    between: Vec<Choice>,
+    /// Whether some between were left out.
+    left_out: bool,
+}
+
 struct WorldGrowth<'a> {
     task: &'a Task,
     confident: &'a ConfidentPresence,
@@ -121,6 +158,8 @@ struct WorldGrowth<'a> {
     nodes: Vec<RegionNode>,
     /// What the release will tell of its own rows, where that matters.
     overlaps: Option<Overlaps>,
+    /// How many thresholds between values of the table may still be tried.
+    between: usize,
     watch: &'a Watch,
 }
 
@@ -259,15 +298,17 @@ impl WorldGrowth<'_> {
     }
 
     /// Parts a region in the allowable way that saves most, if there is one.
-    fn split(&mut self, region: &Region) -> Result<Option<Vec<Region>>> {
+    fn split(&mut self, region: &Region) -> Result<Parting> {
         let mut best: Option<(f64, Choice, Vec<Region>)> = None;
+        let mut tried_all = true;
         for column in 0..self.task.axes.len() {
-            let mut allowed = None;
-            for choice in self.choices(region, column)? {
-                if let Some(parts) = self.allowed(region, &choice)? {
-                    allowed = Some((parts, choice));
-                    break;
-                }
+            let Choices { own, mut between, left_out } = self.choices(region, column)?;
+            let mut allowed = self.first_allowed(region, own)?;
+            if allowed.is_none() {
+                tried_all &= !left_out && between.len() <= self.between;
+                between.truncate(self.between);
+                self.between -= between.len();
+                allowed = self.first_allowed(region, between)?;
             }
             let Some((parts, choice)) = allowed else { continue };
             let left: f64 = parts.iter().map(|part| self.lost(part)).sum();
@@ -275,7 +316,24 @@ impl WorldGrowth<'_> {
                 best = Some((left, choice, parts));
             }
         }
-        Ok(best.map(|(_, choice, parts)| self.apply(region, &choice, parts)))
+        Ok(match best {
+            None => Parting::Left { tried_all },
+            Some((_, choice, parts)) => Parting::Into(self.apply(region, &choice, parts)),
+        })
+    }
+
+    /// The first of some splits whose parts are all allowable.
+    fn first_allowed(
+        &mut self,
+        region: &Region,
+        choices: Vec<Choice>,
+    ) -> Result<Option<(Vec<Region>, Choice)>> {
+        for choice in choices {
+            if let Some(parts) = self.allowed(region, &choice)? {
+                return Ok(Some((parts, choice)));
+            }
+        }
+        Ok(None)
     }
 
     /// The detail that a region's rows have lost.
@@ -285,8 +343,12 @@ impl WorldGrowth<'_> {
     }
 
     /// The splits of a column, the best first.
-    fn choices(&self, region: &Region, column: usize) -> Result<Vec<Choice>> {
+    fn choices(&self, region: &Region, column: usize) -> Result<Choices> {
         let (axis, extent) = (&self.task.axes[column], region.extents[column]);
+        let only = |choice: Option<Choice>| Choices {
+            own: choice.into_iter().collect(),
+            ..Choices::default()
+        };
         // A box may be wider than its rows: its node's children, whether or not all of them have
         // some.
         if let (Axis::Tree(taxonomy), place) = (axis, region.places[column]) {
@@ -295,33 +357,41 @@ impl WorldGrowth<'_> {
                 _ => taxonomy.height(),
             };
             let choice = if here > 0 { self.toward(region, column, here - 1)? } else { None };
-            return Ok(choice.into_iter().collect());
+            return Ok(only(choice));
         }
         if extent.first == extent.last {
-            return Ok(Vec::new());
+            return Ok(only(None));
         }
         let set = FrequencySet::of_cells(self.task, &region.cells, column, self.watch)?;
-        Ok(match splits(axis, extent) {
+        match splits(axis, extent) {
             // Trees were seen to above.
-            Splits::Children { .. } => Vec::new(),
+            Splits::Children { .. } => Ok(only(None)),
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
-                if at > 0 { vec![apart(column, &set, at, missing)] } else { Vec::new() }
+                Ok(only((at > 0).then(|| apart(column, &set, at, missing))))
             }
-            Splits::Thresholds { .. } => {
-                let rows = set.rows();
-                let mut below = 0;
-                let mut positions: Vec<(u64, usize)> = Vec::new();
-                for (at, count) in
-                    set.counts.iter().enumerate().take(set.codes.len().saturating_sub(1))
-                {
-                    below += count;
-                    positions.push(((2 * below).abs_diff(rows), at + 1));
-                }
-                self.watch.sort(&mut positions)?;
-                positions.into_iter().map(|(_, at)| threshold(column, &set, at)).collect()
-            }
-        })
+            Splits::Thresholds { .. } => self.thresholds(column, &set),
+        }
+    }
+
+    /// The thresholds of a column: at values of the region's rows and between them, in both cases
+    /// those nearest to the median first.
+    fn thresholds(&self, column: usize, set: &FrequencySet) -> Result<Choices> {
+        let rows = set.rows();
+        let mut below = 0;
+        let mut positions: Vec<(u64, usize)> = Vec::new();
+        for (at, count) in set.counts.iter().enumerate().take(set.codes.len().saturating_sub(1)) {
+            below += count;
+            positions.push(((2 * below).abs_diff(rows), at + 1));
+        }
+        self.watch.sort(&mut positions)?;
+        let own = positions.iter().map(|(_, at)| threshold(column, set, *at)).collect();
+        let gaps = || positions.iter().map(|(_, at)| set.codes[at - 1] + 1..set.codes[*at]);
+        let all: u64 = gaps().map(|gap| gap.end - gap.start).sum();
+        let every = all.div_ceil(BETWEEN as u64).max(1);
+        let codes = gaps().flatten().step_by(usize::try_from(every).unwrap_or(usize::MAX));
+        let between = codes.map(|last| Choice::Threshold { column, before: last + 1, last });
+        Ok(Choices { own, between: between.collect(), left_out: every > 1 })
     }
 
     /// The parts of a split.
