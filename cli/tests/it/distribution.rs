@@ -441,6 +441,7 @@ fn flags_act_on_a_distribution_or_are_refused() {
         run(&bed, &flags).fails_with(2, flags[0]).says("without classes");
     }
     // With classes they act, and the buckets stay as the policy says.
+    let bed = employees("algorithm = \"sa-only\"");
     let classes = run(&bed, &["-k", "3", "--algorithm", "incognito", "--loss", "dm"]).ok().json();
     let names = (&classes["algorithm"], &classes["generalized-by"]);
     assert_eq!(names, (&json!("sa-only"), &json!("incognito")));

@@ -439,7 +439,7 @@ fn the_best_cut_under_a_limit_is_the_best_of_all_that_keep_it() {
             _ => same += 1,
         }
     });
-    assert!(impossible > 300 && dearer > 200 && same > 300, "{impossible} {dearer} {same}");
+    assert!(impossible > 300 && dearer > 100 && same > 300, "{impossible} {dearer} {same}");
 }
 
 /// The trees of the paper's figure 1 and example 2: two levels of two, twice.

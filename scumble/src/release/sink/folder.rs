@@ -4,7 +4,9 @@
 //! process lives. A release of the same kind at the target is moved aside for the moment of the
 //! rename and then removed; anything else there is left alone, and the job is refused.
 
-use super::super::draft::{Draft, Held, Turn, check_regular, claim, folder_of, previous_of, publish};
+use super::super::draft::{
+    Draft, Held, Turn, check_regular, claim, folder_of, previous_of, publish,
+};
 use super::file::{PRIVATE, named_after, private_draft};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};

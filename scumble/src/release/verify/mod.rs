@@ -362,7 +362,8 @@ impl Check<'_> {
         let same =
             same.map(|(name, (classes, rows))| SameValue { sensitive: name.into(), classes, rows });
         let same_value = same.collect();
-        let scanned = Scanned { verified, counted, same_value, unknown, problems, notes, bytes, rows };
+        let scanned =
+            Scanned { verified, counted, same_value, unknown, problems, notes, bytes, rows };
         Ok(Outcome::Counted(scanned))
     }
 }
