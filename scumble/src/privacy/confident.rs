@@ -427,18 +427,8 @@ impl ConfidentPresence {
             self.judged.fetch_add(tuples.len() as u64, Ordering::Relaxed);
             return Ok(tuples);
         }
-        // What is harder to keep: more rows and fewer others for the greatest share, the other way
-        // round for the least.
-        let harder = |one: &Tuple, other: &Tuple| {
-            let pairs = || one.marked.iter().zip(&other.marked);
-            // With one end a tuple has one list of counts.
-            one.needed >= other.needed
-                && if only_max {
-                    one.rows >= other.rows && pairs().all(|(one, other)| one <= other)
-                } else {
-                    one.rows <= other.rows && pairs().all(|(one, other)| one >= other)
-                }
-        };
+        let harder =
+            |one: &Tuple, other: &Tuple| one.needed >= other.needed && self.is_harder(one, other);
         // A tuple that dominates another comes before it.
         let marked = |tuple: &Tuple| tuple.marked.iter().sum::<u64>();
         watch.sort_by(&mut tuples, |a, b| {
@@ -455,6 +445,21 @@ impl ConfidentPresence {
         }
         self.judged.fetch_add(kept.len() as u64, Ordering::Relaxed);
         Ok(kept)
+    }
+
+    /// Whether the confidence of one tuple is at most that of another by theorem 3: where one end of
+    /// the range asks nothing, more rows and fewer others make the greatest share harder to keep,
+    /// and the other way round for the least.
+    fn is_harder(&self, one: &Tuple, other: &Tuple) -> bool {
+        // With one end a tuple has one list of counts.
+        let mut pairs = one.marked.iter().zip(&other.marked);
+        if self.min == Ratio::ZERO {
+            one.rows >= other.rows && pairs.all(|(one, other)| one <= other)
+        } else if self.max == Ratio::ONE {
+            one.rows <= other.rows && pairs.all(|(one, other)| one >= other)
+        } else {
+            false
+        }
     }
 
     /// How much was done so far.
@@ -668,23 +673,34 @@ impl ConfidentPresence {
         }
         watch.sort_by(&mut order, |a, b| b.0.missed.total_cmp(&a.0.missed).then(a.1.cmp(&b.1)))?;
         let (mut smallest, mut failing) = (1.0f64, 0);
+        let mut computed: Vec<(&Tuple, bool)> = Vec::new();
         for (known, at) in order {
             let tuple = &tuples[at];
+            let decided = self.decided(tuple, known);
             let at_least = match known.certain {
                 Some(is_kept) => f64::from(u8::from(is_kept)),
                 None => figure(known.missed),
             };
             let is_known =
                 known.certain.is_some() || known.missed <= NEARLY_ONE || at_least >= smallest;
-            if let Some(holds) = self.decided(tuple, known).filter(|_| is_known) {
+            if let Some(holds) = decided.filter(|_| is_known) {
                 smallest = smallest.min(at_least);
                 failing += u64::from(!holds);
                 continue;
             }
+            watch.check()?;
+            let easier = |(other, holds): &(&Tuple, bool)| {
+                (decided == Some(true) || *holds && other.needed >= tuple.needed)
+                    && self.is_harder(other, tuple)
+            };
+            if decided != Some(false) && computed.iter().any(easier) {
+                continue;
+            }
             let missed = self.missed(tuple, watch)?;
             smallest = smallest.min(figure(missed));
-            let holds = self.decided(tuple, known).unwrap_or_else(|| self.settled(tuple, missed));
+            let holds = decided.unwrap_or_else(|| self.settled(tuple, missed));
             failing += u64::from(!holds);
+            computed.push((tuple, holds));
         }
         Ok((smallest, failing))
     }

@@ -294,6 +294,24 @@ fn what_is_nearly_certain_is_not_computed() {
     assert_eq!(asked.work().computed, 0);
 }
 
+/// Of classes with about the same confidence, one that no other can be below is computed.
+#[test]
+fn dominated_classes_are_not_computed() {
+    let others = 2_600_000;
+    for (min, max, hardest) in [("0", "0.01", 0), ("0.006", "1", 299)] {
+        let of = || presence(others, &[1, 1, 1, 1], min, max, "0.9");
+        let tuple = |asked: &ConfidentPresence, at: u64| {
+            asked.tuple(2, vec![325_000 + at, 520_000, 430_000 + 2 * at, 60_000], 0)
+        };
+        let (one, all) = (of(), of());
+        let alone = one.smallest(&[tuple(&one, hardest)]);
+        let tuples: Vec<Tuple> = (0..300).map(|at| tuple(&all, at)).collect();
+        assert_eq!(all.smallest(&tuples), alone);
+        assert!((0.9..1.0 - 1e-9).contains(&alone.0), "{alone:?}");
+        assert_eq!(all.work().computed, one.work().computed);
+    }
+}
+
 /// A class of tens of millions: its matches stray by thousands, and a product of all pairs of
 /// numbers would be billions.
 #[test]
