@@ -286,7 +286,8 @@ impl BranchAndBound {
             let priced = |(_, cut): (f64, Vec<u32>)| (Price::sum(&cut, &assessment.prices), cut);
             let best: Vec<(Price, Vec<u32>)> = best.into_iter().map(priced).collect();
             if best.iter().all(|(price, _)| price.lost <= rules.suppressible) {
-                return Ok(self.add_all(node, best));
+                self.add_all(node, best);
+                return Ok(());
             }
         }
         // Nodes without a price may be part of the best cut that suppresses less.
@@ -300,7 +301,8 @@ impl BranchAndBound {
         };
         let wanted = Wanted { rules, most: self.top, below: self.limit() };
         let best = tree.best_cuts_within(prices, wanted, &machine.watch)?;
-        Ok(self.add_all(node, best))
+        self.add_all(node, best);
+        Ok(())
     }
 
     fn add_all(&mut self, node: &Subtree, best: Vec<(Price, Vec<u32>)>) {
