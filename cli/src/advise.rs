@@ -33,6 +33,11 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
                 args.cost,
                 "a number above 0, and no negative --misuse or --misuse-below",
             ),
+            Unadvisable::EmptyRange => (
+                "--misuse",
+                args.misuse,
+                "more, or a larger --misuse-below: the minimum probability would exceed the maximum",
+            ),
             Unadvisable::Confidence => ("--confidence", args.confidence, "a number from 0 to 1"),
         };
         Failure::invalid(flag, &value.to_string(), expected)

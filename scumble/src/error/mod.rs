@@ -595,7 +595,8 @@ impl fmt::Display for Plain<'_> {
                 )
             }
             Error::RaggedRow { place, expected, found } => {
-                write!(f, "{place}: the row has {found} fields; expected {expected}")
+                let fields = if *found == 1 { "field" } else { "fields" };
+                write!(f, "{place}: the row has {found} {fields}; expected {expected}")
             }
             Error::UnclosedQuote { place } => {
                 write!(

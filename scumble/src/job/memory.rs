@@ -261,7 +261,7 @@ fn losses(
     watch.check()?;
     let (lm, dm) = (recoded.lm(task), recoded.dm(task));
     watch.check()?;
-    let entropy = Some(recoded.entropy(task));
+    let entropy = Some(recoded.entropy(task, watch)?);
     Ok((Losses::new(lm, dm, target), PrivateLosses::new(target, entropy)))
 }
 

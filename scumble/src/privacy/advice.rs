@@ -63,6 +63,8 @@ pub enum Unadvisable {
     Cost,
     /// The confidence is not from 0 to 1.
     Confidence,
+    /// What is acceptable below the prior and above it leaves no range between them.
+    EmptyRange,
 }
 
 impl Stakes {
@@ -96,6 +98,9 @@ impl Stakes {
         // A hair first, so that what is whole in decimals stays it.
         let max = ((max * DIGITS + 1e-6).floor() / DIGITS).clamp(0.0, 1.0);
         let min = ((min * DIGITS - 1e-6).ceil() / DIGITS).clamp(0.0, 1.0) + 0.0;
+        if min > max {
+            return Err(Unadvisable::EmptyRange);
+        }
         Ok(Advice { min, max, liability: (1.0 - confidence) * (1.0 - b) * d })
     }
 
@@ -110,6 +115,25 @@ impl Stakes {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// A minimum above the maximum is no advice.
+    #[test]
+    fn a_range_that_is_empty_is_refused() {
+        let stakes = Stakes {
+            prior: 0.5,
+            population: 1000.0,
+            table: 400.0,
+            cost: 1000.0,
+            misuse: 0.0,
+            misuse_below: Some(0.0),
+            confidence: 1.0,
+        };
+        let advised = stakes.advice();
+        assert!(advised.is_ok_and(|advice| advice.min <= advice.max));
+        // Rounded inwards, both ends pass each other.
+        let narrow = Stakes { table: 1000.0 / 3.0, ..stakes };
+        assert!(matches!(narrow.advice(), Err(Unadvisable::EmptyRange)));
+    }
 
     /// Diabetes: 7 % have it, 4 % of the population are in the table, it costs $10,000, and $100
     /// and $200 are noise.

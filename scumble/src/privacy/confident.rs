@@ -747,7 +747,7 @@ impl ConfidentPresence {
             kind: Some("confident"),
             column: None,
             required: self.asked.to_f64(),
-            also: Some(("max", self.max.to_f64())),
+            also: [Some(("min", self.min.to_f64())), Some(("max", self.max.to_f64()))],
             larger_is_safer: true,
         }
     }

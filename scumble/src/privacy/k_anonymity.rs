@@ -32,7 +32,7 @@ impl Requirement for KAnonymity {
             kind: None,
             column: None,
             required: self.k as f64,
-            also: None,
+            also: [None; 2],
             larger_is_safer: true,
         }
     }

@@ -135,7 +135,7 @@ impl Requirement for LDiversity {
             kind: Some(kind),
             column,
             required,
-            also,
+            also: [also, None],
             larger_is_safer,
         }
     }

@@ -77,8 +77,9 @@ pub struct Statement {
     pub column: Option<usize>,
     /// The figure asked for.
     pub required: f64,
-    /// A second parameter with its name: `l` of recursive (c, l)-diversity.
-    pub also: Option<(&'static str, f64)>,
+    /// Further parameters with their names: `l` of recursive (c, l)-diversity, `min` and `max` of a
+    /// presence.
+    pub also: [Option<(&'static str, f64)>; 2],
     /// Whether a larger figure is safer.
     pub larger_is_safer: bool,
 }

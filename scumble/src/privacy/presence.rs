@@ -77,7 +77,7 @@ impl Requirement for Presence {
             kind: Some(if self.side == Side::Max { "max" } else { "min" }),
             column: None,
             required: self.bound.to_f64(),
-            also: None,
+            also: [None; 2],
             larger_is_safer: self.side == Side::Min,
         }
     }

@@ -139,7 +139,7 @@ impl Requirement for TCloseness {
             kind: Some(kind),
             column: Some(self.column),
             required: self.t.to_f64(),
-            also: None,
+            also: [None; 2],
             larger_is_safer: false,
         }
     }

@@ -129,7 +129,7 @@ impl Requirement for Thresholds {
             kind: Some(kind),
             column: Some(self.column),
             required,
-            also: None,
+            also: [None; 2],
             larger_is_safer: false,
         }
     }

@@ -191,7 +191,7 @@ impl Requirement for VarianceDiversity {
             kind: None,
             column: Some(self.column),
             required: self.at_least.to_f64(),
-            also: None,
+            also: [None; 2],
             larger_is_safer: true,
         }
     }

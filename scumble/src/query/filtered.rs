@@ -16,7 +16,7 @@
 //! | AVG | the smallest λ for which contributions of l − λ sum to 0 (Dinkelbach 1967) |
 //! | MIN | the smallest l |
 //! | MAX | the smallest value that no group is forced to exceed |
-//! | MEDIAN | see [`least_median`] |
+//! | MEDIAN | see `least_median` |
 //!
 //! An aggregate of no rows has no value, so all but COUNT are over the worlds that select a row.
 

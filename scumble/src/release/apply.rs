@@ -217,7 +217,7 @@ impl Recoded {
 
     /// Non-uniform entropy of the release: bits lost, averaged over all quasi-identifier cells of
     /// all input rows.
-    pub fn entropy(&self, task: &Task) -> f64 {
+    pub fn entropy(&self, task: &Task, watch: &Watch) -> Result<f64> {
         let columns = task.taxonomies.len();
         let suppressed =
             self.class_of.pairs().zip(task.cells.counts()).map(|((cell, class), rows)| {
@@ -229,6 +229,7 @@ impl Recoded {
             });
         let suppressed: Vec<u32> = suppressed.collect();
         let per_column = (0..columns).map(|column| {
+            watch.check()?;
             let values: IdVec<ClassId, u32> = self.classes.column(column).collect();
             let rows = self.class_of.iter().zip(task.cells.counts()).zip(&suppressed);
             let said =
@@ -240,12 +241,10 @@ impl Recoded {
                         suppressed: (*suppressed).into(),
                     }
                 });
-            non_uniform_entropy(
-                task.taxonomies[column].codes(),
-                &self.values[column].ranges(),
-                said,
-            )
+            let codes = task.taxonomies[column].codes();
+            Ok(non_uniform_entropy(codes, &self.values[column].ranges(), said))
         });
-        if columns == 0 { 0.0 } else { per_column.sum::<f64>() / columns as f64 }
+        let sum = per_column.sum::<Result<f64>>()?;
+        Ok(if columns == 0 { 0.0 } else { sum / columns as f64 })
     }
 }

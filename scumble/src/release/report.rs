@@ -468,7 +468,7 @@ impl Judgement {
             sensitive: column.cloned(),
             target: None,
             required: Figure(statement.required),
-            parameters: statement.also.map(parameter).into_iter().collect(),
+            parameters: statement.also.into_iter().flatten().map(parameter).collect(),
             achieved: self.achieved.and_then(Figure::finite),
             satisfied: self.satisfied(),
             failing_classes: self.failing,

@@ -198,7 +198,11 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
             }
         }
     }
-    near(made.recoded.entropy(made.task()), bits / (rows * keys as f64), "entropy");
+    near(
+        made.recoded.entropy(made.task(), &Watch::default()).unwrap(),
+        bits / (rows * keys as f64),
+        "entropy",
+    );
     let target = made.table.with_role(Role::Target).next().unwrap();
     let Data::Coded { dictionary, codes, .. } = &target.data else { panic!("a target is coded") };
     let class_of = made.class_of(&made.recoded);
