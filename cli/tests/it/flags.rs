@@ -272,8 +272,8 @@ fn every_flag_acts_or_is_refused_with_every_algorithm() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The table above has every flag and every algorithm of the command, so that whoever adds one must
-/// say what it does with the others.
+/// The table above lists every flag and every algorithm of the command. A new one fails this test
+/// until the table says what it does.
 #[test]
 fn the_table_of_flags_is_complete() {
     let bed = Bed::new();

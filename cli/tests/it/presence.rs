@@ -280,7 +280,7 @@ fn a_class_needs_no_more_than_its_rows_do() {
         }
     }
     assert!(losses.is_sorted_by(|more, less| less <= more) && losses[3] < losses[0], "{losses:?}");
-    // The same release does not do for rows that need more.
+    // Rows that need more confidence fail with the same release.
     bed.file("patients.csv", &plain);
     with_confidences(&bed, |at| if at == 7 { "" } else { "0.6" });
     let refused = with_original();

@@ -1,8 +1,8 @@
 //! Which keys have an effect on a release?
 //!
-//! A policy may hold keys for several algorithms, and those of others are not read. Whoever sets a
-//! key for one release wants something of it, though: the caller names such keys, and one that would
-//! do nothing is refused.
+//! A policy may hold keys for several algorithms, and those of others are not read. A key that is
+//! set for a single release, such as by a flag, is meant to do something: the caller lists these
+//! keys, and one without effect is refused.
 
 use super::{Algorithm, Policy};
 use crate::error::{Error, Result};

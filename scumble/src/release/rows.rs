@@ -340,7 +340,7 @@ struct Order<'a> {
     row_bits: u32,
 }
 
-/// Bits of the number of one of so many values, or one more.
+/// The bits that a number from 0 to `values` takes.
 fn bits_of(values: usize) -> u32 {
     usize::BITS - values.leading_zeros()
 }

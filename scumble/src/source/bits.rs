@@ -5,13 +5,13 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType};
 use hashbrown::HashTable;
 
-/// Rows that a value should have on average to be told by number.
+/// The average number of rows per value from which a column is numbered.
 const ROWS_OF_A_VALUE: usize = 4;
 
-/// Distinct values that any column may have.
+/// A column with no more distinct values than this is always numbered.
 const FEW: usize = 1 << 14;
 
-/// Whether so many rows have so few values that numbers are worth their while.
+/// Whether a column of `rows` rows repeats its values often enough to be worth numbering.
 pub(super) fn recur(values: usize, rows: usize) -> bool {
     values <= FEW.max(rows / ROWS_OF_A_VALUE)
 }
@@ -21,12 +21,12 @@ pub(super) fn recur(values: usize, rows: usize) -> bool {
 #[derive(Debug)]
 pub(super) struct Bits {
     index: HashTable<(u128, u32)>,
-    /// Values that were met lately, each in the place that its hash tells.
+    /// A small cache of recent values, indexed by their hash.
     recent: Vec<(u128, u32)>,
     values: u32,
 }
 
-/// Places for values that were met lately.
+/// Entries of the cache of recent values.
 const RECENT: usize = 1 << 9;
 
 /// The golden ratio times 2^64.
