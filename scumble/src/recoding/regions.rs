@@ -19,9 +19,10 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// The range, or the smallest common ancestor, of the values that it holds.
-    #[default]
     Tight,
-    /// The box of the partition tree, whether values fill it or not.
+    /// The box of the partition tree, whether values fill it or not. Its sides are round numbers,
+    /// not values of the table, where there is room.
+    #[default]
     Cover,
 }
 

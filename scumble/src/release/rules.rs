@@ -55,7 +55,7 @@ impl<'a> Rules<'a> {
     pub fn split(&mut self, choice: &Choice) -> Result<()> {
         let name = &self.columns.names[choice.column()];
         let node = match choice {
-            Choice::Threshold { .. } => match choice.up_to(self.columns.axes) {
+            Choice::Threshold { .. } => match choice.up_to() {
                 Some(number) => json!({"threshold": {"attribute": name, "up-to": number}}),
                 None => json!({"threshold": {"attribute": name}}),
             },

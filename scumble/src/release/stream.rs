@@ -172,7 +172,7 @@ impl Stream<'_> {
             }
             Grown::Split(choice, parts) => {
                 self.split(choice)?;
-                for (part, places) in parts.iter().zip(parts_of(choice, places, self.axes)) {
+                for (part, places) in parts.iter().zip(parts_of(choice, places)) {
                     self.regions(part, &places, finished, next, regions)?;
                 }
                 Ok(())

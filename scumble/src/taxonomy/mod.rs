@@ -15,6 +15,7 @@ mod dates;
 mod file;
 mod intervals;
 mod mask;
+mod round;
 
 pub use axis::{
     ANY_NUMBER, Axis, AxisNumbers, Extent, Ordered, bits_of, cover_label, is_range_label,
@@ -26,6 +27,7 @@ pub use dates::DateLevel;
 pub use file::HierarchyFile;
 pub use intervals::Intervals;
 pub use mask::{Mask, Side};
+pub(crate) use round::threshold_between;
 
 use crate::error::{Error, Result};
 use crate::table::Type;

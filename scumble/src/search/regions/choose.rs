@@ -4,7 +4,7 @@ use super::{Aim, FrequencySet, Judge};
 use crate::error::Result;
 use crate::recoding::RegionNode;
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent};
+use crate::taxonomy::{Axis, Extent, threshold_between};
 use crate::watch::Watch;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -12,16 +12,18 @@ use std::ops::Range;
 /// A split.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// An ordered axis at a threshold: codes below `before`, whose greatest is `last`, from the
-    /// rest. Rows that were not counted may have codes between two that were; they go with the
-    /// greater one.
+    /// An ordered axis at a threshold: codes below `before` from the rest. Rows that were not
+    /// counted may have codes between two that were; they go where the threshold says.
     Threshold {
         /// The axis.
         column: usize,
         /// The first code that belongs to the second part.
         before: u64,
-        /// The greatest code of the first part.
+        /// The greatest code of the first part that was counted.
         last: u64,
+        /// The threshold, a number that belongs to the first part; `None` if missing values are set
+        /// apart from all numbers.
+        up_to: Option<f64>,
     },
     /// A node of a tree into those of its children that occur.
     Children {
@@ -35,6 +37,19 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// The split between two neighbouring codes that were counted.
+    pub fn between(axis: &Axis, column: usize, last: u64, next: u64) -> Choice {
+        match axis {
+            Axis::Ordered(axis) => {
+                let (below, above) = (axis.number(last), axis.number(next));
+                let up_to = threshold_between(axis.kind, below, above);
+                Choice::Threshold { column, before: axis.above(up_to), last, up_to: Some(up_to) }
+            }
+            // Trees have no thresholds.
+            Axis::Tree(_) => Choice::Threshold { column, before: last + 1, last, up_to: None },
+        }
+    }
+
     /// The axis that is split.
     pub fn column(&self) -> usize {
         match self {
@@ -42,26 +57,21 @@ impl Choice {
         }
     }
 
-    /// The greatest number of the first part; `None` where missing values are set apart, and for
-    /// trees.
-    pub fn up_to(&self, axes: &[Axis]) -> Option<f64> {
-        match (self, &axes[self.column()]) {
-            (Choice::Threshold { before, last, .. }, Axis::Ordered(axis))
-                if axis.missing != Some(*before) =>
-            {
-                Some(axis.number(*last))
-            }
-            _ => None,
+    /// The threshold; `None` where missing values are set apart, and for trees.
+    pub fn up_to(&self) -> Option<f64> {
+        match self {
+            Choice::Threshold { up_to, .. } => *up_to,
+            Choice::Children { .. } => None,
         }
     }
 
     /// The split as a node of a partition tree, whose parts are nodes with these numbers.
-    pub fn node(&self, axes: &[Axis], parts: &[u32]) -> RegionNode {
+    pub fn node(&self, parts: &[u32]) -> RegionNode {
         match self {
             Choice::Threshold { column, before, .. } => RegionNode::Threshold {
                 column: *column,
                 before: *before,
-                up_to: self.up_to(axes),
+                up_to: self.up_to(),
                 below: parts[0],
                 above: parts[1],
             },
@@ -94,7 +104,8 @@ impl Choice {
         let extent = &mut narrowed[self.column()];
         match (self, &axes[self.column()]) {
             (Choice::Threshold { last, .. }, _) if part == 0 => extent.last = *last,
-            (Choice::Threshold { before, .. }, _) => extent.first = *before,
+            (Choice::Threshold { last, up_to: Some(_), .. }, _) => extent.first = last + 1,
+            (Choice::Threshold { before, up_to: None, .. }, _) => extent.first = *before,
             (Choice::Children { level, children, .. }, Axis::Tree(taxonomy)) => {
                 let range = taxonomy.level(*level).range(children[part]);
                 *extent = Extent { first: range.start.into(), last: u64::from(range.end) - 1 };
@@ -139,7 +150,9 @@ pub fn choose(
     for column in by_range(axes, extents) {
         let set = set(column)?;
         let choice = match splits(&axes[column], extents[column]) {
-            Splits::Thresholds { until } => nearest_to_median(column, &set, until, judge, watch)?,
+            Splits::Thresholds { until } => {
+                nearest_to_median(&axes[column], column, &set, until, judge, watch)?
+            }
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 allows(&[0..at, at..set.codes.len()], &set, judge, watch)?
@@ -178,16 +191,14 @@ pub(super) fn splits(axis: &Axis, extent: Extent) -> Splits {
     }
 }
 
-/// The threshold before a position: right behind the greatest code of the first part, so that
-/// values which no row of the partition has lie on the side that the threshold's number says.
-pub(super) fn threshold(column: usize, set: &FrequencySet, at: usize) -> Choice {
-    let last = set.codes[at - 1];
-    Choice::Threshold { column, before: last + 1, last }
+/// The threshold before a position.
+pub(super) fn threshold(axis: &Axis, column: usize, set: &FrequencySet, at: usize) -> Choice {
+    Choice::between(axis, column, set.codes[at - 1], set.codes[at])
 }
 
 /// Missing values from all numbers, those before a position.
 pub(super) fn apart(column: usize, set: &FrequencySet, at: usize, missing: u64) -> Choice {
-    Choice::Threshold { column, before: missing, last: set.codes[at - 1] }
+    Choice::Threshold { column, before: missing, last: set.codes[at - 1], up_to: None }
 }
 
 /// Whether parts, given as ranges of positions in a set, are all allowable.
@@ -225,6 +236,7 @@ fn merged(set: &FrequencySet, part: &Range<usize>, watch: &Watch) -> Result<Vec<
 
 /// The allowable threshold that leaves the most equal halves; of two such, the lower.
 fn nearest_to_median(
+    axis: &Axis,
     column: usize,
     set: &FrequencySet,
     until: u64,
@@ -252,7 +264,7 @@ fn nearest_to_median(
     let enough = judge.enough(2);
     if let Some(enough) = enough {
         let is_enough = below >= enough && rows - below >= enough;
-        return Ok(is_enough.then(|| threshold(column, set, at)));
+        return Ok(is_enough.then(|| threshold(axis, column, set, at)));
     }
     let mut lower = Sides::new(set, at, below, watch)?;
     let mut upper = lower.clone();
@@ -269,7 +281,7 @@ fn nearest_to_median(
         };
         let side = if take_lower { &mut lower } else { &mut upper };
         if side.below >= least && rows - side.below >= least && side.allowed(rows, judge) {
-            return Ok(Some(threshold(column, set, side.at)));
+            return Ok(Some(threshold(axis, column, set, side.at)));
         }
         if take_lower { lower.retreat(set) } else { upper.advance(set) }
     }
@@ -382,7 +394,11 @@ fn by_gain(
             Splits::Thresholds { .. } => {
                 for (at, gain) in gains(aim, &set, watch)? {
                     if best.as_ref().is_none_or(|(known, _)| gain > *known) {
-                        candidates.push((gain, vec![0..at, at..all], threshold(column, &set, at)));
+                        candidates.push((
+                            gain,
+                            vec![0..at, at..all],
+                            threshold(axis, column, &set, at),
+                        ));
                     }
                 }
             }

@@ -14,7 +14,7 @@ use crate::privacy::Group;
 use crate::recoding::{Place, RegionNode, Regions, Style};
 use crate::source::spill::{Records, SpillFile, SpillFolder, SpillWriter};
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent, TreeNode};
+use crate::taxonomy::{Extent, TreeNode};
 use rustc_hash::FxHashMap;
 
 /// Rows that can be gone through more than once, some at a time.
@@ -257,7 +257,7 @@ impl<R: Receiver> Disk<'_, R> {
     /// is not allowable.
     pub(super) fn repartition(&mut self, rows: &dyn Scan, tree: &[Branch]) -> Result<Limb> {
         self.happened.repartitions += 1;
-        let regions = as_regions(tree, self.growth.axes);
+        let regions = as_regions(tree);
         let block = self
             .limits
             .block_of(tree.iter().filter(|branch| matches!(branch, Branch::Leaf { .. })).count());
@@ -347,9 +347,7 @@ impl<R: Receiver> Disk<'_, R> {
             Limb::Leaf(stock, plain) => each(self, stock, places, plain),
             Limb::Split(choice, limbs) => {
                 self.receiver.split(&choice)?;
-                for (limb, part) in
-                    limbs.into_iter().zip(parts_of(&choice, places, self.growth.axes))
-                {
+                for (limb, part) in limbs.into_iter().zip(parts_of(&choice, places)) {
                     self.descend(limb, &part, each)?;
                 }
                 Ok(())
@@ -428,7 +426,7 @@ fn nodes(grown: &Grown) -> u64 {
 }
 
 /// The boxes of a split's parts.
-pub fn parts_of(choice: &Choice, places: &[Place], axes: &[Axis]) -> Vec<Vec<Place>> {
+pub fn parts_of(choice: &Choice, places: &[Place]) -> Vec<Vec<Place>> {
     let with = |column: usize, place: Place| {
         let mut part = places.to_vec();
         part[column] = place;
@@ -436,7 +434,7 @@ pub fn parts_of(choice: &Choice, places: &[Place], axes: &[Axis]) -> Vec<Vec<Pla
     };
     match choice {
         Choice::Threshold { column, .. } => {
-            let parted = places[*column].parted(choice.up_to(axes));
+            let parted = places[*column].parted(choice.up_to());
             parted.into_iter().map(|place| with(*column, place)).collect()
         }
         Choice::Children { column, level, children } => {
@@ -456,11 +454,11 @@ pub(super) enum Branch {
 }
 
 /// The tree as one that tuples can be looked up in.
-pub(super) fn as_regions(tree: &[Branch], axes: &[Axis]) -> Regions {
+pub(super) fn as_regions(tree: &[Branch]) -> Regions {
     let node = |branch: &Branch| match branch {
         Branch::Leaf { .. } => RegionNode::Region,
         Branch::Split { choice, parts, .. } => {
-            choice.node(axes, &parts.iter().map(|part| *part as u32).collect::<Vec<_>>())
+            choice.node(&parts.iter().map(|part| *part as u32).collect::<Vec<_>>())
         }
     };
     Regions { nodes: tree.iter().map(node).collect(), style: Style::Cover }

@@ -101,7 +101,7 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
             total = next;
             let numbers: Vec<u32> =
                 (0..parts.len() as u32).map(|part| regions.nodes.len() as u32 + part).collect();
-            regions.nodes[open.at as usize] = choice.node(&beliefs.axes, &numbers);
+            regions.nodes[open.at as usize] = choice.node(&numbers);
             for ((ranges, believed), at) in parts.into_iter().zip(numbers) {
                 regions.nodes.push(RegionNode::Region);
                 queue.push_back(OpenRegion { ranges, believed, at });
@@ -198,20 +198,27 @@ impl Settling<'_> {
         let points = Points::holding(self.layout, words, rows);
         let (choice, nodes) = match at.map(|at| &self.regions.nodes[at as usize]) {
             None | Some(RegionNode::Region) => return self.growth.grow(points, false),
-            Some(RegionNode::Threshold { column, before, below, above, .. }) => {
-                let (mut last, mut beyond) = (None, false);
+            Some(RegionNode::Threshold { column, before, up_to, below, above }) => {
+                let (mut last, mut next) = (None, None::<u64>);
                 points.each_code(*column, watch, |code, _| {
-                    if code < *before { last = last.max(Some(code)) } else { beyond = true }
+                    if code < *before {
+                        last = last.max(Some(code));
+                    } else {
+                        next = Some(next.map_or(code, |next| next.min(code)));
+                    }
                 })?;
-                match last {
+                let axis = &self.growth.axes[*column];
+                let choice = match (last, next, up_to) {
                     // All rows are on one side: there is nothing to split.
-                    None => return self.settle(words, rows, Some(*above)),
-                    Some(_) if !beyond => return self.settle(words, rows, Some(*below)),
-                    Some(last) => (
-                        Choice::Threshold { column: *column, before: *before, last },
-                        vec![Some(*below), Some(*above)],
-                    ),
-                }
+                    (None, ..) => return self.settle(words, rows, Some(*above)),
+                    (_, None, _) => return self.settle(words, rows, Some(*below)),
+                    (Some(last), Some(next), Some(_)) => Choice::between(axis, *column, last, next),
+                    (Some(last), Some(_), None) => {
+                        let (column, before, up_to) = (*column, *before, None);
+                        Choice::Threshold { column, before, last, up_to }
+                    }
+                };
+                (choice, vec![Some(*below), Some(*above)])
             }
             Some(RegionNode::Children { column, level, children }) => {
                 let Axis::Tree(taxonomy) = &self.growth.axes[*column] else {

@@ -238,7 +238,9 @@ impl WorldGrowth<'_> {
                 let borders = (1..set.codes.len())
                     .filter(|at| node(set.codes[at - 1]) != node(set.codes[*at]));
                 let at = borders.min_by_key(|at| at.abs_diff(set.codes.len() / 2));
-                Ok(at.map(|at| threshold(column, &set, at)))
+                // Where people of the marginals are is decided by the values that are known of them.
+                let at = at.map(|at| set.codes[at - 1]);
+                Ok(at.map(|last| Choice::between(axis, column, last, last + 1)))
             }
         }
     }
@@ -370,13 +372,13 @@ impl WorldGrowth<'_> {
                 let at = set.codes.partition_point(|code| *code < missing);
                 Ok(only((at > 0).then(|| apart(column, &set, at, missing))))
             }
-            Splits::Thresholds { .. } => self.thresholds(column, &set),
+            Splits::Thresholds { .. } => self.thresholds(axis, column, &set),
         }
     }
 
     /// The thresholds of a column: at values of the region's rows and between them, in both cases
     /// those nearest to the median first.
-    fn thresholds(&self, column: usize, set: &FrequencySet) -> Result<Choices> {
+    fn thresholds(&self, axis: &Axis, column: usize, set: &FrequencySet) -> Result<Choices> {
         let rows = set.rows();
         let mut below = 0;
         let mut positions: Vec<(u64, usize)> = Vec::new();
@@ -385,12 +387,13 @@ impl WorldGrowth<'_> {
             positions.push(((2 * below).abs_diff(rows), at + 1));
         }
         self.watch.sort(&mut positions)?;
-        let own = positions.iter().map(|(_, at)| threshold(column, set, *at)).collect();
+        let at = |last: u64| Choice::between(axis, column, last, last + 1);
+        let own = positions.iter().map(|(_, position)| at(set.codes[position - 1])).collect();
         let gaps = || positions.iter().map(|(_, at)| set.codes[at - 1] + 1..set.codes[*at]);
         let all: u64 = gaps().map(|gap| gap.end - gap.start).sum();
         let every = all.div_ceil(BETWEEN as u64).max(1);
         let codes = gaps().flatten().step_by(usize::try_from(every).unwrap_or(usize::MAX));
-        let between = codes.map(|last| Choice::Threshold { column, before: last + 1, last });
+        let between = codes.map(at);
         Ok(Choices { own, between: between.collect(), left_out: every > 1 })
     }
 
@@ -400,9 +403,7 @@ impl WorldGrowth<'_> {
         let places = |at: usize| {
             let mut places = region.places.clone();
             places[column] = match choice {
-                Choice::Threshold { .. } => {
-                    places[column].parted(choice.up_to(&self.task.axes))[at]
-                }
+                Choice::Threshold { .. } => places[column].parted(choice.up_to())[at],
                 Choice::Children { level, children, .. } => {
                     Place::Below(TreeNode { level: *level, index: children[at] })
                 }
@@ -463,7 +464,7 @@ impl WorldGrowth<'_> {
             numbers.push(part.node);
             self.nodes.push(RegionNode::Region);
         }
-        self.nodes[region.node as usize] = choice.node(&self.task.axes, &numbers);
+        self.nodes[region.node as usize] = choice.node(&numbers);
         parts
     }
 }

@@ -73,7 +73,7 @@ pub struct Partitioning {
 
 impl Default for Partitioning {
     fn default() -> Self {
-        Partitioning { criterion: Criterion::Median, least_gain: 0.01, style: Style::Tight }
+        Partitioning { criterion: Criterion::Median, least_gain: 0.01, style: Style::Cover }
     }
 }
 

@@ -261,9 +261,9 @@ impl Growth<'_> {
                 Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
                     self.set_apart(points, column, extent.last, enough)?
                 }
-                Axis::Ordered(_) => {
-                    let last = self.middle(points, column, extent, enough)?;
-                    last.map(|last| Choice::Threshold { column, before: last + 1, last })
+                axis @ Axis::Ordered(_) => {
+                    let middle = self.middle(points, column, extent, enough)?;
+                    middle.map(|(last, next)| Choice::between(axis, column, last, next))
                 }
             };
             if choice.is_some() {
@@ -286,24 +286,25 @@ impl Growth<'_> {
             if code == missing { apart += rows } else { last = last.max(Some(code)) }
         })?;
         let allowed = apart >= enough && points.rows() - apart >= enough;
-        let choice = |last| Choice::Threshold { column, before: missing, last };
+        let choice = |last| Choice::Threshold { column, before: missing, last, up_to: None };
         Ok(last.filter(|_| allowed).map(choice))
     }
 
-    /// The last code of the first half.
+    /// The last code of the first half, and the first of the second.
     fn middle(
         &self,
         points: &Points<'_>,
         column: usize,
         extent: Extent,
         enough: u64,
-    ) -> Result<Option<u64>> {
+    ) -> Result<Option<(u64, u64)>> {
         let (layout, watch) = (points.layout(), self.watch);
         match extent.last - extent.first {
             range if range < points.rows() => counted_middle(points, column, extent, enough, watch),
             _ if layout.is_narrow() => {
                 let codes = &mut points.by_row(watch, |point| point[column])?;
-                Ok(middle(codes, enough, watch)?.map(u64::from))
+                let middle = middle(codes, enough, watch)?;
+                Ok(middle.map(|(last, next)| (last.into(), next.into())))
             }
             _ => {
                 let codes = &mut points.by_row(watch, |point| layout.code(point, column))?;
@@ -376,7 +377,7 @@ fn counted_middle(
     extent: Extent,
     enough: u64,
     watch: &Watch,
-) -> Result<Option<u64>> {
+) -> Result<Option<(u64, u64)>> {
     let mut counts = vec![0u64; (extent.last - extent.first) as usize + 1];
     points.each_code(column, watch, |code, rows| {
         counts[(code - extent.first) as usize] += rows;
@@ -397,19 +398,21 @@ fn counted_middle(
     }
     let Some((code, below)) = best else { return Ok(None) };
     let is_enough = below >= enough && rows - below >= enough;
-    Ok(is_enough.then_some(extent.first + code as u64))
+    let next = counts[code + 1..].iter().position(|count| *count > 0);
+    let code = extent.first + code as u64;
+    Ok(next.filter(|_| is_enough).map(|next| (code, code + 1 + next as u64)))
 }
 
 /// More codes than this are not selected from at once.
 const MANY: usize = 1 << 20;
 
-/// The last code of the first half where the threshold behind it leaves the most equal halves (of
-/// two such, the lower), if both have enough.
+/// The last code of the first half, and the first of the second, where the threshold between them
+/// leaves the most equal halves (of two such, the lower), if both have enough.
 fn middle<T: Copy + Ord + Send + Sync>(
     codes: &mut Vec<T>,
     enough: u64,
     watch: &Watch,
-) -> Result<Option<T>> {
+) -> Result<Option<(T, T)>> {
     let rows = codes.len();
     if (rows as u64) < 2 * enough {
         return Ok(None);
@@ -441,9 +444,11 @@ fn middle<T: Copy + Ord + Send + Sync>(
         return Ok(None);
     }
     Ok(if before {
-        codes[..rows / 2].iter().copied().filter(|code| *code < median).max()
+        let last = codes[..rows / 2].iter().copied().filter(|code| *code < median).max();
+        last.map(|last| (last, median))
     } else {
-        Some(median)
+        let next = codes[rows / 2..].iter().copied().filter(|code| *code > median).min();
+        next.map(|next| (median, next))
     })
 }
 
@@ -455,7 +460,7 @@ pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions, watch: &Watc
     watch.check()?;
     let flatten = |part: &Grown| flatten(part, axes, regions, watch);
     let parts: Vec<u32> = parts.iter().map(flatten).collect::<Result<_>>()?;
-    regions.nodes[at as usize] = choice.node(axes, &parts);
+    regions.nodes[at as usize] = choice.node(&parts);
     Ok(at)
 }
 

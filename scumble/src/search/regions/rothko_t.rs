@@ -288,7 +288,7 @@ fn count<R>(
     tree: &[Branch],
     open: &[OpenLeaf],
 ) -> Result<Option<Vec<FrequencyGroup>>> {
-    let regions = as_regions(tree, disk.growth.axes);
+    let regions = as_regions(tree);
     let mut group_of: Vec<Option<usize>> = vec![None; tree.len()];
     for (group, leaf) in open.iter().enumerate() {
         group_of[leaf.node] = Some(group);
