@@ -64,6 +64,7 @@ impl Bed {
 #[test]
 fn six_people_are_halved_at_the_median_age() {
     let bed = people();
+    bed.edit("policy.toml", "algorithm", "regions = \"tight\"\nalgorithm");
     let report = bed.anonymize(&["--json"]).ok().json();
     // Both attributes have their whole range; the first is split. Three and three people allow
     // nothing more.
@@ -86,10 +87,9 @@ fn six_people_are_halved_at_the_median_age() {
 #[test]
 fn boxes_cover_the_domain_under_the_roots_own_name() {
     let bed = people();
-    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
     let report = bed.anonymize(&["--json"]).ok().json();
     assert_eq!(report["recoding"]["labels"], json!("cover"));
-    assert_eq!(bed.first_column("out.csv")[2..4], ["above 38", "up to 38"].map(String::from));
+    assert_eq!(bed.first_column("out.csv")[2..4], ["above 49", "up to 49"].map(String::from));
     assert!(
         bed.records("out.csv", ',').iter().skip(1).all(|row| row[1] == "CH"),
         "{}",
@@ -102,8 +102,8 @@ fn boxes_cover_the_domain_under_the_roots_own_name() {
 fn labels_are_called_as_documented() {
     let labels = |values: &[&str], cover: bool| {
         let bed = ages(values);
-        if cover {
-            bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+        if !cover {
+            bed.edit("policy.toml", "algorithm", "regions = \"tight\"\nalgorithm");
         }
         bed.anonymize(&[]).ok();
         bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
@@ -117,9 +117,9 @@ fn labels_are_called_as_documented() {
     let days = ["2024-02-29", "2024-03-01", "2025-01-01", "2025-07-04"];
     assert_eq!(labels(&days, false), ["2024-02-29 to 2024-03-01", "2025-01-01 to 2025-07-04"]);
     let eight = ["20", "24", "30", "34", "40", "44", "50", "54"];
-    assert_eq!(labels(&eight, true), ["25-34", "35-44", "above 44", "up to 24"]);
+    assert_eq!(labels(&eight, true), ["26-35", "36-45", "above 45", "up to 25"]);
     let reals = ["1.5", "2", "3", "3.5", "7", "9", "10", "11"];
-    assert_eq!(labels(&reals, true), ["(2, 3.5]", "(3.5, 9]", "above 9", "up to 2"]);
+    assert_eq!(labels(&reals, true), ["(2.5, 5]", "(5, 9.5]", "above 9.5", "up to 2.5"]);
     // A missing number has a branch of its own, or everything is one class.
     assert_eq!(labels(&["20", "24", "", ""], false), ["", "20-24"]);
     assert_eq!(labels(&["20", "24", "", ""], true), ["", "any number"]);
@@ -164,8 +164,9 @@ fn threads_do_not_change_the_bytes() {
 #[test]
 fn a_saved_partition_makes_the_same_classes_again() {
     let bed = people();
+    bed.edit("policy.toml", "algorithm", "regions = \"tight\"\nalgorithm");
     bed.anonymize(&["--save-recoding", "saved.json"]).fails_with(2, "cover");
-    bed.edit("policy.toml", "algorithm", "regions = \"cover\"\nalgorithm");
+    bed.edit("policy.toml", "tight", "cover");
     bed.anonymize(&["--save-recoding", "saved.json"]).ok();
     bed.apply("saved.json", "table.csv", &[]).ok();
     assert_eq!(sorted(bed.records("applied.csv", ',')), sorted(bed.records("out.csv", ',')));
@@ -178,7 +179,7 @@ fn a_saved_partition_makes_the_same_classes_again() {
     let refused = bed.apply("saved.json", "others.csv", &["--json"]).fails_with(1, "1 of 3 rows");
     assert_eq!(refused.json()["released"], json!(0));
     bed.apply("saved.json", "others.csv", &["--suppression", "0.5"]).ok();
-    assert_eq!(bed.first_column("applied.csv"), ["up to 38", "up to 38"]);
+    assert_eq!(bed.first_column("applied.csv"), ["up to 49", "up to 49"]);
 }
 
 /// A partition that has seen no missing number has no label for one: it gets a branch of its own,
@@ -192,7 +193,7 @@ fn a_saved_partition_does_not_take_a_missing_number_for_a_number() {
     bed.apply("saved.json", "others.csv", &[]).ok();
     assert_eq!(
         bed.first_column("applied.csv"),
-        ["", "", "above 24", "above 24", "up to 24", "up to 24"]
+        ["", "", "above 25", "above 25", "up to 25", "up to 25"]
     );
     bed.file("one.csv", "age,other\n20,x\n21,x\n,x\n99,x\n98,x\n");
     bed.apply("saved.json", "one.csv", &[]).fails_with(1, "1 of 5 rows");

@@ -250,7 +250,7 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "regions",
-        "tight or cover: how partitioning algorithms label regions (default: tight)",
+        "tight or cover: how partitioning algorithms label regions (default: cover)",
     ),
     key(
         "search",

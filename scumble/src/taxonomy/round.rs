@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(whole(38.0, 39.0), 38.0, "there is no room");
         assert_eq!(whole(41.0, 47.0), 44.0, "41 | 45-");
         assert_eq!(whole(-7.0, 3.0), -1.0, "-7 | 0-");
-        assert_eq!(whole(900.0, 12_000.0), 4999.0, "900 | 5000-");
+        assert_eq!(whole(900.0, 12_000.0), 9999.0, "900 | 10000-");
         assert_eq!(whole(39.0, 41.0), 39.0, "39 | 40-");
         let real = |below, above| threshold_between(Type::Real, below, above);
         assert_eq!(real(38.2, 38.7), 38.5);
