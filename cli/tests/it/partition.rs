@@ -161,6 +161,41 @@ fn threads_do_not_change_the_bytes() {
     }
 }
 
+/// The ends of ranges are nobody's value by default, for mondrian and on disk. With `tight` they
+/// are, and the summary says so.
+#[test]
+fn ends_of_regions_are_nobodys_value() {
+    let days: Vec<String> = (0..400)
+        .map(|row| format!("19{:02}-{:02}-{:02}", 40 + row % 60, 1 + row % 12, 3 + 5 * (row % 5)))
+        .collect();
+    let days: Vec<&str> = days.iter().map(String::as_str).collect();
+    let reals: Vec<String> =
+        (0..300).map(|row| format!("{}.{}", row * row % 97, row % 10)).collect();
+    let reals: Vec<&str> = reals.iter().map(String::as_str).collect();
+    for values in [&days, &reals] {
+        for algorithm in ["mondrian", "rothko-t", "rothko-s"] {
+            let bed = ages(values);
+            bed.edit("policy.toml", "mondrian", algorithm);
+            let quiet = bed.anonymize(&[]).ok();
+            assert!(!quiet.stdout.contains("tight"), "{}", quiet.stdout);
+            let shown = |bed: &Bed| {
+                let labels =
+                    bed.first_column("out.csv").join(" ").replace(['(', '[', ']', ','], " ");
+                let ends = labels.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+                ends.iter().filter(|end| values.contains(&end.as_str())).count()
+            };
+            assert_eq!(shown(&bed), 0, "{algorithm}: {:?}", bed.first_column("out.csv"));
+            bed.edit("policy.toml", "algorithm", "regions = \"tight\"\nalgorithm");
+            for name in ["out.csv", "out.csv.report.json", "out.csv.private.json"] {
+                std::fs::remove_file(bed.path(name)).unwrap();
+            }
+            let told = bed.anonymize(&[]).ok();
+            assert!(told.stdout.contains("exact values of somebody"), "{}", told.stdout);
+            assert!(shown(&bed) > 100);
+        }
+    }
+}
+
 #[test]
 fn a_saved_partition_makes_the_same_classes_again() {
     let bed = people();

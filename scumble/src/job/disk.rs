@@ -1,7 +1,7 @@
 //! Tables that do not fit in memory: scans of the input, partitions on disk, and a release that is
 //! written as partitions are finished.
 
-use super::{Beside, DiskParameters, Produced, ToldCaps, Walk};
+use super::{Beside, DiskParameters, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
@@ -375,6 +375,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         private: PrivateReport::new(of_input, None),
         policy: policy.clone(),
         release,
+        notes: tight_note(policy.search().partitioning.style, &known.axes),
         io,
         beside: Beside::Nothing,
         leftovers: Box::new(()),

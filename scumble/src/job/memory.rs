@@ -3,7 +3,7 @@
 
 use super::search::{levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
-use super::{Beside, Decision, Produced, ToldCaps, Walk};
+use super::{Beside, Decision, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Result};
 use crate::ids::Id;
@@ -82,6 +82,10 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let (recoding, of_owner) = bound.decided(&mapping, &recoded);
     let (losses, of_input) = losses;
     let caps = bound.told_caps(&recoded, walk.watch)?;
+    let notes = match &mapping {
+        Mapping::Regions(regions) => tight_note(regions.style, &bound.prepared.task.axes),
+        Mapping::Levels(_) | Mapping::Cuts(_) => Vec::new(),
+    };
     let Bound { policy: asked, table, prepared } = bound;
     Ok(Produced {
         algorithm,
@@ -94,6 +98,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         private: PrivateReport::new(of_input, of_owner),
         policy,
         release: ReleaseKind::Table { loss: losses, recoding, search },
+        notes,
         io: Io { bytes_read: bytes, repartitions: Some(0), pruned_nodes: Some(0), ..Io::default() },
         beside: Beside::Presence { exact, needs },
         leftovers: Box::new((table, prepared.task, recoded, mapping)),

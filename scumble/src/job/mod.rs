@@ -33,7 +33,7 @@ use crate::ids::{Id, RowId};
 use crate::policy::{Algorithm, Policy, Way};
 use crate::random::Secrets;
 use crate::ratio::Ratio;
-use crate::recoding::Recoding;
+use crate::recoding::{Recoding, Style};
 use crate::release::{
     Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink, Tables,
     Verification, caps_json, check_distribution, check_regular, is_releasable,
@@ -41,6 +41,7 @@ use crate::release::{
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
 use crate::table::{Data, Role, Table};
+use crate::taxonomy::Axis;
 use crate::watch::{PIECE, Watch};
 use std::any::Any;
 use std::collections::HashSet;
@@ -309,6 +310,8 @@ struct Produced {
     /// The policy that the release is judged by.
     policy: Policy,
     release: ReleaseKind,
+    /// What the owner should know about the release besides what its verification says.
+    notes: Vec<String>,
     /// What was read and written besides source and sink.
     io: Io,
     /// What the release is compared with besides the policy.
@@ -349,6 +352,15 @@ impl ToldCaps {
         }
         Ok(ToldCaps { all: caps.to_vec(), released })
     }
+}
+
+/// A note on labels that are values of the table.
+fn tight_note(style: Style, axes: &[Axis]) -> Vec<String> {
+    let has_ranges = axes.iter().any(|axis| matches!(axis, Axis::Ordered(_)));
+    let note = "regions = \"tight\": both ends of every range are exact values of somebody in the \
+                table; regions = \"cover\" avoids this";
+    let is_noted = style == Style::Tight && has_ranges;
+    is_noted.then(|| note.to_string()).into_iter().collect()
 }
 
 impl Produced {
@@ -571,7 +583,7 @@ impl<'a> Walk<'a> {
             privacy: verification.privacy,
             same_value: verification.same_value,
             thresholds: caps_json(&produced.caps.released),
-            notes: verification.notes,
+            notes: [produced.notes, verification.notes].concat(),
             release,
             io,
             phases: std::mem::take(&mut self.clock.phases),

@@ -143,10 +143,15 @@ impl Place {
             (Place::Whole, Axis::Tree(taxonomy)) => {
                 (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0)
             }
+            // A single number loses nothing.
+            (Place::Whole, Axis::Ordered(axis)) => {
+                let varies = axis.greatest > axis.least || axis.missing.is_some();
+                (ROOT.to_string(), if varies { 1.0 } else { 0.0 })
+            }
             // A place is made from its own axis.
-            (Place::Whole, Axis::Ordered(_))
-            | (Place::Below(_), Axis::Ordered(_))
-            | (Place::Numbers { .. }, Axis::Tree(_)) => (ROOT.to_string(), 1.0),
+            (Place::Below(_), Axis::Ordered(_)) | (Place::Numbers { .. }, Axis::Tree(_)) => {
+                (ROOT.to_string(), 1.0)
+            }
         }
     }
 }

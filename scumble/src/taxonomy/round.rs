@@ -55,10 +55,9 @@ fn round_real(below: f64, above: f64) -> Option<f64> {
     let widest = (above - below).log10().ceil() as i32;
     for power in (widest - 18..=widest).rev() {
         for times in [5.0, 2.0, 1.0] {
-            // A quotient of exact numbers is the float nearest to the decimal that is meant.
-            let number = |multiple: f64| match power {
-                0.. => multiple * times * 10f64.powi(power),
-                _ => multiple * times / 10f64.powi(-power),
+            // Parsed, since powers of ten are not exact in floats: the float nearest to the decimal.
+            let number = |multiple: f64| {
+                format!("{}e{power}", multiple * times).parse::<f64>().unwrap_or(f64::NAN)
             };
             let multiple = (middle / number(1.0)).floor();
             let near = [number(multiple), number(multiple + 1.0)];

@@ -302,6 +302,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         private: PrivateReport::new(PrivateLosses::default(), None),
         policy: judged_by,
         release: ReleaseKind::Distribution { distribution },
+        notes: Vec::new(),
         io: Io::default(),
         beside: Beside::Values(originals),
         leftovers: Box::new(()),

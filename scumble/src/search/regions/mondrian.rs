@@ -90,7 +90,7 @@ pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<
 /// A grown tree in which no allowable split is left, as what a search found.
 pub(super) fn found(grown: &Grown, task: &Task, style: Style, watch: &Watch) -> Result<Found> {
     let mut regions = Regions { nodes: Vec::new(), style };
-    flatten(grown, &task.axes, &mut regions, watch)?;
+    flatten(grown, &mut regions, watch)?;
     if style == Style::Cover {
         regions = regions.with_missing_apart(&task.axes, watch)?;
     }
@@ -453,12 +453,12 @@ fn middle<T: Copy + Ord + Send + Sync>(
 }
 
 /// A grown tree as nodes of a mapping, each before its children.
-pub fn flatten(grown: &Grown, axes: &[Axis], regions: &mut Regions, watch: &Watch) -> Result<u32> {
+pub fn flatten(grown: &Grown, regions: &mut Regions, watch: &Watch) -> Result<u32> {
     let at = regions.nodes.len() as u32;
     regions.nodes.push(RegionNode::Region);
     let Grown::Split(choice, parts) = grown else { return Ok(at) };
     watch.check()?;
-    let flatten = |part: &Grown| flatten(part, axes, regions, watch);
+    let flatten = |part: &Grown| flatten(part, regions, watch);
     let parts: Vec<u32> = parts.iter().map(flatten).collect::<Result<_>>()?;
     regions.nodes[at as usize] = choice.node(&parts);
     Ok(at)
@@ -542,7 +542,7 @@ mod tests {
         let (aim, watch) = (&Aim::Median, &Watch::silent());
         let growth = Growth { axes, judge, counted: 0, aim, least_gain: 0.0, watch };
         let mut regions = Regions { nodes: Vec::new(), style: Style::Tight };
-        flatten(&growth.grow(points, false).unwrap(), axes, &mut regions, watch).unwrap();
+        flatten(&growth.grow(points, false).unwrap(), &mut regions, watch).unwrap();
         (regions.nodes, many)
     }
 
