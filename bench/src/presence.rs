@@ -6,7 +6,7 @@
 //! further name are the paper's: its four optimizations, SD at 4 sigma, and nothing that was added;
 //! `~` leaves one out. `scumble` is what the command does by itself.
 
-use crate::harness::{Measured, Scratch, fastest, read};
+use crate::harness::{Measured, Scratch, TIGHT, fastest, read};
 use scumble::bind::{Outside, Prepared};
 use scumble::error::{Error, Result};
 use scumble::generate::subset::{Selection, chance, is_in};
@@ -17,7 +17,7 @@ use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
 use scumble::search::lattice::{sfalm, spalm};
-use scumble::search::regions::{Partitioning, mfalm, mpalm};
+use scumble::search::regions::{mfalm, mpalm};
 use scumble::watch::Watch;
 use scumble::{Synthetic, generate};
 use serde_json::{Value, json};
@@ -477,7 +477,7 @@ fn more_knowledge(case: &Case<'_>, name: &str) -> Result<Measured> {
             let start = Instant::now();
             let found = match of {
                 0 => spalm::search(task, Strategy::default(), &watch),
-                1 => mpalm::search(task, Partitioning::default(), &watch),
+                1 => mpalm::search(task, TIGHT, &watch),
                 2 => search(task, Strategy::default(), &watch),
                 _ => mfalm::search(task, &watch),
             };

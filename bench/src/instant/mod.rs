@@ -8,13 +8,13 @@
 
 mod tables;
 
-use crate::harness::{Measured, Scratch};
+use crate::harness::{Measured, Scratch, TIGHT};
 use scumble::error::{Error, Result};
 use scumble::estimate::multinomial::Shortcuts;
 use scumble::recoding::RegionNode;
 use scumble::search::instant::By;
 use scumble::search::lattice::s_instant::Nodes;
-use scumble::search::regions::{Partitioning, m_instant, mondrian};
+use scumble::search::regions::{m_instant, mondrian};
 use scumble::summary::Estimator;
 use scumble::watch::Watch;
 use serde_json::{Value, json};
@@ -178,7 +178,7 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
         let bound = ready.bound(&format!("k = {k}"), "0")?;
         let task = &bound.prepared.task;
         let start = Instant::now();
-        let mondrian = mondrian::search(task, Partitioning::default(), &Watch::default())?;
+        let mondrian = mondrian::search(task, TIGHT, &Watch::default())?;
         let (seconds, optimum) = (start.elapsed().as_secs_f64(), bound.lm(&mondrian)?);
         for (summary, (kind, _)) in KINDS.iter().enumerate() {
             let beliefs = bound.beliefs(summary)?;
@@ -190,7 +190,7 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
             let settled = m_instant::settle(
                 task,
                 &foreseen.regions,
-                Partitioning::default(),
+                TIGHT,
                 &Watch::default(),
             )?;
             let both = start.elapsed().as_secs_f64();
