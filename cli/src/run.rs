@@ -52,6 +52,7 @@ pub fn run(args: Args) -> u8 {
     let json = args.common.json;
     let (watch, line) = progress::watch();
     let signals = Signals::listen(&watch);
+    let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
     let error = match done {
@@ -76,7 +77,8 @@ pub fn run(args: Args) -> u8 {
     match (&error, signals.received()) {
         // As shells expect it of a command that a signal ended.
         (Failure::Library(Error::Interrupted), Some(signal)) => {
-            show::complain("interrupted; nothing was released");
+            let told = if releases { "interrupted; nothing was released" } else { "interrupted" };
+            show::complain(told);
             128 + signal
         }
         _ => {

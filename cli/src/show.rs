@@ -97,15 +97,22 @@ pub fn judged(text: &mut String, judged: &Judged) {
         .iter()
         .map(|(name, value)| format!(" with {name} = {}", figure(value.0)))
         .collect();
+    let verdict = if judged.satisfied { "holds" } else { "FAILS" };
+    let reached = reached(judged);
+    let _ = writeln!(text, "  {verdict}  {kind}{}{about}{also}: {reached}", judged.requirement);
+}
+
+/// What a requirement asks, and what was reached.
+fn reached(judged: &Judged) -> String {
+    let worst = judged.worst.as_ref();
+    if judged.is_per_value() {
+        // A figure would be a multiple of a cap that nobody sees.
+        return worst.map_or("no value with a cap".into(), |worst| format!("worst is {worst}"));
+    }
     let limit = if judged.is_minimum() { "at least" } else { "at most" };
     let reached = judged.achieved.map_or("nothing measured".into(), |reached| figure(reached.0));
-    let verdict = if judged.satisfied { "holds" } else { "FAILS" };
-    let _ = writeln!(
-        text,
-        "  {verdict}  {kind}{}{about}{also}: required {limit} {}, reached {reached}",
-        judged.requirement,
-        figure(judged.required.0)
-    );
+    let by = worst.map_or(String::new(), |worst| format!(" by `{}`", worst.value));
+    format!("required {limit} {}, reached {reached}{by}", figure(judged.required.0))
 }
 
 fn classes(text: &mut String, classes: &ClassCounts) {

@@ -20,3 +20,4 @@ mod release;
 mod rothko;
 mod standard_output;
 mod tamper;
+mod texts;

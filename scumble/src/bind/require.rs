@@ -263,8 +263,21 @@ impl Binder<'_> {
         let most = caps.iter().copied().max().unwrap_or(Ratio::ONE);
         let refused = || self.refused("thresholds", most, "caps from 0 to 1");
         let caps = Caps::new(caps).ok_or_else(refused)?;
-        self.push(Thresholds::new(column, caps));
+        let names = self.value_names(column);
+        self.push(Thresholds::new(column, caps).with_names(names));
         Ok(())
+    }
+
+    /// How each leaf of a counted column is written. Of several spellings it is the first by name,
+    /// so that the order of the rows does not matter.
+    fn value_names(&self, column: usize) -> Vec<String> {
+        let dictionary = self.columns[self.required.columns[column]].dictionary;
+        let mut names = vec![None::<&str>; self.required.values[column]];
+        for (value, leaf) in dictionary.values().zip(self.required.leaf_of[column].iter()) {
+            let name = &mut names[leaf.index()];
+            *name = Some(name.map_or(value, |known| known.min(value)));
+        }
+        names.into_iter().map(|name| name.unwrap_or_default().to_string()).collect()
     }
 
     /// The counted columns that a requirement is about: one, or all that are sensitive.

@@ -6,7 +6,7 @@
 
 mod refusal;
 
-pub use refusal::{Figure, Judged, Refusal, Shortfall};
+pub use refusal::{Figure, Judged, Refusal, Shortfall, WorstValue};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -462,6 +462,8 @@ pub enum Error {
         failing: Vec<Judged>,
         /// Other problems.
         problems: Vec<String>,
+        /// Whether the release existed before it was checked; otherwise nothing was released.
+        exists: bool,
     },
 }
 
@@ -798,21 +800,28 @@ impl fmt::Display for Plain<'_> {
             Error::WrongSeal { name, problem } => {
                 write!(f, "{name}: the sink did not return what was written: {problem}")
             }
-            Error::Interrupted => write!(f, "interrupted; nothing was released"),
+            Error::Interrupted => write!(f, "interrupted before there was a result"),
             Error::Defect => {
-                write!(f, "internal error. Nothing was released; please report this bug")
+                write!(f, "internal error; please report this bug")
             }
-            Error::CannotBeMet { shortfall, .. } => {
-                write!(f, "the requirements cannot be met: {shortfall}")
+            Error::CannotBeMet { shortfall, refusal } => {
+                write!(f, "the requirements cannot be met: ")?;
+                shortfall.explain(refusal.as_deref(), f)
             }
-            Error::CheckFailed { file, classes, failing, problems } => {
-                let of = |judged: &Judged| match judged.failing_classes {
-                    0 => judged.to_string(),
-                    failing => format!("{judged}, {failing} of {classes} classes fail"),
-                };
+            Error::CheckFailed { file, classes, failing, problems, exists } => {
+                let of = |judged: &Judged| judged.with_classes(*classes);
                 let all: Vec<String> =
                     problems.iter().cloned().chain(failing.iter().map(of)).collect();
-                write!(f, "{}: verification failed: {}", file.display(), all.join("; "))
+                let (file, all) = (file.display(), all.join("; "));
+                if *exists {
+                    write!(
+                        f,
+                        "{file}: the release does not meet the policy: {all}; do not publish it, \
+                         and anonymize the original table again"
+                    )
+                } else {
+                    write!(f, "{file}: verification failed: {all}; nothing was released")
+                }
             }
         }
     }

@@ -35,9 +35,53 @@ pub struct Judged {
     /// The number of classes that fail.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failing_classes: u64,
+    /// The value that comes closest to its cap or exceeds it most, if values have caps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<WorstValue>,
+}
+
+/// A sensitive value in the class where its share is largest, compared with its cap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct WorstValue {
+    /// The value.
+    pub value: String,
+    /// Rows of the class that have it.
+    pub rows: u64,
+    /// Rows of the class.
+    pub class_rows: u64,
+    /// Its share of the class.
+    pub share: Figure,
+    /// The largest share that it may have: a fraction, such as "1/20".
+    pub cap: String,
+}
+
+impl fmt::Display for WorstValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let WorstValue { value, rows, class_rows, share, cap } = self;
+        let value = super::quoted(value);
+        let share = share.0;
+        write!(f, "{value} in {rows} of {class_rows} rows of a class (share {share:.4}, cap {cap})")
+    }
 }
 
 impl Judged {
+    /// The result, with the number of classes that fail out of so many.
+    pub(super) fn with_classes(&self, classes: u64) -> String {
+        match (self.failing_classes, classes) {
+            (0, _) => self.to_string(),
+            (1, 1) => format!("{self}, the only class fails"),
+            // A presence also constrains groups of the population that have no row.
+            (failing, _) if failing > classes => format!("{self}, {failing} groups fail"),
+            (failing, _) => format!("{self}, {failing} of {classes} classes fail"),
+        }
+    }
+
+    /// Whether values have caps of their own, so that figures are multiples of a cap.
+    pub fn is_per_value(&self) -> bool {
+        self.kind.as_deref() == Some("per-value")
+    }
+
     /// Whether a larger figure is safer: the required one is then a minimum, otherwise a maximum.
     pub fn is_minimum(&self) -> bool {
         !matches!(
@@ -59,10 +103,14 @@ impl fmt::Display for Judged {
         if let Some(name) = &self.sensitive {
             write!(f, " of {}", super::quoted(name))?;
         }
-        write!(f, ": required {}, ", self.required)?;
-        match self.achieved {
-            Some(figure) => write!(f, "reached {figure}"),
-            None => write!(f, "nothing reached"),
+        match (&self.worst, self.achieved) {
+            (Some(worst), _) if self.is_per_value() => return write!(f, ": {worst}"),
+            (_, Some(figure)) => write!(f, ": required {}, reached {figure}", self.required)?,
+            (_, None) => write!(f, ": required {}, nothing reached", self.required)?,
+        }
+        match &self.worst {
+            Some(worst) => write!(f, " by {}", super::quoted(&worst.value)),
+            None => Ok(()),
         }
     }
 }
@@ -209,45 +257,106 @@ pub enum Shortfall {
     TooManyClasses,
 }
 
-impl fmt::Display for Shortfall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Shortfall {
+    /// What to do about it; a phrase, or nothing.
+    fn advice(&self) -> Option<&'static str> {
         match self {
-            Shortfall::NoRecoding { space, rows, suppressible: None } => write!(
-                f,
-                "none of {space} recodings holds for all {rows} rows; widen the range of `presence`"
-            ),
+            Shortfall::NoRecoding { suppressible: None, .. } => {
+                Some("widen the range of `presence`")
+            }
+            Shortfall::NoConfidentRecoding { .. } => {
+                Some("switch refinement on, or widen the range of `presence`")
+            }
+            Shortfall::NoRecoding { .. }
+            | Shortfall::NoCandidate { .. }
+            | Shortfall::NoCutWithin { .. } => {
+                Some("relax the requirements, or raise the suppression limit")
+            }
+            Shortfall::NoCut { proven: true } => {
+                Some("relax the requirements, or allow suppression")
+            }
+            Shortfall::NoCut { proven: false } => Some("allow more time"),
+            Shortfall::TooManyClasses => Some("raise some levels"),
+            _ => None,
+        }
+    }
+
+    /// Whether the search found no recoding at all, so that a refusal is about the most general one.
+    fn is_of_search(&self) -> bool {
+        matches!(
+            self,
+            Shortfall::NoRecoding { .. }
+                | Shortfall::NoConfidentRecoding { .. }
+                | Shortfall::NoCandidate { .. }
+                | Shortfall::NoCut { .. }
+                | Shortfall::NoCutWithin { .. }
+        )
+    }
+
+    /// What is wrong, with the requirements that fail, and what to do.
+    pub(super) fn explain(
+        &self,
+        refusal: Option<&Refusal>,
+        f: &mut fmt::Formatter<'_>,
+    ) -> fmt::Result {
+        let judged = refusal.map_or(&[][..], |refusal| &refusal.privacy);
+        let failing: Vec<&Judged> = judged.iter().filter(|judged| !judged.satisfied).collect();
+        let classes = refusal.map_or(0, |refusal| refusal.classes);
+        let listed = |tell: &dyn Fn(&Judged) -> String| {
+            failing.iter().map(|judged| tell(judged)).collect::<Vec<String>>().join("; ")
+        };
+        match self {
+            Shortfall::WholeTable { rows, .. } | Shortfall::WholeTablePresence { rows, .. }
+                if !failing.is_empty() =>
+            {
+                let failing = listed(&Judged::to_string);
+                write!(f, "the whole table of {rows} rows, as one class, fails {failing}")?;
+            }
+            // It is about the released part only, which is not judged in a refusal.
+            Shortfall::FarFromRelease { .. } => self.fact(f)?,
+            _ => {
+                self.fact(f)?;
+                let recoding = "without suppression, the most general recoding fails ";
+                let recoding = if self.is_of_search() { recoding } else { "" };
+                if !failing.is_empty() {
+                    let failing = listed(&|judged| judged.with_classes(classes));
+                    write!(f, "; {recoding}{failing}")?;
+                }
+            }
+        }
+        self.advice().map_or(Ok(()), |advice| write!(f, "; {advice}"))
+    }
+
+    /// What is wrong.
+    fn fact(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shortfall::NoRecoding { space, rows, suppressible: None } => {
+                write!(f, "none of {space} recodings holds for all {rows} rows")
+            }
             Shortfall::NoConfidentRecoding { space, rows } => write!(
                 f,
                 "none of {space} recodings was found to hold for all {rows} rows, but one may hold, \
-                 since confidences were computed too small without refinement; switch it on, or \
-                 widen the range of `presence`"
+                 since confidences were computed too small without refinement"
             ),
             Shortfall::NoRecoding { space, rows, suppressible: Some(most) } => write!(
                 f,
-                "none of {space} recodings holds with at most {most} of {rows} rows suppressed; \
-                 relax the requirements, or raise the suppression limit"
+                "none of {space} recodings holds with at most {most} of {rows} rows suppressed"
             ),
             Shortfall::NoCandidate { candidates, rows, suppressible } => write!(
                 f,
                 "neither the {candidates} recodings that the summary suggests nor the most general \
-                 one hold with at most {suppressible} of {rows} rows suppressed; relax the \
-                 requirements, or raise the suppression limit"
+                 one hold with at most {suppressible} of {rows} rows suppressed"
             ),
-            Shortfall::NoCut { proven: true } => write!(
-                f,
-                "even the most general cut fails; relax the requirements, or allow suppression"
-            ),
-            Shortfall::NoCutWithin { what, rows, suppressible } => write!(
-                f,
-                "no cut holds with at most {suppressible} of {rows} {what} suppressed; relax the \
-                 requirements, or raise the suppression limit"
-            ),
+            Shortfall::NoCut { proven: true } => write!(f, "even the most general cut fails"),
+            Shortfall::NoCutWithin { what, rows, suppressible } => {
+                write!(f, "no cut holds with at most {suppressible} of {rows} {what} suppressed")
+            }
             Shortfall::TooManySuppressed { what, suppressed, rows, suppressible } => write!(
                 f,
                 "{suppressed} of {rows} {what} would be suppressed, but at most {suppressible} may be"
             ),
             Shortfall::NoCut { proven: false } => {
-                write!(f, "the search ended before it found a cut that holds; allow more time")
+                write!(f, "the search ended before it found a cut that holds")
             }
             Shortfall::WholeTable { rows, requirement, required, reached } => write!(
                 f,
@@ -285,11 +394,16 @@ impl fmt::Display for Shortfall {
             Shortfall::AllSuppressed { rows } => {
                 write!(f, "all {rows} rows would be suppressed")
             }
-            Shortfall::TooManyClasses => write!(
-                f,
-                "these levels have too many classes to be estimated from this summary; raise some levels"
-            ),
+            Shortfall::TooManyClasses => {
+                write!(f, "these levels have too many classes to be estimated from this summary")
+            }
         }
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.explain(None, f)
     }
 }
 

@@ -40,7 +40,8 @@ pub(super) fn exactly(
     let mut tuples = Vec::with_capacity(classes.len());
     watch.each(classes.ids(), TUPLES, |class| tuples.push(tuple(class)))?;
     let (smallest, failing) = confident.try_smallest(&tuples, watch)?;
-    Ok(Some(Judgement { statement: confident.statement(), achieved: Some(smallest), failing }))
+    let (statement, achieved) = (confident.statement(), Some(smallest));
+    Ok(Some(Judgement { statement, achieved, failing, worst: None }))
 }
 
 /// The confidence that each row of the input needs, if the policy names a column for it. The column

@@ -28,6 +28,7 @@ pub use t_closeness::{Distance, TCloseness};
 pub use thresholds::{Caps, Thresholds};
 pub use variance::VarianceDiversity;
 
+use crate::error::WorstValue;
 use crate::estimate::bucket::Condition;
 use crate::ratio::Ratio;
 use crate::table::Tallies;
@@ -102,6 +103,11 @@ pub trait Requirement: Debug + Send + Sync {
 
     /// What is asked.
     fn statement(&self) -> Statement;
+
+    /// The value that the group's [figure](Self::figure) is about, where values have caps.
+    fn worst(&self, _group: &Group<'_>) -> Option<WorstValue> {
+        None
+    }
 
     /// What merging does to it.
     fn monotone(&self) -> Monotone;

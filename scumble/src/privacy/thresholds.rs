@@ -8,6 +8,7 @@
 //! neighbour.
 
 use super::{Group, Monotone, Requirement, Statement};
+use crate::error::{Figure, WorstValue};
 use crate::ratio::Ratio;
 
 /// The cap of each value of a sensitive column.
@@ -81,6 +82,8 @@ pub struct Thresholds {
     /// The cap that all values share, except those that have none (suppressed values, whose cap is
     /// the whole).
     uniform: Option<Ratio>,
+    /// How each value is written, for reports; empty where nobody is told.
+    names: Vec<String>,
 }
 
 impl Thresholds {
@@ -89,7 +92,23 @@ impl Thresholds {
         let mut real = caps.0.iter().filter(|cap| **cap < Ratio::ONE);
         let first = real.next().copied().unwrap_or(Ratio::ONE);
         let uniform = real.all(|cap| *cap == first).then_some(first);
-        Thresholds { column, caps, uniform }
+        Thresholds { column, caps, uniform, names: Vec::new() }
+    }
+
+    /// The same with a name for each value, so that a report can tell which one is worst.
+    pub fn with_names(self, names: Vec<String>) -> Thresholds {
+        Thresholds { names, ..self }
+    }
+
+    /// The values of a group that have a cap, with their counts.
+    fn capped<'a>(&'a self, group: &Group<'a>) -> impl Iterator<Item = (usize, u64)> + 'a {
+        counts(group.tally(self.column)).filter(|(value, _)| self.caps.0[*value] < Ratio::ONE)
+    }
+
+    /// The confidence in a value, where all caps are the same; otherwise as a multiple of its cap.
+    fn confidence(&self, value: usize, count: u64, rows: u64) -> f64 {
+        let confidence = count as f64 / rows as f64;
+        if self.uniform.is_some() { confidence } else { confidence / self.caps.0[value].to_f64() }
     }
 }
 
@@ -106,17 +125,25 @@ impl Requirement for Thresholds {
     /// The largest confidence, where all caps are the same; otherwise the largest confidence as a
     /// multiple of its cap.
     fn figure(&self, group: &Group<'_>) -> f64 {
-        let capped =
-            counts(group.tally(self.column)).filter(|(value, _)| self.caps.0[*value] < Ratio::ONE);
-        let confidence = |(value, count): (usize, u64)| {
-            let confidence = count as f64 / group.rows as f64;
-            if self.uniform.is_some() {
-                confidence
-            } else {
-                confidence / self.caps.0[value].to_f64()
-            }
-        };
-        capped.map(confidence).fold(0.0, f64::max)
+        let confidence = |(value, count)| self.confidence(value, count, group.rows);
+        self.capped(group).map(confidence).fold(0.0, f64::max)
+    }
+
+    /// Of several values that are equally bad, the one whose name comes first: the order of the
+    /// rows must not matter.
+    fn worst(&self, group: &Group<'_>) -> Option<WorstValue> {
+        let named = self.capped(group).filter_map(|(value, count)| {
+            let confidence = self.confidence(value, count, group.rows);
+            Some((confidence, self.names.get(value)?, value, count))
+        });
+        let worst = named.max_by(|one, other| one.0.total_cmp(&other.0).then(other.1.cmp(one.1)));
+        worst.map(|(_, name, value, count)| WorstValue {
+            value: name.clone(),
+            rows: count,
+            class_rows: group.rows,
+            share: Figure(count as f64 / group.rows as f64),
+            cap: self.caps.0[value].to_string(),
+        })
     }
 
     fn statement(&self) -> Statement {

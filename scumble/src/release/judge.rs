@@ -3,7 +3,7 @@
 //!
 //! Nothing of the search is used here.
 
-use crate::error::Result;
+use crate::error::{Result, WorstValue};
 use crate::ids::ClassId;
 use crate::privacy::{Group, Requirement, Statement, asks_nothing};
 use crate::table::{Cells, Tallies};
@@ -21,12 +21,29 @@ pub struct Judgement {
     pub achieved: Option<f64>,
     /// How many classes fail.
     pub failing: u64,
+    /// The worst class's worst value, where values have caps.
+    pub worst: Option<WorstValue>,
 }
 
 impl Judgement {
     /// Whether every class meets it.
     pub fn satisfied(&self) -> bool {
         self.failing == 0
+    }
+
+    /// Takes in the figure of another class. `worst` tells its worst value, and is asked only where
+    /// the figure is not better than all others.
+    fn take(&mut self, figure: f64, worst: impl FnOnce() -> Option<WorstValue>) {
+        let known = self.achieved.unwrap_or(figure);
+        let worse = self.statement.worse(known, figure);
+        if self.achieved.is_none() || worse != known {
+            self.worst = worst();
+        } else if self.worst.is_some() && figure == known {
+            // The first by name, whatever the order of the classes.
+            let named = |one: &WorstValue| (one.value.clone(), one.class_rows);
+            self.worst = self.worst.take().into_iter().chain(worst()).min_by_key(named);
+        }
+        self.achieved = Some(worse);
     }
 }
 
@@ -61,10 +78,9 @@ impl Verified {
         self.classes += other.classes;
         for (judgement, other) in self.privacy.iter_mut().zip(other.privacy) {
             judgement.failing += other.failing;
-            judgement.achieved = match (judgement.achieved, other.achieved) {
-                (Some(figure), Some(other)) => Some(judgement.statement.worse(figure, other)),
-                (figure, other) => figure.or(other),
-            };
+            if let Some(figure) = other.achieved {
+                judgement.take(figure, || other.worst);
+            }
         }
     }
 }
@@ -90,17 +106,16 @@ pub fn verify_sizes(
 ) -> Result<Verified> {
     let judge = |requirement: &dyn Requirement| {
         let statement = requirement.statement();
-        let (mut achieved, mut failing) = (None::<f64>, 0);
+        let mut judgement = Judgement { statement, achieved: None, failing: 0, worst: None };
         watch.each(sizes.iter().enumerate(), JUDGED, |(index, rows)| {
             let group = Group { rows: *rows, columns: tallies, index };
             if asks_nothing(requirement, &group) {
                 return;
             }
-            failing += u64::from(!requirement.holds(&group));
-            let figure = requirement.figure(&group);
-            achieved = Some(achieved.map_or(figure, |worst| statement.worse(worst, figure)));
+            judgement.failing += u64::from(!requirement.holds(&group));
+            judgement.take(requirement.figure(&group), || requirement.worst(&group));
         })?;
-        Ok(Judgement { statement, achieved, failing })
+        Ok(judgement)
     };
     let judged = requirements.iter().map(|requirement| judge(requirement.as_ref()));
     let privacy = judged.collect::<Result<_>>()?;

@@ -472,6 +472,7 @@ impl Judgement {
             achieved: self.achieved.and_then(Figure::finite),
             satisfied: self.satisfied(),
             failing_classes: self.failing,
+            worst: self.worst.clone(),
         }
     }
 }

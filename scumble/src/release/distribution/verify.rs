@@ -109,6 +109,7 @@ fn judge(
         achieved: Some(Figure(failing as f64)),
         satisfied: failing == 0,
         failing_classes: 0,
+        worst: None,
     }];
     let (rows, groups) = (records.rows(), released.groups.len() as u64);
     let smallest = released.groups.iter().map(|group| group.records).min().unwrap_or(0);

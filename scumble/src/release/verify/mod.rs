@@ -94,14 +94,23 @@ pub struct DistributionChecked {
 }
 
 impl Verification {
-    /// Whether the release may go out; an error says why not.
+    /// Whether the release meets the policy; an error says why not.
     pub fn check(&self) -> Result<()> {
+        self.check_if(true)
+    }
+
+    /// The same for a release that is not published unless it does.
+    pub(crate) fn check_draft(&self) -> Result<()> {
+        self.check_if(false)
+    }
+
+    fn check_if(&self, exists: bool) -> Result<()> {
         if self.satisfied {
             return Ok(());
         }
         let failing = self.privacy.iter().filter(|judged| !judged.satisfied).cloned().collect();
         let (classes, problems) = (self.classes.classes, self.problems.clone());
-        Err(Error::CheckFailed { file: self.file.clone(), classes, failing, problems })
+        Err(Error::CheckFailed { file: self.file.clone(), classes, failing, problems, exists })
     }
 
     /// A release that contradicts itself.
