@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Text values, each with a code and the line where it stood first. An empty or null value is one
 /// code of its own.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     text: String,
     ends: Vec<usize>,

@@ -31,7 +31,7 @@ impl RowNeeds {
     /// What the rows of a table need; `confidences` has one for each.
     pub(crate) fn new(table: &Table, confidences: &[Ratio], watch: &Watch) -> Result<RowNeeds> {
         let keys = table.with_role(Role::QuasiIdentifier);
-        let keys = keys.filter_map(|key| Some((key.name.clone(), copy(key.dictionary()?))));
+        let keys = keys.filter_map(|key| Some((key.name.clone(), key.dictionary()?.clone())));
         let mut needed = vec![Ratio::ZERO; table.cells.len()];
         watch.each(table.row_cells.iter().zip(confidences), PIECE, |(cell, confidence)| {
             let known = &mut needed[cell.index()];
@@ -95,12 +95,4 @@ impl RowNeeds {
         let of_class = of_class.iter().map(place).collect();
         Ok(ClassNeeds { confidences, of_class })
     }
-}
-
-fn copy(values: &Dictionary) -> Dictionary {
-    let mut copy = Dictionary::default();
-    for code in 0..values.len() as u32 {
-        copy.encode(values.value(code), values.line(code));
-    }
-    copy
 }
