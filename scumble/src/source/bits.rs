@@ -24,6 +24,8 @@ pub(super) struct Bits {
     /// A small cache of recent values, indexed by their hash.
     recent: Vec<(u128, u32)>,
     values: u32,
+    /// Rows that were met.
+    rows: usize,
 }
 
 /// Entries of the cache of recent values.
@@ -48,12 +50,18 @@ impl Bits {
             index: HashTable::new(),
             recent: recent(),
             values: 0,
+            rows: 0,
         })
     }
 
     /// How many distinct values there are.
     pub(super) fn len(&self) -> usize {
         self.values as usize
+    }
+
+    /// Whether values recur often enough in the rows that were met.
+    pub(super) fn recur(&self) -> bool {
+        recur(self.len(), self.rows)
     }
 
     /// Adds the numbers of the rows of an array. Returns the rows that have new values, in order.
@@ -66,6 +74,7 @@ impl Bits {
             DataType::Boolean => &cast(array, &DataType::UInt8)?,
             _ => array,
         };
+        self.rows += array.len();
         let data = array.to_data();
         let width = array.data_type().primitive_width().unwrap_or(0);
         let bytes = data.buffers().first().map_or(&[][..], |buffer| buffer.as_slice());

@@ -37,10 +37,11 @@ impl Recurring {
         }
     }
 
-    fn len(&self) -> usize {
+    /// Whether values recur often enough in so many rows.
+    fn recurs(&self, rows: usize) -> bool {
         match self {
-            Recurring::Texts(codes) => codes.dictionary().len(),
-            Recurring::Bits(bits, _) => bits.len(),
+            Recurring::Texts(codes) => bits::recur(codes.dictionary().len(), rows),
+            Recurring::Bits(bits, _) => bits.recur(),
         }
     }
 
@@ -121,7 +122,7 @@ impl Passing {
             numbers.truncate(rows);
             self.spell()?;
             self.arrays.push(array);
-        } else if !bits::recur(recurring.len(), numbers.len()) {
+        } else if !recurring.recurs(numbers.len()) {
             self.spell()?;
         }
         Ok(())

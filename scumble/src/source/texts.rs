@@ -1,7 +1,7 @@
 //! Columns of a batch as texts, whatever they were in the file.
 
 use super::Lines;
-use super::bits::{self, Bits};
+use super::bits::Bits;
 use crate::error::Result;
 use crate::table::Dictionary;
 use arrow_array::cast::AsArray;
@@ -287,7 +287,7 @@ impl Codes {
                 number => code_of[number as usize - 1],
             };
         }
-        if !bits::recur(bits.len(), codes.len()) {
+        if !bits.recur() {
             self.of_bits = Some(None);
         }
         Ok(true)
@@ -364,6 +364,22 @@ mod tests {
         };
         let keys: Int32Array = (0..rows).map(|_| key(random)).collect();
         Arc::new(DictionaryArray::new(keys, values.clone()))
+    }
+
+    /// The codes of each batch go into a list of their own, as those of quasi-identifiers do. Once
+    /// the rows of one batch were taken for those of the table, and numbers that recur were
+    /// formatted one by one.
+    #[test]
+    fn numbers_recur_in_the_table_not_in_a_batch() {
+        let mut known = Codes::default();
+        let mut batch = |numbers: std::ops::Range<i64>| {
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers));
+            known.encode(&Series::Array(array), &Lines::From(1), &mut Vec::new()).unwrap();
+            matches!(known.of_bits, Some(Some(_)))
+        };
+        assert!((0..6).all(|_| batch(0..16_000)), "96,000 rows of 16,000 numbers");
+        assert!(batch(16_000..18_000), "98,000 rows of 18,000 numbers recur");
+        assert!(!batch(18_000..80_000), "160,000 rows of 80,000 numbers do not");
     }
 
     #[test]
