@@ -111,15 +111,16 @@ impl Policy {
         let mut order: Vec<u32> = (0..leaves.len() as u32).collect();
         let mut numbers = None;
         if numeric {
-            let inexact = |leaf: usize| {
-                let mut leaves = bound.leaf_of.iter().take(present.len());
-                let code = leaves.position(|found| found.index() == leaf);
-                match code {
-                    Some(code) => unfit(
+            let labels = &leaves;
+            let inexact = |_| {
+                // Once more in the order of the file, so that its first value is named.
+                let leaves = bound.leaf_of.iter().take(present.len());
+                match Decimals::read(leaves.map(|leaf| labels[leaf.index()])) {
+                    Err(code) => unfit(
                         present[code],
                         "has more than 15 digits, or differs too much in scale from other values; round it",
                     ),
-                    None => nowhere(),
+                    Ok(_) => nowhere(),
                 }
             };
             let read = Decimals::read(leaves.iter().copied()).map_err(inexact)?;

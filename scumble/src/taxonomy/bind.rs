@@ -108,10 +108,7 @@ fn bind_at(
             Hierarchy::None => flat(&texts, with_missing)?,
             _ => {
                 let kind = numeric_kind(hierarchy);
-                let is_wrong = |code: &u32| kind.number(dictionary.value(*code)).is_none();
-                let first = present.iter().copied().filter(is_wrong).min();
-                let code = first.or(present.first().copied()).unwrap_or(0);
-                return Err(spot.wrong_type(code, kind));
+                return Err(spot.wrong_type(spot.first_wrong(&present, kind), kind));
             }
         };
         let leaf_of = spread(dictionary.len(), &present, &codes, taxonomy.missing());
@@ -122,8 +119,8 @@ fn bind_at(
     // shortest form.
     let mut by_number: BTreeMap<u64, (f64, Vec<u32>)> = BTreeMap::new();
     for code in &present {
-        let number =
-            kind.number(dictionary.value(*code)).ok_or_else(|| spot.wrong_type(*code, kind))?;
+        let wrong = || spot.wrong_type(spot.first_wrong(&present, kind), kind);
+        let number = kind.number(dictionary.value(*code)).ok_or_else(wrong)?;
         by_number.entry(bits_of(number)).or_insert((number, Vec::new())).1.push(*code);
     }
     let numbers: Vec<f64> = by_number.values().map(|(number, _)| *number).collect();
@@ -133,10 +130,9 @@ fn bind_at(
     let texts: Vec<&str> = by_number.values().filter_map(|(_, codes)| shortest(codes)).collect();
     let taxonomy = match hierarchy {
         Hierarchy::Intervals(intervals) => {
-            if let Some((_, codes)) =
-                by_number.values().find(|(number, _)| !intervals.contains(*number))
-            {
-                return Err(spot.not_in(codes[0], intervals.describe()));
+            let outside = by_number.values().filter(|(number, _)| !intervals.contains(*number));
+            if let Some(code) = outside.flat_map(|(_, codes)| codes).min() {
+                return Err(spot.not_in(*code, intervals.describe()));
             }
             if kind == Type::Date && !intervals.is_whole() {
                 let expected = "widths in whole days, because the column has dates".into();
@@ -151,7 +147,7 @@ fn bind_at(
             intervals.taxonomy(&numbers, &texts, intervals.scale(kind), with_missing)?
         }
         Hierarchy::Dates(_) if kind != Type::Date => {
-            return Err(spot.wrong_type(present.first().copied().unwrap_or(0), Type::Date));
+            return Err(spot.wrong_type(spot.first_wrong(&present, Type::Date), Type::Date));
         }
         Hierarchy::Dates(steps) => calendar(steps, &numbers, &texts, with_missing)?,
         _ if kind == Type::Date => calendar(&DateLevel::all(), &numbers, &texts, with_missing)?,
@@ -166,6 +162,14 @@ fn bind_at(
 }
 
 impl Spot<'_> {
+    /// Of the codes of a column that is not of a type, the one that the file has first. Codes are
+    /// numbered in the order of appearance; these are in the order of their texts.
+    fn first_wrong(&self, codes: &[u32], kind: Type) -> u32 {
+        let is_wrong = |code: &u32| kind.number(self.dictionary.value(*code)).is_none();
+        let wrong = codes.iter().copied().filter(is_wrong).min();
+        wrong.or_else(|| codes.iter().copied().min()).unwrap_or(0)
+    }
+
     fn wrong_type(&self, code: u32, kind: Type) -> Error {
         let value = if self.dictionary.is_empty() {
             String::new()
@@ -323,6 +327,34 @@ mod tests {
             bound(&Hierarchy::None, Some(Type::Integer), &["1", "2.5"]).unwrap_err().to_string();
         assert!(error.starts_with("t.csv:3: column `age`: `2.5` is not an integer"), "{error}");
         assert!(bound(&Hierarchy::Dates(DateLevel::all()), None, &["1", "2"]).is_err());
+    }
+
+    /// Values are sorted before they are looked at; the line that is named is still the first.
+    #[test]
+    fn the_first_bad_line_is_named_not_the_smallest_bad_value() {
+        let intervals =
+            Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
+        let dates = Hierarchy::Dates(DateLevel::all());
+        let file = {
+            let rows = vec![(1, vec!["7".to_string(), "*".to_string()])];
+            Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap())
+        };
+        let cases: [(&Hierarchy, Option<Type>, [&str; 3]); 7] = [
+            (&intervals, None, ["7", "300", "-1"]),
+            (&intervals, Some(Type::Integer), ["7", "x", "a"]),
+            (&intervals, None, ["7", "x", "a"]),
+            (&Hierarchy::None, Some(Type::Real), ["7", "x", "a"]),
+            (&dates, None, ["2020-01-01", "x", "a"]),
+            (&dates, Some(Type::Date), ["2020-01-01", "9", "8"]),
+            (&file, None, ["7", "x", "a"]),
+        ];
+        for (hierarchy, kind, values) in cases {
+            let error = bound(hierarchy, kind, &values).unwrap_err().to_string();
+            let told = format!("t.csv:3: column `age`: `{}` is not ", values[1]);
+            assert!(error.starts_with(&told), "{error}");
+        }
+        let error = bound(&dates, Some(Type::Integer), &["9", "8"]).unwrap_err().to_string();
+        assert!(error.starts_with("t.csv:2: column `age`: `9` is not a date"), "{error}");
     }
 
     #[test]

@@ -28,6 +28,7 @@
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
+//! | `lines` | is the first bad line named, and are columns without any value read? |
 
 mod abort;
 mod adult;
@@ -48,6 +49,7 @@ mod fixture;
 mod golden;
 mod instant;
 mod layers;
+mod lines;
 mod mondrian;
 mod optimum;
 mod oracle;

@@ -9,7 +9,7 @@ use crate::search::buckets::{Problem, Target, size};
 use crate::table::{Cells, Column, Data, Table, Tallies};
 use crate::watch::{PIECE, Watch};
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 /// The column that a release's records have beside their own.
@@ -268,26 +268,33 @@ impl<'a> Plan<'a> {
 
     /// Refuses a value that has no weight in its group's target: it could not be released at all.
     fn check_weights(&self, file: &Path, column: &Column) -> Result<()> {
+        // The first group in which each value has no weight.
+        let mut outside: BTreeMap<u32, usize> = BTreeMap::new();
         for (group, target) in self.target_of.iter().enumerate() {
             let target = &self.targets[*target as usize];
-            let outside =
-                self.tallies.group(group).iter().find(|(code, _)| target.leaf(*code).is_none());
-            let Some((code, _)) = outside else { continue };
-            let own =
-                self.domain.code_of.iter().position(|own| own.as_ref() == Some(code)).unwrap_or(0)
-                    as u32;
-            let mut place = Place::file(file).column(&column.name);
-            place.line = column.dictionary().map(|dictionary| dictionary.line(own));
-            return Err(Error::Unfit {
-                place,
-                value: self.domain.labels[*code as usize].clone(),
-                problem: format!(
-                    "occurs in group {}, but has no weight in its target; add a weight, or remove such rows",
-                    quoted(&self.names[group])
-                ),
-            });
+            for (code, _) in self.tallies.group(group) {
+                if target.leaf(*code).is_none() {
+                    outside.entry(*code).or_insert(group);
+                }
+            }
         }
-        Ok(())
+        if outside.is_empty() {
+            return Ok(());
+        }
+        // The value that the file has first.
+        let own = self.domain.code_of.iter().zip(0..);
+        let mut own = own.filter_map(|(code, own)| Some((own, (*code)?)));
+        let (own, code) = own.find(|(_, code)| outside.contains_key(code)).ok_or(Error::Defect)?;
+        let mut place = Place::file(file).column(&column.name);
+        place.line = column.dictionary().map(|dictionary| dictionary.line(own));
+        Err(Error::Unfit {
+            place,
+            value: self.domain.labels[code as usize].clone(),
+            problem: format!(
+                "occurs in group {}, but has no weight in its target; add a weight, or remove such rows",
+                quoted(&self.names[outside[&code]])
+            ),
+        })
     }
 
     /// Refuses more fakes than can be placed in a lifetime: their work grows with their square.

@@ -74,6 +74,8 @@ impl Parser {
         let is_coded = columns.iter().any(|column| matches!(column, ParsedColumn::Coded(_)));
         let repeats = if is_coded { cuts.repeats(bytes, width) } else { None };
         let mut values: Vec<Series> = Vec::with_capacity(width);
+        // The first field that is not text: columns are parsed one after the other.
+        let mut not_text: Option<(usize, usize, Vec<u8>)> = None;
         for (at, column) in columns.iter_mut().enumerate() {
             let fields = Fields { bytes, cuts, width, column: at, repeats: repeats.as_deref() };
             let read = match column {
@@ -81,18 +83,22 @@ impl Parser {
                 ParsedColumn::Plain => plain(&fields, scratch),
                 ParsedColumn::Coded(gathered) => gathered.parse(&fields, scratch),
             };
-            values.push(read.map_err(|wrong| match wrong {
-                Wrong::Text(record, value) => {
-                    let place =
-                        Place::file(&*path).line(cuts.line(record)).column(names[at].clone());
-                    Error::InvalidUtf8 {
-                        place,
-                        value: String::from_utf8_lossy(&value).into_owned(),
-                    }
+            match read {
+                Ok(read) => values.push(read),
+                Err(Wrong::Text(record, value)) => {
+                    let found = Some((record, at, value));
+                    not_text = not_text.into_iter().chain(found).min();
                 }
-                Wrong::Array(source) => Error::Columnar { file: path.clone(), source },
-            })?);
+                Err(Wrong::Array(source)) => {
+                    return Err(Error::Columnar { file: path.clone(), source });
+                }
+            }
             column.renew();
+        }
+        if let Some((record, at, value)) = not_text {
+            let place = Place::file(&*path).line(cuts.line(record)).column(names[at].clone());
+            let value = String::from_utf8_lossy(&value).into_owned();
+            return Err(Error::InvalidUtf8 { place, value });
         }
         let rows = cuts.records();
         Ok(Batch { columns: values, rows, lines: cuts.take_lines(), total: None })
