@@ -112,26 +112,39 @@ impl Draft {
 /// Makes all drafts durable, then gives them their names in this order. If one cannot get its name,
 /// those before it give theirs back: previous files are there again, new ones are gone.
 pub fn publish(mut drafts: Vec<Draft>) -> Result<()> {
+    let Some(mut last) = drafts.pop() else { return Ok(()) };
+    last.sync()?;
+    let target = last.target.clone();
+    // Nothing comes after the last that could fail: one rename replaces its previous file.
+    publish_before(drafts, &target, || last.rename(None).map(drop))
+}
+
+/// The same with something that gets the name `target` after the drafts have theirs, such as a
+/// folder. `rename` gives it that name. If it fails, the drafts give theirs back.
+pub(super) fn publish_before(
+    mut drafts: Vec<Draft>,
+    target: &Path,
+    rename: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     drafts.iter().try_for_each(Draft::sync)?;
-    let turns = Turn::all(drafts.iter().map(Draft::target))?;
-    drafts.iter().try_for_each(|draft| check_regular(&draft.target))?;
+    let targets: Vec<PathBuf> = drafts.iter().map(|draft| draft.target.clone()).collect();
+    let targets: Vec<&Path> = targets.iter().map(PathBuf::as_path).chain([target]).collect();
+    let turns = Turn::all(targets.iter().copied())?;
+    targets.iter().try_for_each(|target| check_regular(target))?;
     let mut published: Vec<Published> = Vec::with_capacity(drafts.len());
-    let last = drafts.len().saturating_sub(1);
-    for (number, draft) in drafts.iter_mut().enumerate() {
-        // Nothing comes after the last that could fail: one rename replaces its previous file.
-        let previous = if number < last { keep_previous(&draft.target) } else { Ok(None) };
-        match previous.and_then(|previous| draft.rename(previous)) {
-            Ok(one) => published.push(one),
-            Err(error) => {
-                published.into_iter().rev().for_each(Published::take_back);
-                return Err(error);
-            }
-        }
+    let renamed = drafts.iter_mut().try_for_each(|draft| {
+        let previous = keep_previous(&draft.target)?;
+        published.push(draft.rename(previous)?);
+        Ok(())
+    });
+    if let Err(error) = renamed.and_then(|()| rename()) {
+        published.into_iter().rev().for_each(Published::take_back);
+        return Err(error);
     }
     published.into_iter().for_each(Published::forget_previous);
     drop(turns);
     // A rename itself is durable once the folder is; not every system can sync a folder.
-    let mut folders: Vec<&Path> = drafts.iter().map(|draft| folder_of(&draft.target)).collect();
+    let mut folders: Vec<&Path> = targets.iter().map(|target| folder_of(target)).collect();
     folders.dedup();
     for folder in folders.into_iter().flat_map(File::open) {
         let _ = folder.sync_all();
@@ -206,13 +219,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// killed run left is recognised by its lock, and removed. To lock the folder itself would need no
 /// file, but commands are often run as `flock FOLDER command`, and would wait for themselves.
 #[derive(Debug)]
-pub(super) struct Turn {
+struct Turn {
     held: Held,
 }
 
 impl Turn {
     /// Waits until no other run publishes to this name.
-    pub(super) fn new(target: &Path) -> Result<Turn> {
+    fn new(target: &Path) -> Result<Turn> {
         let path = beside(target, &format!(".turn{ENDING}"));
         let began = Instant::now();
         loop {

@@ -4,9 +4,7 @@
 //! process lives. A release of the same kind at the target is moved aside for the moment of the
 //! rename and then removed; anything else there is left alone, and the job is refused.
 
-use super::super::draft::{
-    Draft, Held, Turn, check_regular, claim, folder_of, previous_of, publish,
-};
+use super::super::draft::{Draft, Held, check_regular, claim, previous_of, publish_before};
 use super::file::{PRIVATE, named_after, private_draft};
 use super::{Sink, TableSink, TableWriter, Tables};
 use crate::error::{Error, Result};
@@ -110,8 +108,8 @@ impl ReleaseFolder {
         create_private(&path).map_err(Error::io(&self.target.join(name), "write"))
     }
 
-    /// Makes the content durable and gives the folder its name.
-    fn rename(&mut self) -> Result<()> {
+    /// Makes the content durable.
+    fn sync(&mut self) -> Result<()> {
         self.syncing.wait()?;
         let failed = || Error::io(&self.target, "write");
         let Some(held) = &self.draft else { return Err(Error::Defect) };
@@ -120,7 +118,14 @@ impl ReleaseFolder {
             file.sync_all().map_err(failed())?;
         }
         let _ = held.file.sync_all();
-        let turn = Turn::new(&self.target)?;
+        Ok(())
+    }
+
+    /// Gives the folder its name, which no other run publishes to meanwhile. If it cannot have it,
+    /// the target is as it was.
+    fn rename(&mut self) -> Result<()> {
+        let failed = || Error::io(&self.target, "write");
+        let Some(held) = &self.draft else { return Err(Error::Defect) };
         // By this name a later run removes it, should this one be killed in between. Until then it
         // is locked, or a run that begins now would remove it.
         let aside = previous_of(&self.target);
@@ -138,13 +143,9 @@ impl ReleaseFolder {
         });
         renamed.map_err(failed())?;
         self.draft = None;
-        if let Ok(folder) = File::open(folder_of(&self.target)) {
-            let _ = folder.sync_all();
-        }
         if replaced {
             let _ = std::fs::remove_dir_all(&aside);
         }
-        drop(turn);
         Ok(())
     }
 }
@@ -226,8 +227,10 @@ impl Sink for ReleaseFolder {
         self.text("report.json", &report.to_public_text())?;
         // What only the owner may see is not in the folder, which may be published as it is.
         let private = private_draft(&self.target, report)?;
-        publish(self.recoding.take().into_iter().chain(private).collect())?;
-        self.rename()
+        let beside = self.recoding.take().into_iter().chain(private).collect();
+        self.sync()?;
+        let target = self.target.clone();
+        publish_before(beside, &target, || self.rename())
     }
 
     fn takes_several(&self) -> bool {
@@ -288,6 +291,7 @@ mod tests {
             for name in [MARK, "report.json"] {
                 draft.create(name).unwrap().write_all(content.as_bytes()).unwrap();
             }
+            draft.sync().unwrap();
             draft.rename().unwrap();
             assert_eq!(std::fs::read_to_string(target.join(MARK)).unwrap(), content);
             assert_eq!(names(), 1);
@@ -310,6 +314,50 @@ mod tests {
         std::fs::remove_dir_all(&target).unwrap();
         drop(ReleaseFolder::new(&target).unwrap());
         assert_eq!(names(), 0, "an abandoned draft is removed");
+        std::fs::remove_dir_all(place).unwrap();
+    }
+    /// A folder that somebody else made after the job began is in the way of the rename.
+    #[test]
+    fn nothing_is_left_beside_a_folder_that_cannot_get_its_name() {
+        let place = std::env::temp_dir().join(format!("scumble-beside-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&place);
+        std::fs::create_dir_all(&place).unwrap();
+        let names = || {
+            let entries = std::fs::read_dir(&place).unwrap().flatten();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        };
+        let report = serde_json::json!({
+            "algorithm": "", "rows": 0, "released": 0, "suppressed": 0, "classes": 0,
+            "smallest-class": 0, "average-class": 0.0, "privacy": [], "phases": [],
+            "loss": {"lm": 0.0, "dm": 0}, "recoding": {"model": "cuts", "cuts": {}},
+            "io": {"bytes-read": 0, "bytes-written": 0},
+        });
+        let report = Report::from_json(report.to_string().as_bytes()).unwrap();
+        let (target, beside) = (place.join("out"), place.join("out.recoding.json"));
+        let publish = |in_the_way: bool| {
+            let mut sink = ReleaseFolder::new(&target).unwrap();
+            sink.create(MARK).unwrap().write_all(b"value").unwrap();
+            sink.recoding().unwrap().unwrap().write_all(b"new").unwrap();
+            if in_the_way {
+                std::fs::create_dir(&target).unwrap();
+                std::fs::write(target.join("theirs"), "").unwrap();
+            }
+            sink.publish(&report)
+        };
+        assert!(publish(true).is_err());
+        assert_eq!(names(), ["out"]);
+        std::fs::remove_dir_all(&target).unwrap();
+        std::fs::write(&beside, "previous").unwrap();
+        assert!(publish(true).is_err());
+        assert_eq!(names(), ["out", "out.recoding.json"]);
+        assert_eq!(std::fs::read_to_string(&beside).unwrap(), "previous");
+        std::fs::remove_dir_all(&target).unwrap();
+        publish(false).unwrap();
+        assert_eq!(names(), ["out", "out.recoding.json"]);
+        assert_eq!(std::fs::read_to_string(&beside).unwrap(), "new");
         std::fs::remove_dir_all(place).unwrap();
     }
 }
