@@ -101,8 +101,8 @@ pub enum Command {
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         rows: Option<u32>,
         /// Seed for sampling and annealing (default: 0)
-        #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-        seed: u64,
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
     },
     /// Estimate from a summary which recodings are likely to hold, cheapest first
     Estimate {

@@ -3,6 +3,7 @@
 mod advise;
 mod args;
 mod distribution;
+mod effect;
 mod ends;
 mod failure;
 mod hierarchy;

@@ -7,7 +7,7 @@ use crate::args::{
 use crate::ends::{is_standard, open, release};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
-use crate::{advise, distribution, hierarchy, instant, progress, show};
+use crate::{advise, distribution, effect, hierarchy, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
@@ -156,6 +156,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
     let open = |path: &Path| open(path, common, &temporary, watch);
     match command {
         Command::Init { input, output } => {
+            effect::check_tables(common, &[&input])?;
             let text = scumble::init(&open(&input)?, watch)?;
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
@@ -185,7 +186,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
             let Asked { policy, set } = read_asked(&policy, flags)?;
             instant::check(&instant, &policy)?;
-            check_format(&input, &output.output, common)?;
+            effect::check_tables(common, &[&input, &output.output])?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let mut job = with_output(self::job(policy, common), &output).given(keys);
             let spill = disk.spill_dir.unwrap_or(temporary.clone());
@@ -201,16 +202,22 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Apply { recoding, input, policy, output } => {
-            let policy = read_policy(&policy, Vec::new())?;
-            let job = with_output(job(policy, common), &output);
+            let Asked { policy, set } = read_asked(&policy, Vec::new())?;
+            effect::check_tables(common, &[&input, &output.output])?;
+            let keys = set.iter().map(|(_, key)| key.clone());
+            let job = with_output(job(policy, common), &output).given(keys);
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
             let saved = Recoding::from_json(&text, &recoding)?;
             let job = job.recoding(saved, &recoding);
             anonymize(&job, &input, &output.output, None, (common, &temporary), watch)
+                .map_err(|failure| failure.in_flags(&set))
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
+            effect::check_tables(common, &[&input])?;
+            effect::check_roles("summarize", &policy)?;
             let policy = read_policy(&policy, instant::building(&build, rows))?;
-            let (source, job) = (open(&input)?, job(policy, common).seed(seed));
+            effect::check_summarize(&build, seed.is_some(), &policy)?;
+            let (source, job) = (open(&input)?, job(policy, common).seed(seed.unwrap_or(0)));
             job.check_output(&source, &output)?;
             let start = Instant::now();
             let summary = job.summarize(&source, watch)?;
@@ -220,7 +227,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, instant::summary(&summary, seconds, &input, &output)))
         }
         Command::Estimate { summary, policy, levels, believe } => {
-            let policy = read_policy(&policy, instant::believing(&believe))?;
+            effect::check_tables(common, &[])?;
+            let args = policy;
+            let policy = read_policy(&args, instant::believing(&believe))?;
+            effect::check_estimate(&args, &believe, levels.is_some(), &policy)?;
             let mut job = job(policy, common);
             if let Some(levels) = levels {
                 job = job.levels(levels);
@@ -229,7 +239,13 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(estimation.to_json(), instant::estimation(&estimation, &summary)))
         }
         Command::Verify { release, policy, original } => {
-            let job = job(read_policy(&policy, Vec::new())?, common);
+            let tables = [Some(&release), original.as_ref()];
+            let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
+            effect::check_tables(common, &tables)?;
+            let args = policy;
+            let policy = read_policy(&args, Vec::new())?;
+            effect::check_verify(&args, original.is_some(), &policy)?;
+            let job = job(policy, common);
             let is_folder = release.is_dir();
             let tables =
                 if is_folder { Tables::open(&release)? } else { Tables::one(open(&release)?) };
@@ -246,6 +262,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
         }
         Command::Query { release, sql } => {
+            effect::check_tables(common, &[])?;
             let file = release.join("report.json");
             let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
             let report = Report::from_json(&text)
@@ -254,6 +271,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(answer.to_json(), distribution::answer(&answer)))
         }
         Command::Risk { file, policy, threshold, population } => {
+            let tables = [Some(&file), population.as_ref()];
+            let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
+            effect::check_tables(common, &tables)?;
+            effect::check_roles("risk", &policy)?;
             let job = job(read_policy(&policy, Vec::new())?, common);
             let population = population.as_deref().map(open).transpose()?;
             let population = population.as_ref().map(|table| table as &dyn Source);
@@ -261,10 +282,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
         }
         Command::Advise { stakes } => {
+            effect::check_tables(common, &[])?;
             let (json, text) = advise::advise(&stakes)?;
             Ok(Output::new(json, text))
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
+            effect::check_tables(common, &[])?;
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
                 return Err(Failure::Usage("--selection biased requires the kind `subset`".into()));
             }
@@ -359,16 +382,6 @@ fn search_flags(
         Flag::given("--threshold", "threshold", instant.believe.threshold.map(|x| x.to_string())),
     ];
     flags.into_iter().flatten().collect()
-}
-
-/// Refuses a format that nothing has: files have the format of their names.
-fn check_format(input: &Path, output: &Path, common: &Common) -> Result<()> {
-    if common.format.is_some() && !is_standard(input) && !is_standard(output) {
-        return Err(Failure::Usage(
-            "--format requires - as input or output; files have the format of their names".into(),
-        ));
-    }
-    Ok(())
 }
 
 /// A policy, and what flags have changed of it.

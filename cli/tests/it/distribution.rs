@@ -367,6 +367,18 @@ fn quasi_identifiers_may_be_generalized_first() {
     }
 }
 
+/// A smaller value without a weight comes later, and in a later group.
+#[test]
+fn the_first_line_without_a_weight_is_named() {
+    let bed = employees("groups = { zipcode = 2 }");
+    bed.file("weights.csv", "30000,0\n40000,1\n50000,0\n60000,1\n");
+    bed.edit("policy.toml", "target = \"uniform\"", "target = \"weights.csv\"");
+    bed.edit("table.csv", "Alice,91110,F,30000", "Alice,91110,F,60000");
+    anonymize(&bed).fails_with(2, "table.csv:4: column `salary`: `50000` occurs in group `911**`");
+    bed.edit("table.csv", "Carol,91110,M,50000", "Carol,91110,M,60000");
+    anonymize(&bed).fails_with(2, "table.csv:7: column `salary`: `30000` occurs in group `912**`");
+}
+
 #[test]
 fn bad_policies_are_refused() {
     let refused = |from: &str, to: &str, says: &str| {

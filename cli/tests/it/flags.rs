@@ -1,7 +1,8 @@
 //! Nothing that is typed is ignored: every flag of `anonymize` with every algorithm either changes
 //! something that can be seen, or is refused by its name, or is a limit or a promise that the
 //! release keeps in any case. A table says which of them, and a flag or an algorithm that is not in
-//! it fails the test.
+//! it fails the test. Another table does so for the commands that read a release, a recoding or a
+//! summary.
 
 use crate::bed::{Bed, Outcome};
 use serde_json::Value;
@@ -272,22 +273,24 @@ fn every_flag_acts_or_is_refused_with_every_algorithm() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The flags that a help text lists.
+fn flags_of(help: &str) -> Vec<&str> {
+    let lines = help.lines().map(str::trim_start).filter(|line| line.starts_with('-'));
+    let flags = lines.filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let short = words.clone().next();
+        Some(words.find(|word| word.starts_with("--")).or(short)?.trim_end_matches(','))
+    });
+    flags.collect()
+}
+
 /// The table above lists every flag and every algorithm of the command. A new one fails this test
 /// until the table says what it does.
 #[test]
 fn the_table_of_flags_is_complete() {
     let bed = Bed::new();
     let help = bed.run(&["anonymize", "--help"]).ok().stdout;
-    let flags: Vec<&str> = help
-        .lines()
-        .filter_map(|line| {
-            let line = line.trim_start();
-            let long = line.split_whitespace().find(|word| word.starts_with("--"));
-            let is_entry = line.starts_with('-');
-            let short = line.split_whitespace().next().filter(|word| word.starts_with('-'));
-            is_entry.then_some(long.or(short)?.trim_end_matches(','))
-        })
-        .collect();
+    let flags = flags_of(&help);
     assert!(flags.len() > 25, "{flags:?}");
     for flag in &flags {
         let is_known = TABLE.iter().any(|(known, ..)| known == flag) || NEEDED.contains(flag);
@@ -301,4 +304,234 @@ fn the_table_of_flags_is_complete() {
     let names = refused.split_once("one of ").unwrap().1.trim();
     let names: Vec<&str> = names.split(", ").collect();
     assert_eq!(names, ALGORITHMS, "{refused}");
+}
+
+/// A flag, what is typed, and what is expected of it.
+type FlagCase = (&'static str, &'static str, char);
+
+/// For each other command its flags, with what is typed and whether it `a`cts, is `r`efused or is
+/// `k`ept. A flag may be there several times, together with others.
+const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
+    (
+        "verify",
+        "verify out.csv --policy policy.toml",
+        &[
+            ("-k", "-k 12", 'a'),
+            ("--loss", "--loss dm", 'r'),
+            ("--algorithm", "--algorithm mondrian", 'r'),
+            ("--scheme", "--scheme records", 'r'),
+            ("--suppression", "--suppression 10%", 'r'),
+            ("--original", "--original table.csv", 'r'),
+            ("--json", "--json", 'k'),
+            ("--threads", "--threads 1", 'k'),
+            ("--memory", "--memory 1GB", 'k'),
+            ("--format", "--format csv", 'r'),
+            ("--delimiter", "--delimiter ;", 'a'),
+        ],
+    ),
+    (
+        "risk",
+        "risk table.csv --policy policy.toml",
+        &[
+            ("-k", "-k 12", 'r'),
+            ("--loss", "--loss dm", 'r'),
+            ("--algorithm", "--algorithm mondrian", 'r'),
+            ("--scheme", "--scheme records", 'r'),
+            ("--suppression", "--suppression 10%", 'r'),
+            ("--threshold", "--threshold 0.9", 'a'),
+            ("--population", "--population world.csv", 'a'),
+            ("--json", "--json", 'k'),
+            ("--threads", "--threads 1", 'k'),
+            ("--memory", "--memory 1GB", 'k'),
+            ("--format", "--format csv", 'r'),
+            ("--delimiter", "--delimiter ;", 'a'),
+        ],
+    ),
+    (
+        "apply",
+        "apply saved.json table.csv --policy policy.toml -o again.csv",
+        &[
+            ("-k", "-k 40", 'a'),
+            ("--loss", "--loss dm", 'r'),
+            ("--algorithm", "--algorithm mondrian", 'r'),
+            ("--scheme", "--scheme all-records", 'r'),
+            ("--suppression", "-k 12 + --suppression 90%", 'a'),
+            ("--keep-order", "--keep-order", 'a'),
+            ("--seed", "--seed 1", 'k'),
+            ("--json", "--json", 'k'),
+            ("--threads", "--threads 1", 'k'),
+            ("--memory", "--memory 1GB", 'k'),
+            ("--format", "--format csv", 'r'),
+            ("--delimiter", "--delimiter ;", 'a'),
+        ],
+    ),
+    (
+        "summarize",
+        "summarize table.csv --policy policy.toml -o again.json",
+        &[
+            ("-k", "-k 12", 'r'),
+            ("--loss", "--loss dm", 'r'),
+            ("--algorithm", "--algorithm mondrian", 'r'),
+            ("--scheme", "--scheme records", 'r'),
+            ("--suppression", "--suppression 10%", 'r'),
+            ("--kind", "--kind sample", 'a'),
+            ("--max-parents", "--max-parents 1", 'r'),
+            ("--max-parents", "--kind sample --max-parents 2", 'r'),
+            ("--max-parents", "--kind bayes + --max-parents 1", 'k'),
+            ("--search", "--search annealed", 'r'),
+            ("--search", "--kind bayes --search annealed", 'r'),
+            ("--search", "--kind bayes --max-parents 2 + --search greedy", 'k'),
+            ("--rows", "--rows 10", 'r'),
+            ("--rows", "--kind bayes --rows 10", 'r'),
+            ("--rows", "--kind sample + --rows 10", 'a'),
+            ("--seed", "--seed 7", 'r'),
+            ("--seed", "--kind bayes --seed 7", 'r'),
+            ("--seed", "--kind sample --rows 10 + --seed 7", 'a'),
+            ("--json", "--json", 'k'),
+            ("--threads", "--threads 1", 'k'),
+            ("--memory", "--memory 1GB", 'k'),
+            ("--format", "--format csv", 'r'),
+            ("--delimiter", "--delimiter ;", 'a'),
+        ],
+    ),
+    (
+        "estimate",
+        "estimate --summary summary.json --policy policy.toml",
+        &[
+            ("-k", "-k 12", 'a'),
+            ("--loss", "--loss dm", 'a'),
+            ("--algorithm", "--algorithm mondrian", 'r'),
+            ("--algorithm", "--algorithm s-instant --levels age=3,city=2", 'r'),
+            ("--algorithm", "--algorithm s-instant", 'k'),
+            ("--scheme", "--scheme none", 'r'),
+            ("--suppression", "--suppression 30%", 'a'),
+            ("--levels", "--levels age=3,city=2", 'a'),
+            ("--by", "--threshold 1 + --by expectation", 'a'),
+            ("--by", "--levels age=3,city=2 --by expectation", 'r'),
+            ("--threshold", "--threshold 0.0001", 'a'),
+            ("--threshold", "--levels age=3,city=2 --threshold 0.5", 'r'),
+            ("--loss", "--levels age=3,city=2 --loss dm", 'r'),
+            ("--suppression", "--levels age=3,city=2 --suppression 1%", 'r'),
+            ("-k", "--levels age=1,city=1 + -k 20", 'a'),
+            ("--without", "--without limit", 'k'),
+            ("--json", "--json", 'k'),
+            ("--threads", "--threads 1", 'k'),
+            ("--memory", "--memory 1GB", 'k'),
+            ("--format", "--format csv", 'r'),
+            ("--delimiter", "--delimiter ;", 'r'),
+        ],
+    ),
+];
+
+/// A release with its recoding, and a summary.
+fn released_bed() -> Bed {
+    let bed = bed("auto");
+    let more = ["--save-recoding", "saved.json", "--seed", "1"];
+    assert_eq!(run(&bed, "auto", &more).status, 0);
+    let build = "summarize table.csv --policy policy.toml -o summary.json --kind bayes";
+    bed.run(&build.split(' ').collect::<Vec<_>>()).ok();
+    bed
+}
+
+/// What a command says and writes, without times. What it writes is removed again.
+fn told(bed: &Bed, arguments: &[&str]) -> (i32, Value, Vec<(String, Vec<u8>)>, String) {
+    let json: &[&str] = if arguments.contains(&"--json") { &[] } else { &["--json"] };
+    let outcome = bed.run(&[arguments, json].concat());
+    let mut report: Value = serde_json::from_str(&outcome.stdout).unwrap_or(Value::Null);
+    for part in ["phases", "io", "seconds"] {
+        report.as_object_mut().map(|report| report.remove(part));
+    }
+    let written = outcome.touched.iter().filter(|name| !name.contains("report.json"));
+    let files = written.map(|name| (name.clone(), bed.bytes(name))).collect();
+    for name in &outcome.touched {
+        std::fs::remove_file(bed.path(name)).unwrap();
+    }
+    (outcome.status, report, files, outcome.stderr)
+}
+
+#[test]
+fn every_flag_of_the_other_commands_acts_or_is_refused() {
+    let bed = released_bed();
+    let mut wrong = Vec::new();
+    for (command, fixed, flags) in COMMANDS {
+        let fixed: Vec<&str> = fixed.split(' ').collect();
+        for (flag, typed, expected) in flags {
+            let (both, second) = typed.split_once(" + ").unwrap_or(("", typed));
+            let both: Vec<&str> = both.split_whitespace().collect();
+            let second: Vec<&str> = second.split_whitespace().collect();
+            let before = told(&bed, &[&fixed[..], &both].concat());
+            let after = told(&bed, &[&fixed[..], &both, &second].concat());
+            let (status, stderr) = (after.0, &after.3);
+            let is_right = match expected {
+                'r' => {
+                    let is_one_line = stderr.trim_end().lines().count() == 1;
+                    status == 2 && is_one_line && stderr.contains(flag) && after.2.is_empty()
+                }
+                // Columns of another delimiter are not found, and that is an effect.
+                'a' => (before.1, before.2) != (after.1.clone(), after.2.clone()),
+                _ => before.0 == 0 && (&before.1, &before.2) == (&after.1, &after.2),
+            };
+            if !is_right {
+                wrong.push(format!("{command} {typed}: not {expected}: {status} {stderr}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Flags that have an effect on some releases only.
+#[test]
+fn flags_of_verify_act_where_the_policy_gives_them_a_meaning() {
+    let bed = bed("l-plus-optimize");
+    let values = ["--scheme", "all-values", "-k", "1"];
+    assert_eq!(run(&bed, "l-plus-optimize", &values).status, 0);
+    let verify = ["verify", "out.csv", "--policy", "policy.toml", "-k", "1"];
+    let with = |more: &[&str]| told(&bed, &[&verify[..], more].concat()).1;
+    assert_eq!(with(&["--scheme", "all-values"])["satisfied"], Value::Bool(true));
+    assert_ne!(with(&["--scheme", "all-values"]), with(&["--scheme", "all-records"]));
+    // A file without a delimiter.
+    let parquet = ["anonymize", "table.csv", "--policy", "policy.toml", "-o", "out.parquet"];
+    bed.run(&parquet).ok();
+    let arguments = ["verify", "out.parquet", "--policy", "policy.toml", "--delimiter", ";"];
+    bed.run(&arguments).fails_with(2, "--delimiter");
+}
+
+#[test]
+fn the_tables_of_the_other_commands_are_complete() {
+    let bed = Bed::new();
+    for (command, fixed, flags) in COMMANDS {
+        let help = bed.run(&[command, "--help"]).ok().stdout;
+        let known = flags_of(&help);
+        assert!(known.len() > 9, "{command}: {known:?}");
+        for flag in &known {
+            let needed = NEEDED.contains(flag) || fixed.contains(flag);
+            let is_known = needed || flags.iter().any(|(known, ..)| known == flag);
+            assert!(is_known, "{flag} of {command} is not in the table");
+        }
+        for (flag, ..) in flags {
+            assert!(known.contains(flag), "{flag} is no flag of {command}: {known:?}");
+        }
+    }
+}
+
+/// Tables that a command does not have, and files that have the format of their names.
+#[test]
+fn a_format_and_a_delimiter_need_a_table() {
+    let bed = released_bed();
+    let commands = [
+        "init table.csv -o new.toml",
+        "generate agrawal --rows 10 -o new.csv",
+        "query out SELECT",
+        "advise --prior 0.1 --population 1000 --table 100 --cost 1000 --misuse 150",
+    ];
+    for command in commands {
+        let arguments: Vec<&str> = command.split(' ').collect();
+        let refused = |more: &[&'static str]| {
+            bed.run(&[&arguments[..], more].concat()).fails_with(2, more[0]);
+        };
+        refused(&["--format", "csv"]);
+        if !command.starts_with("init") {
+            refused(&["--delimiter", ";"]);
+        }
+    }
 }
