@@ -452,7 +452,8 @@ def cuts(cases, inputs):
         cases.threads("cuts", f"token, {ending}", bed, anonymize("town.csv", policy, out=out), verify(policy, out=out),
                       quick=ending == "arrow")
     for seed in (1, 2, 3):
-        for flag in (["--top", 5], ["--extra-generalization"], ["--scheme", "violating-records"]):
+        for flag in (["--top", 5], ["--extra-generalization"], ["--extra-suppression", "10%"],
+                     ["--scheme", "violating-records"]):
             cases.threads("cuts", f"{flag[0]}, seed {seed}", bed, anonymize("town.csv", policy, *flag, "--seed", seed),
                           quick=seed == 1)
     cases.threads("cuts", "a time limit that is not reached", bed, anonymize("town.csv", policy, "--time-limit", "1h"),

@@ -323,6 +323,9 @@ pub struct CutArgs {
     /// Generalize the cut by one random step, against minimality attacks
     #[arg(long)]
     pub extra_generalization: bool,
+    /// Suppress up to this share of rows at random beyond need, against minimality attacks: 0.01, 1%
+    #[arg(long, value_name = "SHARE")]
+    pub extra_suppression: Option<String>,
 }
 
 /// How confident presence is judged.
@@ -371,7 +374,8 @@ pub struct OutputArgs {
     #[arg(long)]
     pub keep_order: bool,
     /// Random seed. It makes the release reproducible, but also predictable: without a seed,
-    /// violating-records, --top and --extra-generalization use the operating system's random numbers
+    /// violating-records, --top, --extra-generalization and --extra-suppression use the operating
+    /// system's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }

@@ -369,6 +369,7 @@ fn search_flags(
             "extra-generalization",
             cuts.extra_generalization.then_some(true),
         ),
+        Flag::given("--extra-suppression", "extra-suppression", cuts.extra_suppression.clone()),
         Flag::given("--sigmas", "sigmas", presence.sigmas),
         Flag::given("--bucket", "bucket", presence.bucket),
         Flag::given("--sample-tuples", "sample-tuples", disk.sample_tuples),

@@ -143,6 +143,11 @@ pub fn released(text: &mut String, report: &Report) {
             share(values, report.released)
         );
     }
+    let extra = report.private.as_ref().and_then(|private| private.extra_suppressed);
+    if let Some(extra) = extra {
+        let extra = thousands(extra.into());
+        let _ = writeln!(text, "  {extra} of them at random (extra suppression)");
+    }
 }
 
 /// The summary of a release.
@@ -176,6 +181,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             let proven = proof.map(|proof| SearchReport {
                 optimal: proof.optimal,
                 lower_bound: proof.lower_bound,
+                cost: proof.cost.or(search.cost),
                 ..search.clone()
             });
             searched(&mut text, proven.as_ref().unwrap_or(search));

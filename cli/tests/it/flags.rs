@@ -40,7 +40,7 @@ const ALGORITHMS: [&str; 14] = [
 /// Each flag with what is typed, and a letter for each algorithm: `a`cts, `r`efused, `k`ept.
 /// `LEVELS` and `OTHER` depend on the algorithm. Flags of one algorithm come with what shows their
 /// effect: `+` separates what both runs have from what only the second has.
-const TABLE: [(&str, &str, &str); 31] = [
+const TABLE: [(&str, &str, &str); 32] = [
     ("-k", "-k 12", "aaaaaaaaa aaa aa"),
     ("--loss", "--loss dm", "aaarrrraa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaa aaa aa"),
@@ -52,6 +52,11 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("--time-limit", "--time-limit 0s", "rrrrrrraa rrr rr"),
     ("--top", "--seed 3 + --top 9", "rrrrrrrar rrr rr"),
     ("--extra-generalization", "--seed 3 + --extra-generalization", "rrrrrrraa rrr rr"),
+    (
+        "--extra-suppression",
+        "--scheme all-records --seed 3 + --extra-suppression 30%",
+        "rrrrrrraa rrr rr",
+    ),
     ("--sigmas", "--without moments,refinement + --sigmas 1", "rrrrrrrrr rra rr"),
     ("--bucket", "--without moments,refinement + --bucket 40", "rrrrrrrrr rra rr"),
     ("--sample-tuples", "--sample-tuples 20", "rrrrraarr rrr rr"),

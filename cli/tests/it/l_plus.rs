@@ -8,7 +8,7 @@ const ILLS: [&str; 4] = ["flu", "gout", "asthma", "HIV"];
 
 /// A town of 90 people, the same every time; ills depend on ages, so that some classes have one ill
 /// only.
-fn town() -> Bed {
+pub fn town() -> Bed {
     let bed = Bed::new();
     let mut text = String::from("age,city,ill,vote\n");
     let mut state = 7u32;
@@ -31,7 +31,7 @@ fn town() -> Bed {
     bed
 }
 
-fn policy(privacy: &str, scheme: &str) -> String {
+pub fn policy(privacy: &str, scheme: &str) -> String {
     format!(
         "[attributes.age]\nrole = \"quasi-identifier\"\nhierarchy = {{ intervals = [5, 10, 20], from = 20, to = 59 }}\n\
          [attributes.city]\nrole = \"quasi-identifier\"\nhierarchy = \"city.csv\"\n\

@@ -4,6 +4,7 @@
 mod bad_input;
 mod bed;
 mod distribution;
+mod extra_suppression;
 mod flags;
 mod formats;
 mod generate;

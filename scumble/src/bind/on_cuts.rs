@@ -19,6 +19,9 @@ use std::sync::Arc;
 pub struct OnCuts {
     /// What is searched.
     pub problem: Problem,
+    /// The most records (or values) that are suppressed at random although no requirement forces it.
+    /// The problem's limit leaves room for them.
+    pub extra: u64,
     /// The sensitive column that has caps.
     pub sensitive: Option<String>,
     /// The sensitive value of each row; empty where nothing is sensitive.
@@ -63,6 +66,8 @@ impl Policy {
         let of = |leaves: &IdMap<RowId, LeafId>, row| leaves.get(row).map_or(0, Id::number);
         let both = |row| of(&values, row) * many as u32 + of(&labels, row);
         let joint = watch.list(RowId::first(cell_of_row.len()).map(both))?;
+        let rows = cell_of_row.len() as u64;
+        let extra = self.search().cuts().extra_suppression.unwrap_or(Ratio::ZERO).floor_of(rows);
         let problem = Problem {
             taxonomies: taxonomies.to_vec(),
             tallies: Tallies::try_count(cells.len(), cell_of_row.raw(), &joint, watch)?,
@@ -74,10 +79,11 @@ impl Policy {
             suppressible: self
                 .search()
                 .limit()
-                .map(|limit| limit.floor_of(cell_of_row.len() as u64)),
+                .map(|limit| limit.floor_of(rows).saturating_sub(extra)),
         };
         Ok(Some(OnCuts {
             problem,
+            extra,
             sensitive: column.map(|column| required.names[column].clone()),
             values,
             labels,

@@ -3,17 +3,16 @@
 
 use super::search::{levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
-use super::{Beside, Decision, Produced, ToldCaps, Walk, tight_note};
+use super::{Beside, Decision, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Outside, Prepared};
-use crate::error::{Error, Result};
+use crate::error::{Error, Place, Result};
 use crate::ids::Id;
 use crate::policy::Policy;
-use crate::random::Secrets;
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::{
-    Background, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport, RELEASE,
-    Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds, SearchReport, Sink,
-    Token, schema,
+    Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport,
+    RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds, SearchReport,
+    Sink, Token, schema,
 };
 use crate::source::{Series, encode};
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
@@ -32,7 +31,7 @@ pub(super) struct Bound<'a> {
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     let (bound, needs, bytes) = bind(walk)?;
     let (algorithm, mapping, search) = decide(walk, &bound)?;
-    let recoded = bound.recode(&mapping, walk.job.secrets(), walk.watch);
+    let recoded = bound.recode(&mapping, walk.job, walk.watch);
     let recoded =
         recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping, walk.watch))?;
     let token = bound.token();
@@ -81,6 +80,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let (recoding, of_owner) = bound.decided(&mapping, &recoded);
     let (losses, of_input) = losses;
+    let extra = recoded.within.as_ref().map(|within| within.extra).filter(|extra| *extra > 0);
     let caps = bound.told_caps(&recoded, walk.watch)?;
     let notes = match &mapping {
         Mapping::Regions(regions) => tight_note(regions.style, &bound.prepared.task.axes),
@@ -95,7 +95,10 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: token_of(asked, &prepared).and(hidden),
         caps,
-        private: PrivateReport::new(of_input, of_owner),
+        private: PrivateReport {
+            extra_suppressed: extra,
+            ..PrivateReport::new(of_input, of_owner)
+        },
         policy,
         release: ReleaseKind::Table { loss: losses, recoding, search },
         notes,
@@ -242,13 +245,35 @@ impl Bound<'_> {
     }
 
     /// The classes of a mapping and what is suppressed of them.
-    fn recode(&self, mapping: &Mapping, secrets: Secrets, watch: &Watch) -> Result<Recoded> {
+    fn recode(&self, mapping: &Mapping, job: &Job, watch: &Watch) -> Result<Recoded> {
         let task = &self.prepared.task;
+        let is_extra = job.parameters.cuts.extra_suppression;
         let cuts = self.prepared.cuts.as_ref().filter(|_| matches!(mapping, Mapping::Cuts(_)));
-        let Some(cuts) = cuts else { return Recoded::try_new(task, mapping, watch) };
+        let Some(cuts) = cuts else {
+            if is_extra {
+                return Err(self.no_extra("requires cuts; leave it out if levels are given"));
+            }
+            return Recoded::try_new(task, mapping, watch);
+        };
         let cells = self.table.row_cells.then(&self.prepared.leaf_cell, watch)?;
         let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
-        Recoded::by_scheme(task, mapping, &cuts.problem, records, secrets, watch)
+        let draws = Draws { secrets: job.secrets(), extra: cuts.extra };
+        let recoded = Recoded::by_scheme(task, mapping, &cuts.problem, records, draws, watch)?;
+        // Who asked for it relies on it.
+        if is_extra && recoded.within.as_ref().is_none_or(|within| within.extra == 0) {
+            return Err(self.no_extra(
+                "is impossible here, because nothing can be suppressed within this share; raise \
+                 it, or leave it out",
+            ));
+        }
+        Ok(recoded)
+    }
+
+    /// Why nothing can be suppressed at random.
+    fn no_extra(&self, problem: &str) -> Error {
+        let place = Some(Place::file(self.policy.file()));
+        let key = "search.extra-suppression".into();
+        Error::Inapplicable { place, key, problem: problem.into() }
     }
 }
 

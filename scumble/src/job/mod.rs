@@ -561,8 +561,8 @@ impl<'a> Walk<'a> {
         match &mut release {
             ReleaseKind::Table { search: Some(search), .. } => {
                 search.data_scans = counted.scans;
-                let is_drawn = cuts.top > 1 || cuts.extra_generalization;
-                private.search = is_drawn.then(|| search.take_proof());
+                let is_drawn = cuts.top > 1 || cuts.extra_generalization || cuts.extra_suppression;
+                private.search = is_drawn.then(|| search.take_proof(cuts.extra_suppression));
             }
             ReleaseKind::Table { search: None, .. } => {}
             ReleaseKind::Distribution { distribution } => {

@@ -32,6 +32,8 @@ pub struct CutParameters {
     pub top: usize,
     /// The release is one random step more general than what was found.
     pub extra_generalization: bool,
+    /// Whether rows or values are suppressed at random although no requirement forces it.
+    pub extra_suppression: bool,
 }
 
 /// Parameters of partitions on disk.
@@ -92,6 +94,7 @@ impl Parameters {
                 time_limit: cuts.time_limit,
                 top: cuts.top.map_or(1, usize::from),
                 extra_generalization: cuts.extra_generalization,
+                extra_suppression: cuts.extra_suppression.is_some_and(|extra| extra > Ratio::ZERO),
             },
             disk: DiskParameters {
                 tuples: disk.sample_tuples,

@@ -49,9 +49,16 @@ impl Policy {
         Ok(())
     }
 
-    /// Refuses two algorithms for the buckets of a distribution.
+    /// Refuses two algorithms for the buckets of a distribution, and draws that it does not make.
     fn check_distribution(&self) -> Result<()> {
         let own = self.privacy.distribution.as_ref().and_then(|asked| asked.algorithm);
+        let is_extra = self.search.cuts().extra_suppression.is_some();
+        if is_extra && self.privacy.distribution.is_some() {
+            return Err(self.inapplicable(
+                "search.extra-suppression",
+                "cannot be used with `distribution`; leave it out",
+            ));
+        }
         let asked = self.search.algorithm;
         match own {
             Some(own) if matches!(asked, Algorithm::SaOnly | Algorithm::QiSa) && own != asked => {

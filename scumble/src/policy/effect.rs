@@ -51,7 +51,9 @@ impl Policy {
                  or leave it out",
             );
         }
-        if !is_searched && !is_limit && (!is_scheme || of_cuts) {
+        // Cuts that were saved are suppressed like those that were just found.
+        let is_extra = name == "extra-suppression";
+        if !is_searched && !is_limit && !is_extra && (!is_scheme || of_cuts) {
             return Some("cannot be used if levels or a recoding are given; leave it out");
         }
         let by_summary = matches!(name, "summary-kind" | "by" | "threshold" | "without");

@@ -285,6 +285,11 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "search",
+        "extra-suppression",
+        "the maximum share of rows (or sensitive values) to suppress at random although no requirement forces it, such as \"1%\" (default: 0)",
+    ),
+    key(
+        "search",
         "sample-tuples",
         "rows in a sample of rothko-s, and in a partition finished in memory (default: depends on the memory limit)",
     ),

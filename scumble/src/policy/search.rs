@@ -217,6 +217,9 @@ pub struct CutParameters {
     pub top: Option<u16>,
     /// The release is one random step more general than what was found.
     pub extra_generalization: bool,
+    /// The share of rows, or of sensitive values, that is suppressed at random although no
+    /// requirement forces it.
+    pub extra_suppression: Option<Ratio>,
 }
 
 /// Parameters of partitioning on disk.
@@ -330,7 +333,7 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
         suppression(entry, &mut search)?;
     }
     search.strategy = section.choice("strategy", Strategy::NAMES)?;
-    search.cuts = cuts(&section, search.algorithm)?;
+    search.cuts = cuts(&section, &search)?;
     search.disk = disk(&section)?;
     search.instant = instant(&section)?;
     let is_confident = privacy.presence.as_ref().is_some_and(|asked| asked.marginals().is_some());
@@ -381,25 +384,40 @@ fn suppression(entry: &Entry<'_>, search: &mut SearchAsked) -> Result<()> {
 
 /// Parameters of searches for cuts. With another algorithm they would have no effect, and some of
 /// them are there to protect people, so that is an error.
-fn cuts(section: &Section<'_>, algorithm: Algorithm) -> Result<CutParameters> {
+fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
+    let algorithm = search.algorithm;
     let time_limit = section.get("time-limit").map(duration).transpose()?;
     let parameters = CutParameters {
         time_limit,
         top: section.whole("top", 1..=u64::from(u16::MAX))?.map(|top| top as u16),
         extra_generalization: section.boolean("extra-generalization")?,
+        extra_suppression: section
+            .get("extra-suppression")
+            .map(|entry| entry.share("a share from 0 to 1"))
+            .transpose()?,
     };
-    let given = ["time-limit", "top", "extra-generalization"];
+    let given = ["time-limit", "top", "extra-generalization", "extra-suppression"];
     let given = given.into_iter().find_map(|name| section.get(name));
     if let Some(entry) = section.get("top").filter(|_| algorithm == Algorithm::Annealing) {
         return Err(entry.inapplicable(
             "requires the algorithm l-plus-optimize, because annealing finds one cut only",
         ));
     }
-    match given.filter(|_| !algorithm.is_on_cuts() && parameters != CutParameters::default()) {
-        Some(entry) => {
-            Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"))
-        }
-        None => Ok(parameters),
+    if let Some(entry) =
+        given.filter(|_| !algorithm.is_on_cuts() && parameters != CutParameters::default())
+    {
+        return Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"));
+    }
+    let extra = parameters.extra_suppression.unwrap_or(Ratio::ZERO);
+    match section.get("extra-suppression").filter(|_| extra > Ratio::ZERO) {
+        Some(entry) if !search.may_suppress() => Err(entry.inapplicable(
+            "requires a suppression scheme such as all-records, because nothing is suppressed \
+             without one",
+        )),
+        Some(entry) if search.limit.is_some_and(|limit| limit < extra) => Err(entry.inapplicable(
+            "must not be above the limit on suppression, which applies to both together",
+        )),
+        _ => Ok(parameters),
     }
 }
 

@@ -9,6 +9,7 @@ mod apply;
 mod columns;
 mod distribution;
 mod draft;
+mod extra;
 mod judge;
 mod lines;
 mod matched;
@@ -50,7 +51,7 @@ pub use sink::{
     RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
 };
 pub use stream::{CountedTarget, From, Stream, Totals};
-pub use suppress::{Records, Within};
+pub use suppress::{Draws, Records, Within};
 pub use values::{Lost, RecodedValue, RecodedValues};
 pub(crate) use verify::{Checked, RowNeeds, check_table};
 pub use verify::{DistributionChecked, Read, SameValue, Verification};

@@ -72,6 +72,10 @@ pub struct PrivateReport {
     /// What the search proved, if the recoding was drawn at random: it would tell what was drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<PrivateSearch>,
+    /// Rows, or sensitive values if the scheme suppresses these, that were suppressed at random
+    /// although no requirement forced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra_suppressed: Option<u64>,
     /// Caps that follow from frequencies of the input, by column and value, for all values.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub thresholds: Map<String, Value>,
@@ -81,6 +85,10 @@ pub struct PrivateReport {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PrivateSearch {
+    /// What the search minimised, if more was suppressed afterwards: the difference from the loss
+    /// of the release would tell how much.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
     /// Whether nothing cheaper exists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimal: Option<bool>,
@@ -92,7 +100,15 @@ pub struct PrivateSearch {
 impl PrivateReport {
     pub(crate) fn new(loss: PrivateLosses, recoding: Option<PrivateRecoding>) -> PrivateReport {
         let owner_only = "Do not publish this file: it tells more than the release does.".into();
-        PrivateReport { owner_only, loss, recoding, search: None, thresholds: Map::new() }
+        let (search, extra_suppressed) = (None, None);
+        PrivateReport {
+            owner_only,
+            loss,
+            recoding,
+            search,
+            extra_suppressed,
+            thresholds: Map::new(),
+        }
     }
 
     /// The highest level of a column, if levels were chosen.
@@ -269,9 +285,14 @@ pub struct SearchReport {
 }
 
 impl SearchReport {
-    /// Hands over what would tell which of several recodings was drawn.
-    pub(crate) fn take_proof(&mut self) -> PrivateSearch {
-        PrivateSearch { optimal: self.optimal.take(), lower_bound: self.lower_bound.take() }
+    /// Hands over what would tell which of several recodings was drawn, and the cost, if it would
+    /// tell how much was suppressed afterwards.
+    pub(crate) fn take_proof(&mut self, with_cost: bool) -> PrivateSearch {
+        PrivateSearch {
+            cost: if with_cost { self.cost.take() } else { None },
+            optimal: self.optimal.take(),
+            lower_bound: self.lower_bound.take(),
+        }
     }
 
     /// The same with what the search proved.

@@ -4,6 +4,7 @@
 //! This judges afresh what a search has judged: the two share the caps and nothing else.
 
 use super::apply::{Classes, Recoded};
+use super::extra::Extra;
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, Id, IdMap, IdVec, LeafId, RowId};
@@ -25,6 +26,15 @@ pub struct Records<'a> {
     pub labels: &'a IdMap<RowId, LeafId>,
 }
 
+/// What is drawn at random.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws {
+    /// Where the draws come from.
+    pub secrets: Secrets,
+    /// The most records (or values) that are suppressed although no requirement forces it.
+    pub extra: u64,
+}
+
 /// What goes of classes that stay.
 #[derive(Clone, Debug)]
 pub struct Within {
@@ -36,6 +46,8 @@ pub struct Within {
     pub of_cell: IdVec<CellId, u32>,
     /// Whether each row's sensitive value is left out.
     pub hidden: IdVec<RowId, bool>,
+    /// How many of the rows (or values) are left out although no requirement forces it.
+    pub extra: u64,
 }
 
 impl Within {
@@ -53,7 +65,7 @@ impl Recoded {
         mapping: &Mapping,
         problem: &Problem,
         records: Records<'_>,
-        secrets: Secrets,
+        draws: Draws,
         watch: &Watch,
     ) -> Result<Recoded> {
         let Classes { values, classes, class_of, .. } = Classes::new(task, mapping, watch)?;
@@ -63,16 +75,23 @@ impl Recoded {
             of_class: IdVec::repeat(0, classes.len()),
             of_cell: IdVec::repeat(0, task.cells.len()),
             hidden: IdVec::repeat(false, rows),
+            extra: 0,
         };
         let mut members: IdVec<ClassId, Vec<RowId>> = IdVec::repeat(Vec::new(), classes.len());
         let pairs = records.cells.pairs();
         watch.each(pairs.clone(), PIECE, |(row, cell)| members[class_of.at(cell)].push(row))?;
         for (class, members) in members.pairs() {
             watch.check()?;
-            let mut dice = secrets.stream(u64::from(class.number()));
+            let mut dice = draws.secrets.stream(u64::from(class.number()));
             let class =
                 Members { rows: members, records, caps: &problem.caps, labels: problem.labels };
             class.suppress(problem.scheme, problem.k, &mut dice, &mut within)?;
+        }
+        if draws.extra > 0 {
+            // The streams of classes have smaller numbers.
+            let mut dice = draws.secrets.stream(u64::MAX);
+            let extra = Extra { members: &members, records, problem };
+            within.extra = extra.suppress(draws.extra, &mut dice, &mut within, watch)?;
         }
         watch.each(pairs, PIECE, |(row, cell)| {
             if within.rows[row] {
@@ -88,6 +107,7 @@ impl Recoded {
         }
         let counted =
             if problem.scheme.is_of_values() { within.hidden_values() } else { suppressed };
+        let counted = counted - within.extra;
         if let Some(suppressible) = problem.suppressible.filter(|limit| counted > *limit) {
             let (what, rows) = (problem.scheme.suppresses(), task.rows());
             let shortfall =

@@ -203,13 +203,22 @@ fn a_change_is_checked_again() {
 #[test]
 fn parameters_of_algorithms_are_checked_with_the_policy() {
     let on_cuts = people().k(2).algorithm("l-plus-optimize");
+    let suppressing = on_cuts.clone().set(["search", "suppression", "limit"], "5%");
     let marginals = folder().path("marginals.csv");
     let likely = people().presence_with_marginals(0, "0.9", "0.5", &marginals);
     let plain = people().k(2);
-    let cases: [(&PolicyBuilder, &str, Vec<Setting>, Vec<Setting>); 16] = [
+    let cases: [(&PolicyBuilder, &str, Vec<Setting>, Vec<Setting>); 19] = [
         (&on_cuts, "time-limit", vec!["10s".into(), "500ms".into()], vec!["soon".into(), 5.into()]),
         (&on_cuts, "top", vec![1.into(), 65_535.into()], vec![0.into(), 65_536.into(), "x".into()]),
         (&on_cuts, "extra-generalization", vec![true.into()], vec!["yes".into(), 1.into()]),
+        (
+            &suppressing,
+            "extra-suppression",
+            vec!["5%".into(), 0.05.into(), "1/20".into(), 0.into()],
+            vec!["5.1%".into(), 1.into(), "some".into(), "-1%".into(), true.into()],
+        ),
+        (&on_cuts, "extra-suppression", vec![0.into()], vec!["1%".into()]),
+        (&plain, "extra-suppression", vec![], vec!["1%".into(), 0.into()]),
         (&plain, "top", vec![], vec![2.into()]),
         (&plain, "strategy", vec!["top-down".into()], vec!["sideways".into()]),
         (&likely, "sigmas", vec![4.into()], vec![0.into(), 10.into()]),
