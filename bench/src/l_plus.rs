@@ -21,19 +21,43 @@ const LIMIT_OF_SIZES: f64 = 300.0;
 
 /// What varies between experiments.
 #[derive(Clone)]
-struct Setting<'a> {
-    folder: &'a Path,
-    data: PathBuf,
-    keys: &'a [&'a str],
+pub struct Setting<'a> {
+    pub folder: &'a Path,
+    pub data: PathBuf,
+    pub keys: &'a [&'a str],
     /// A hierarchy for the age in place of the file.
-    age: Option<&'a str>,
-    privacy: String,
-    loss: &'static str,
-    scheme: &'static str,
+    pub age: Option<&'a str>,
+    pub privacy: String,
+    pub loss: &'static str,
+    pub scheme: &'static str,
+}
+
+impl<'a> Setting<'a> {
+    /// The seven quasi-identifiers with the thresholds, loss and scheme that the paper has by
+    /// default.
+    pub fn of_adult(adult: Option<&'a Path>) -> Result<Setting<'a>> {
+        let expected = "the folder with adult.csv and its hierarchies".into();
+        let missing = || Error::BadParameter {
+            place: None,
+            key: "--adult".into(),
+            value: "nothing".into(),
+            expected,
+        };
+        let folder = adult.ok_or_else(missing)?;
+        Ok(Setting {
+            folder,
+            data: folder.join("adult.csv"),
+            keys: &SEVEN,
+            age: None,
+            privacy: uniform(4),
+            loss: "dm",
+            scheme: "all-records",
+        })
+    }
 }
 
 impl Setting<'_> {
-    fn policy(&self, algorithm: &str) -> Result<Policy> {
+    pub fn policy(&self, algorithm: &str) -> Result<Policy> {
         let mut text = String::from(
             "[defaults]\nrole = \"insensitive\"\n[attributes.occupation]\nrole = \"sensitive\"\n",
         );
@@ -54,12 +78,12 @@ impl Setting<'_> {
         Policy::parse(&text, &self.folder.join("policy.toml"))
     }
 
-    fn prepare(&self, algorithm: &str) -> Result<Prepared> {
+    pub fn prepare(&self, algorithm: &str) -> Result<Prepared> {
         let policy = self.policy(algorithm)?;
         policy.prepare(&read(&self.data, &policy)?)
     }
 
-    fn run(&self) -> Result<Run> {
+    pub fn run(&self) -> Result<Run> {
         self.run_within(LIMIT)
     }
 
@@ -69,7 +93,7 @@ impl Setting<'_> {
     }
 
     /// The optimum of full-domain recoding without suppression, in the paper's unit.
-    fn full_domain(&self) -> Result<f64> {
+    pub fn full_domain(&self) -> Result<f64> {
         let prepared = Setting { scheme: "none", ..self.clone() }.prepare("incognito")?;
         let cost = incognito::search(&prepared.task, Strategy::BestFirst, &Watch::default())?
             .cost
@@ -79,9 +103,9 @@ impl Setting<'_> {
 }
 
 /// How a search went.
-struct Run {
+pub struct Run {
     seconds: f64,
-    outcome: Outcome,
+    pub outcome: Outcome,
     space: u128,
     rows: u64,
     tuples: usize,
@@ -126,12 +150,12 @@ impl Run {
         })
     }
 
-    fn cost(&self) -> f64 {
+    pub fn cost(&self) -> f64 {
         self.outcome.best.first().map_or(f64::INFINITY, |(cost, _)| *cost)
     }
 
     /// Seconds, and what is proven if not all is.
-    fn time(&self) -> Value {
+    pub fn time(&self) -> Value {
         if self.outcome.optimal {
             json!(format!("{:.2}", self.seconds))
         } else {
@@ -158,11 +182,13 @@ impl Run {
     }
 }
 
-fn number(cost: f64) -> Value {
+/// A cost, if there is one.
+pub fn number(cost: f64) -> Value {
     if cost.is_finite() { json!(format!("{cost:.0}")) } else { json!("-") }
 }
 
-fn uniform(l: u32) -> String {
+/// One threshold for all values.
+pub fn uniform(l: u32) -> String {
     format!("thresholds = {{ default = \"1/{l}\" }}")
 }
 
@@ -171,7 +197,8 @@ fn chosen(name: &str) -> LossChoice {
     known.map_or(LossChoice::Lm, |(_, loss, _)| *loss)
 }
 
-fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
+/// The schemes whose cost a loss knows.
+pub fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
     let loss = chosen(loss);
     Suppression::NAMES
         .into_iter()
@@ -181,36 +208,12 @@ fn schemes(loss: &str) -> impl Iterator<Item = &'static str> {
 
 /// All tables; only that of sizes, and of one size, where one is given.
 pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> {
-    let Some(folder) = adult else {
-        let expected = "the folder with adult.csv and its hierarchies".into();
-        return Err(Error::BadParameter {
-            place: None,
-            key: "--adult".into(),
-            value: "nothing".into(),
-            expected,
-        });
-    };
-    let setting = Setting {
-        folder,
-        data: folder.join("adult.csv"),
-        keys: &SEVEN,
-        age: None,
-        privacy: uniform(4),
-        loss: "dm",
-        scheme: "all-records",
-    };
+    let setting = Setting::of_adult(adult)?;
     if let Some(rows) = rows {
         return Ok(vec![sizes(&setting, &[rows as usize])?]);
     }
     Ok(vec![
-        costs(
-            &setting,
-            "Figures 5 and 8: one threshold 1/l for all values; cost, time and share evaluated",
-            uniform,
-        )?,
-        costs(&setting, "Figure 6: thresholds by frequency, with the base 1/l", |l| {
-            format!("thresholds = {{ from-frequency = \"1/{l}\" }}")
-        })?,
+        costs(&setting)?,
         over_time(&setting)?,
         techniques(&setting)?,
         granularity(&setting)?,
@@ -219,12 +222,12 @@ pub fn l_plus(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> 
     ])
 }
 
-fn costs(setting: &Setting<'_>, title: &str, privacy: impl Fn(u32) -> String) -> Result<Measured> {
+fn costs(setting: &Setting<'_>) -> Result<Measured> {
     let mut rows = Vec::new();
     for (loss, ..) in LossChoice::NAMES {
         for scheme in schemes(loss) {
             for l in 2..=6 {
-                let one = Setting { loss, scheme, privacy: privacy(l), ..setting.clone() };
+                let one = Setting { loss, scheme, privacy: uniform(l), ..setting.clone() };
                 let (run, full_domain) = (one.run()?, one.full_domain()?);
                 rows.push(vec![
                     json!(loss),
@@ -251,6 +254,7 @@ fn costs(setting: &Setting<'_>, title: &str, privacy: impl Fn(u32) -> String) ->
         "evaluated",
         "share",
     ];
+    let title = "Figures 5 and 8: one threshold 1/l for all values; cost, time and share evaluated";
     Ok(Measured { title: title.into(), columns, rows })
 }
 

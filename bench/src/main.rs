@@ -6,11 +6,13 @@ mod full_domain;
 mod harness;
 mod instant;
 mod l_plus;
+mod l_plus_utility;
 mod mondrian;
 mod presence;
 mod rothko;
 mod rothko_quality;
 mod rothko_tests;
+mod tree;
 
 use clap::{Parser, ValueEnum};
 use harness::Measured;
@@ -61,6 +63,9 @@ enum Experiment {
     Mondrian,
     /// The best cuts: the experiments of l+-Optimize, on the Adult table
     LPlus,
+    /// What the best cuts are worth: thresholds by the average l, and classification errors, on the
+    /// Adult table
+    LPlusUtility,
     /// Partitioning on disk: I/O and time against frequency groups, sample size, data size and k
     Rothko,
     /// Nodes that Rothko-S prunes, with its tests and without
@@ -104,7 +109,7 @@ impl Args {
     /// The first option that was given and has no effect on the experiment.
     fn unused(&self) -> Option<&'static str> {
         use Experiment::*;
-        let on_rows = !matches!(self.name, FullDomain | Mondrian);
+        let on_rows = !matches!(self.name, FullDomain | Mondrian | LPlusUtility);
         let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality);
         let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality);
         let on_commands = matches!(self.name, Mondrian);
@@ -140,6 +145,7 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
             vec![mondrian::mondrian(adult, python, scumble, fastest_of)?]
         }
         Experiment::LPlus => l_plus::l_plus(adult, args.rows)?,
+        Experiment::LPlusUtility => l_plus_utility::l_plus_utility(adult)?,
         Experiment::Rothko => vec![rothko::rothko(args.rows)?],
         Experiment::RothkoTests => vec![rothko_tests::rothko_tests(args.rows)?],
         Experiment::RothkoQuality => vec![rothko_quality::rothko_quality(args.rows, args.runs)?],
