@@ -9,6 +9,7 @@ mod l_plus;
 mod l_plus_utility;
 mod mondrian;
 mod presence;
+mod presence_claims;
 mod rothko;
 mod rothko_quality;
 mod rothko_tests;
@@ -74,7 +75,7 @@ enum Experiment {
     RothkoQuality,
     /// Bounds of queries on distribution releases, figures 5 to 13 of the paper
     Distribution,
-    /// Delta-presence without complete world knowledge: figures 4 to 7 and table 5
+    /// Delta-presence without complete world knowledge: figures 4 to 7, table 5 and two claims
     Presence,
     /// Decided from a summary: figures 5 to 12 and table V of the paper on instant anonymization
     Instant,
