@@ -144,7 +144,8 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let text = std::fs::read_to_string(&files[1]).map_err(Error::io(&files[1], "read"))?;
     let columns = text.split("[privacy]").next().unwrap_or_default();
     let plain: Vec<&str> = columns.lines().filter(|line| !line.starts_with("hierarchy")).collect();
-    let text = plain.join("\n") + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\nregions = \"tight\"\n";
+    let text = plain.join("\n")
+        + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\nregions = \"tight\"\n";
     let policy = Policy::parse(&text, &files[1])?;
     let table = read(&data, &policy)?;
     let prepared = policy.prepare(&table)?;

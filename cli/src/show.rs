@@ -218,7 +218,7 @@ fn decided(text: &mut String, recoding: &RecodingReport, height: impl Fn(&str) -
                 cuts.iter().map(|(name, labels)| format!("{name} {}", labels.len())).collect();
             let _ = writeln!(text, "  distinct values in the release: {}", cuts.join(", "));
         }
-        RecodingReport::Regions { .. } => {}
+        RecodingReport::Regions { .. } | RecodingReport::Local { .. } => {}
     }
 }
 

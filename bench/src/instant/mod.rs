@@ -187,12 +187,7 @@ fn multidimensional(ready: &Ready) -> Result<Measured> {
             let foreseen =
                 m_instant::partition(&estimator, By::Probability(threshold), &Watch::default())?;
             let first = start.elapsed().as_secs_f64();
-            let settled = m_instant::settle(
-                task,
-                &foreseen.regions,
-                TIGHT,
-                &Watch::default(),
-            )?;
+            let settled = m_instant::settle(task, &foreseen.regions, TIGHT, &Watch::default())?;
             let both = start.elapsed().as_secs_f64();
             let lm = bound.lm(&settled)?;
             rows.push(vec![

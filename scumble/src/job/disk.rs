@@ -376,6 +376,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         policy: policy.clone(),
         release,
         notes: tight_note(policy.search().partitioning.style, &known.axes),
+        alternatives: Vec::new(),
         io,
         beside: Beside::Nothing,
         leftovers: Box::new(()),

@@ -135,7 +135,12 @@ impl BelievedSearch<'_> {
                 let found = Found { mapping, warrant, cost, space, visited };
                 let Candidate { probability, outliers, .. } = *candidate;
                 let believed = Some(self.believed(number, checks, probability, outliers));
-                return Ok(Searched { algorithm: "s-instant", found, believed });
+                return Ok(Searched {
+                    algorithm: "s-instant",
+                    found,
+                    believed,
+                    alternatives: Vec::new(),
+                });
             }
         }
         let (rows, suppressible) = (task.rows(), task.suppressible);
@@ -165,7 +170,12 @@ impl BelievedSearch<'_> {
             .map_err(|error| with_refusal(error, prepared, &most_general(prepared), self.watch))?;
         found.visited += foreseen.visited;
         let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
-        Ok(Searched { algorithm: "m-instant", found, believed: Some(believed) })
+        Ok(Searched {
+            algorithm: "m-instant",
+            found,
+            believed: Some(believed),
+            alternatives: Vec::new(),
+        })
     }
 }
 

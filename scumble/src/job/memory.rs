@@ -1,16 +1,16 @@
 //! A release of a table that fits in memory: one scan, a search over cells, rows in an order of
 //! their own.
 
-use super::search::{levels_by_hand, search, with_refusal};
+use super::search::{Searched, levels_by_hand, search, with_refusal};
 use super::world::{confidences, exactly};
 use super::{Beside, Decision, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Place, Result};
 use crate::ids::Id;
 use crate::policy::Policy;
-use crate::recoding::{Columns, Mapping, Recoding};
+use crate::recoding::{Columns, Local, Mapping, Recoding, Regions};
 use crate::release::{
-    Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport,
+    Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport,
     RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds, SearchReport,
     Sink, Token, schema,
 };
@@ -30,7 +30,8 @@ pub(super) struct Bound<'a> {
 /// Scans, binds, decides, recodes and writes.
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     let (bound, needs, bytes) = bind(walk)?;
-    let (algorithm, mapping, search) = decide(walk, &bound)?;
+    let Decided { algorithm, mapping, search, alternatives } =
+        decide(walk, &bound, sink.wants_recoding())?;
     let recoded = bound.recode(&mapping, walk.job, walk.watch);
     let recoded =
         recoded.map_err(|error| with_refusal(error, &bound.prepared, &mapping, walk.watch))?;
@@ -83,7 +84,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let extra = recoded.within.as_ref().map(|within| within.extra).filter(|extra| *extra > 0);
     let caps = bound.told_caps(&recoded, walk.watch)?;
     let notes = match &mapping {
-        Mapping::Regions(regions) => tight_note(regions.style, &bound.prepared.task.axes),
+        Mapping::Regions(Regions { style, .. }) | Mapping::Local(Local { style, .. }) => {
+            tight_note(*style, &bound.prepared.task.axes)
+        }
         Mapping::Levels(_) | Mapping::Cuts(_) => Vec::new(),
     };
     let Bound { policy: asked, table, prepared } = bound;
@@ -102,6 +105,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         policy,
         release: ReleaseKind::Table { loss: losses, recoding, search },
         notes,
+        alternatives,
         io: Io { bytes_read: bytes, repartitions: Some(0), pruned_nodes: Some(0), ..Io::default() },
         beside: Beside::Presence { exact, needs },
         leftovers: Box::new((table, prepared.task, recoded, mapping)),
@@ -133,31 +137,33 @@ fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, Option<RowNeeds>, u64)> {
     Ok((Bound { policy, table, prepared }, needs, bytes))
 }
 
+/// What is released, and how it was decided.
+struct Decided {
+    algorithm: &'static str,
+    mapping: Mapping,
+    search: Option<SearchReport>,
+    alternatives: Vec<Alternative>,
+}
+
 /// What is released: found by a search, fixed by hand, or saved before.
-fn decide(
-    walk: &mut Walk<'_>,
-    bound: &Bound<'_>,
-) -> Result<(&'static str, Mapping, Option<SearchReport>)> {
-    match &walk.job.decision {
-        Decision::Search => {
-            let searched = search(walk.job, bound, walk.watch)?;
-            let seconds = walk.clock.phase("search");
-            let found = searched.found;
-            let report = SearchReport {
-                space: found.space,
-                visited: found.visited,
-                cost: found.cost,
-                believed: searched.believed,
-                seconds,
-                ..SearchReport::default()
-            };
-            Ok((searched.algorithm, found.mapping, Some(report.warranted(found.warrant))))
-        }
-        decision => {
-            let (name, mapping) = decide_mapping(decision, &bound.prepared)?;
-            Ok((name, mapping, None))
-        }
-    }
+fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Decided> {
+    let Decision::Search = &walk.job.decision else {
+        let (algorithm, mapping) = decide_mapping(&walk.job.decision, &bound.prepared)?;
+        return Ok(Decided { algorithm, mapping, search: None, alternatives: Vec::new() });
+    };
+    let Searched { algorithm, found, believed, alternatives } =
+        search(walk.job, bound, is_saved, walk.watch)?;
+    let seconds = walk.clock.phase("search");
+    let report = SearchReport {
+        space: found.space,
+        visited: found.visited,
+        cost: found.cost,
+        believed,
+        seconds,
+        ..SearchReport::default()
+    };
+    let search = Some(report.warranted(found.warrant));
+    Ok(Decided { algorithm, mapping: found.mapping, search, alternatives })
 }
 
 /// The mapping of levels fixed by hand, or of a saved recoding.
@@ -241,6 +247,7 @@ impl Bound<'_> {
                 let released = recoded.classes.counts().iter().filter(|rows| **rows > 0).count();
                 (RecodingReport::regions(released as u64, regions.style), None)
             }
+            Mapping::Local(local) => (RecodingReport::local(local.style), None),
         }
     }
 

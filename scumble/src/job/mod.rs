@@ -5,6 +5,7 @@
 //! the kind of release: in memory (`memory`), on disk (`disk`) or a `distribution`; the second half is
 //! the same for all. The other tasks have a file each.
 
+mod auto;
 mod cuts;
 mod disk;
 mod distribution;
@@ -12,6 +13,7 @@ mod estimate;
 mod generate;
 mod hierarchy;
 mod init;
+mod local;
 mod memory;
 mod parameters;
 mod query;
@@ -35,8 +37,8 @@ use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::{Recoding, Style};
 use crate::release::{
-    Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink, Tables,
-    Verification, caps_json, check_distribution, check_regular, is_releasable,
+    Alternative, Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink,
+    Tables, Verification, caps_json, check_distribution, check_regular, is_releasable,
 };
 use crate::source::{Counted, Source, check_names};
 use crate::summary::Summary;
@@ -312,6 +314,8 @@ struct Produced {
     release: ReleaseKind,
     /// What the owner should know about the release besides what its verification says.
     notes: Vec<String>,
+    /// What other kinds of recoding would have lost.
+    alternatives: Vec<Alternative>,
     /// What was read and written besides source and sink.
     io: Io,
     /// What the release is compared with besides the policy.
@@ -585,6 +589,7 @@ impl<'a> Walk<'a> {
             same_value: verification.same_value,
             thresholds: caps_json(&produced.caps.released),
             notes: [produced.notes, verification.notes].concat(),
+            alternatives: produced.alternatives,
             release,
             io,
             phases: std::mem::take(&mut self.clock.phases),

@@ -1,12 +1,13 @@
 //! Searches in memory: which algorithm runs, and what is told if nothing can be released.
 
 use super::memory::Bound;
-use super::{Job, cuts, estimate};
+use super::{Job, auto, cuts, estimate, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Refusal, Result};
+use crate::loss::LossChoice;
 use crate::policy::{Algorithm, nearest};
 use crate::recoding::Mapping;
-use crate::release::{Believed, Classes, judge_classes};
+use crate::release::{Alternative, Believed, Classes, judge_classes};
 use crate::search::Found;
 use crate::search::lattice::{incognito, sfalm, spalm};
 use crate::search::regions::{mfalm, mondrian, mpalm};
@@ -20,15 +21,30 @@ pub(super) struct Searched {
     pub(super) found: Found,
     /// What it went by, if that was a summary.
     pub(super) believed: Option<Believed>,
+    /// What other kinds of recoding would have lost.
+    pub(super) alternatives: Vec<Alternative>,
 }
 
-/// Searches as the policy says.
-pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Searched> {
-    if job.policy.search().algorithm.is_instant() {
+/// Searches as the policy says; for a recoding that can be saved, if it will be.
+pub(super) fn search(
+    job: &Job,
+    bound: &Bound<'_>,
+    is_saved: bool,
+    watch: &Watch,
+) -> Result<Searched> {
+    let search = job.policy.search();
+    if search.algorithm.is_instant() {
         return estimate::search(job, bound, watch);
     }
+    // Local recodings minimize LM, and a presence knows nothing of labels that overlap.
+    let is_open = search.algorithm == Algorithm::Auto
+        && search.loss == LossChoice::Lm
+        && job.policy.privacy().presence.is_none();
+    if is_open {
+        return auto::search(job, &bound.prepared, is_saved, watch);
+    }
     let (algorithm, found) = by_rows(job, &bound.prepared, watch)?;
-    Ok(Searched { algorithm, found, believed: None })
+    Ok(Searched { algorithm, found, believed: None, alternatives: Vec::new() })
 }
 
 /// Searches by counts of rows: the algorithm's name, and what it found.
@@ -58,12 +74,16 @@ pub(super) fn by_rows(
         Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
             ("mondrian", mondrian::search(task, partitioning, watch))
         }
+        Algorithm::Local => ("local", local::search(job, prepared, watch)),
         Algorithm::LPlusOptimize => ("l-plus-optimize", cuts::search(job, prepared, watch)),
         Algorithm::Annealing => ("annealing", cuts::search(job, prepared, watch)),
     };
-    let found =
-        found.map_err(|error| with_refusal(error, prepared, &most_general(prepared), watch))?;
-    Ok((name, found))
+    Ok((name, found.map_err(|error| refused(error, prepared, watch))?))
+}
+
+/// An error with what the most general recoding would reach, if no recoding can be released.
+pub(super) fn refused(error: Error, prepared: &Prepared, watch: &Watch) -> Error {
+    with_refusal(error, prepared, &most_general(prepared), watch)
 }
 
 /// The most general recoding: the root of every tree.
@@ -132,7 +152,7 @@ fn refusal(prepared: &Prepared, mapping: &Mapping, watch: &Watch) -> Result<Refu
         Mapping::Levels(levels) => {
             Some(prepared.names.iter().cloned().zip(levels.iter().copied()).collect())
         }
-        Mapping::Cuts(_) | Mapping::Regions(_) => None,
+        Mapping::Cuts(_) | Mapping::Regions(_) | Mapping::Local(_) => None,
     };
     Ok(Refusal {
         rows: task.rows(),

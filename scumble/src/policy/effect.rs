@@ -4,8 +4,9 @@
 //! set for a single release, such as by a flag, is meant to do something: the caller lists these
 //! keys, and one without effect is refused.
 
-use super::{Algorithm, Policy};
+use super::{Algorithm, Kind, Policy};
 use crate::error::{Error, Result};
+use crate::loss::LossChoice;
 use crate::search::cuts::Suppression;
 
 /// How a release is made.
@@ -31,6 +32,14 @@ impl Policy {
     pub(super) fn inapplicable(&self, key: &str, problem: impl Into<String>) -> Error {
         let place = Some(crate::error::Place::file(&self.file));
         Error::Inapplicable { place, key: key.into(), problem: problem.into() }
+    }
+
+    /// Whether auto chooses among several kinds of recoding, one of which is local.
+    fn is_open(&self, algorithm: Algorithm) -> bool {
+        self.search.algorithm == Algorithm::Auto
+            && self.search.recoding == Kind::Any
+            && algorithm == Algorithm::Incognito
+            && self.search.loss == LossChoice::Lm
     }
 
     /// Why a key has no effect; a phrase that follows the key.
@@ -77,6 +86,11 @@ impl Policy {
                 ),
                 "requires the algorithm incognito, s-instant, l-plus-optimize, annealing, spalm or \
                  sfalm; others minimize no loss",
+            ),
+            "time-limit" => (
+                matches!(algorithm, LPlusOptimize | Annealing | Local) || self.is_open(algorithm),
+                "requires the algorithm local, l-plus-optimize or annealing, or auto with the loss \
+                 lm",
             ),
             "strategy" => (
                 matches!(algorithm, Incognito | Spalm | Sfalm),

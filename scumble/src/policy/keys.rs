@@ -233,8 +233,13 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "search",
+        "recoding",
+        "any, levels, cuts, regions or local: the kind of recoding; auto takes the one with the least loss (default: any)",
+    ),
+    key(
+        "search",
         "algorithm",
-        "auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution (default: auto)",
+        "auto, incognito, s-instant, mondrian, m-instant, rothko-t, rothko-s, local, l-plus-optimize or annealing; spalm, mpalm or sfalm for a presence; sa-only or qi-sa for a distribution (default: auto)",
     ),
     key("search", "loss", "lm, dm or cm: the loss to minimize (default: lm)"),
     key(
@@ -275,7 +280,7 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "time-limit",
-        "the time limit of a search for cuts, such as \"10s\" (default: none)",
+        "the time limit of a search for cuts or a local recoding, such as \"10s\" (default: none)",
     ),
     key("search", "top", "the number of best cuts to choose from at random (default: 1)"),
     key(

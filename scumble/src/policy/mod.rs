@@ -31,7 +31,7 @@ pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
 pub use search::{
-    Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, SearchAsked, Space,
+    Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Kind, SearchAsked, Space,
     StructureSearch,
 };
 

@@ -40,6 +40,8 @@ pub enum Algorithm {
     Spalm,
     /// Greedy partitioning under a presence.
     Mpalm,
+    /// Local recoding: a class for each distinct tuple.
+    Local,
     /// The best full-domain recoding under a presence with marginals.
     Sfalm,
     /// A bucket for each group of a distribution.
@@ -50,8 +52,12 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// Every algorithm that exists, with its name and meaning.
-    pub const NAMES: [(&'static str, Algorithm, &'static str); 14] = [
-        ("auto", Algorithm::Auto, "incognito, or rothko-s if the input exceeds the memory"),
+    pub const NAMES: [(&'static str, Algorithm, &'static str); 15] = [
+        (
+            "auto",
+            Algorithm::Auto,
+            "the kind of recoding with the least loss; rothko-s if the input exceeds the memory",
+        ),
         (
             "incognito",
             Algorithm::Incognito,
@@ -77,6 +83,11 @@ impl Algorithm {
             "rothko-s",
             Algorithm::RothkoS,
             "partitioning for tables larger than memory, from samples",
+        ),
+        (
+            "local",
+            Algorithm::Local,
+            "local recoding: classes with the least loss, found by ruin and recreate",
         ),
         (
             "l-plus-optimize",
@@ -131,6 +142,90 @@ impl Algorithm {
     }
 }
 
+/// The kind of recoding that is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// The one that loses the least.
+    #[default]
+    Any,
+    /// One level per column.
+    Levels,
+    /// One cut per column.
+    Cuts,
+    /// Boxes of one partition.
+    Regions,
+    /// Classes whose labels may overlap.
+    Local,
+}
+
+impl Kind {
+    /// Every kind with its name in a policy.
+    pub const NAMES: [(&'static str, Kind); 5] = [
+        ("any", Kind::Any),
+        ("levels", Kind::Levels),
+        ("cuts", Kind::Cuts),
+        ("regions", Kind::Regions),
+        ("local", Kind::Local),
+    ];
+
+    /// Its name in a policy.
+    pub fn name(self) -> &'static str {
+        Kind::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether another kind is wanted.
+    pub fn allows(self, kind: Kind) -> bool {
+        self == Kind::Any || self == kind
+    }
+}
+
+impl Algorithm {
+    /// The kind of recoding that it finds; `None` if it finds several kinds, or something else.
+    fn kind(self) -> Option<Kind> {
+        match self {
+            Algorithm::Incognito | Algorithm::Spalm | Algorithm::Sfalm => Some(Kind::Levels),
+            Algorithm::LPlusOptimize | Algorithm::Annealing => Some(Kind::Cuts),
+            Algorithm::Local => Some(Kind::Local),
+            _ if self.is_partitioning() => Some(Kind::Regions),
+            _ => None,
+        }
+    }
+}
+
+/// The kind of recoding, and the algorithm that finds it if the policy leaves that open.
+fn recoding(section: &Section<'_>, privacy: &Privacy, search: &mut SearchAsked) -> Result<()> {
+    let Some(entry) = section.get("recoding") else { return Ok(()) };
+    search.recoding = entry.choice(Kind::NAMES)?;
+    let fits = |kind: Kind| search.recoding.allows(kind);
+    let instant = match search.space {
+        Space::FullDomain => Kind::Levels,
+        Space::Subtree => Kind::Cuts,
+    };
+    let found = match search.algorithm {
+        Algorithm::SInstant => Some(instant),
+        algorithm => algorithm.kind(),
+    };
+    if let Some(found) = found.filter(|found| !fits(*found)) {
+        return Err(entry.inapplicable(format!(
+            "cannot be used with the algorithm {}, which finds {}",
+            search.algorithm.name(),
+            found.name()
+        )));
+    }
+    if search.algorithm != Algorithm::Auto {
+        return Ok(());
+    }
+    search.algorithm = match (search.recoding, &privacy.presence) {
+        (Kind::Any, _) | (Kind::Levels, Some(_)) => Algorithm::Auto,
+        (Kind::Regions, None) => Algorithm::Auto,
+        (Kind::Regions, Some(_)) => Algorithm::Mpalm,
+        (Kind::Levels, None) => Algorithm::Incognito,
+        (Kind::Cuts, _) => Algorithm::LPlusOptimize,
+        (Kind::Local, _) => Algorithm::Local,
+    };
+    Ok(())
+}
+
 impl SearchAsked {
     /// Whether a release may lack rows or values of the input.
     pub fn may_suppress(&self) -> bool {
@@ -144,6 +239,8 @@ impl SearchAsked {
 pub struct SearchAsked {
     /// The algorithm.
     pub algorithm: Algorithm,
+    /// The kind of recoding that is wanted.
+    pub recoding: Kind,
     /// What is minimised.
     pub loss: LossChoice,
     /// The share of rows that may be left out.
@@ -302,6 +399,7 @@ impl ByAsked {
 pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<SearchAsked> {
     let mut search = SearchAsked {
         algorithm: Algorithm::Auto,
+        recoding: Kind::Any,
         loss: LossChoice::Lm,
         suppression: Ratio::ZERO,
         scheme: None,
@@ -326,6 +424,7 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
     search.loss = section.choice("loss", losses)?.unwrap_or(LossChoice::Lm);
     partitioning(&section, &mut search.partitioning)?;
     search.space = section.choice("space", Space::NAMES)?.unwrap_or_default();
+    recoding(&section, privacy, &mut search)?;
     search.by = section.choice("by", ByAsked::NAMES)?;
     search.threshold =
         section.get("threshold").map(|entry| entry.ratio("a number of at least 0")).transpose()?;
@@ -396,17 +495,24 @@ fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
             .map(|entry| entry.share("a share from 0 to 1"))
             .transpose()?,
     };
-    let given = ["time-limit", "top", "extra-generalization", "extra-suppression"];
-    let given = given.into_iter().find_map(|name| section.get(name));
     if let Some(entry) = section.get("top").filter(|_| algorithm == Algorithm::Annealing) {
         return Err(entry.inapplicable(
             "requires the algorithm l-plus-optimize, because annealing finds one cut only",
         ));
     }
-    if let Some(entry) =
-        given.filter(|_| !algorithm.is_on_cuts() && parameters != CutParameters::default())
-    {
-        return Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"));
+    let limits_time =
+        algorithm.is_on_cuts() || matches!(algorithm, Algorithm::Local | Algorithm::Auto);
+    if let Some(entry) = section.get("time-limit").filter(|_| !limits_time) {
+        return Err(
+            entry.inapplicable("requires the algorithm auto, local, l-plus-optimize or annealing")
+        );
+    }
+    let of_cuts = CutParameters { time_limit: None, ..parameters.clone() };
+    if !algorithm.is_on_cuts() && of_cuts != CutParameters::default() {
+        let given = ["top", "extra-generalization", "extra-suppression"];
+        if let Some(entry) = given.into_iter().find_map(|name| section.get(name)) {
+            return Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"));
+        }
     }
     let extra = parameters.extra_suppression.unwrap_or(Ratio::ZERO);
     match section.get("extra-suppression").filter(|_| extra > Ratio::ZERO) {

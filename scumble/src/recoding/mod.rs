@@ -6,8 +6,10 @@
 
 mod cuts;
 mod descent;
+mod local;
 mod regions;
 
+pub use local::Local;
 pub use regions::{Place, RegionNode, Regions, Style};
 
 use crate::error::{Error, Result, quoted};
@@ -30,6 +32,8 @@ pub enum Mapping {
     Cuts(Vec<Cut>),
     /// Boxes in the space of all columns.
     Regions(Regions),
+    /// A class for each cell.
+    Local(Local),
 }
 
 impl Mapping {
@@ -129,7 +133,7 @@ impl Recoding {
                     columns.names.iter().zip(columns.taxonomies).zip(cuts).map(attribute).collect();
                 Some(Recoding::Cuts { attributes })
             }
-            Mapping::Regions(_) => None,
+            Mapping::Regions(_) | Mapping::Local(_) => None,
         }
     }
 

@@ -30,6 +30,11 @@ impl Style {
     /// Every style with its name in a policy.
     pub const NAMES: [(&'static str, Style); 2] =
         [("tight", Style::Tight), ("cover", Style::Cover)];
+
+    /// Its name in a policy.
+    pub fn name(self) -> &'static str {
+        Style::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+    }
 }
 
 /// A node of a partition tree. Children are numbers of nodes.
@@ -122,36 +127,55 @@ impl Place {
 
     /// What the place is called, and the share of detail that is lost when only that is said.
     pub fn said(&self, axis: &Axis) -> (String, f64) {
+        (self.label(axis), self.lost(axis))
+    }
+
+    fn label(&self, axis: &Axis) -> String {
         match (self, axis) {
             (Place::Below(node), Axis::Tree(taxonomy)) => {
-                let level = taxonomy.level(node.level);
-                let lost =
-                    (level.leaves(node.index) - 1) as f64 / (taxonomy.leaves() - 1).max(1) as f64;
-                (level.label(node.index).to_string(), lost)
+                taxonomy.level(node.level).label(node.index).to_string()
             }
-            (Place::Missing, _) => (String::new(), 0.0),
-            (Place::Numbers { above: None, up_to: None }, _) => (ANY_NUMBER.to_string(), 1.0),
+            (Place::Missing, _) => String::new(),
+            (Place::Numbers { above: None, up_to: None }, _) => ANY_NUMBER.to_string(),
+            (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
+                cover_label(axis.kind, *above, *up_to)
+            }
+            (Place::Whole, Axis::Tree(taxonomy)) => {
+                taxonomy.level(taxonomy.height()).label(0).to_string()
+            }
+            // A place is made from its own axis.
+            (Place::Whole | Place::Below(_), Axis::Ordered(_))
+            | (Place::Numbers { .. }, Axis::Tree(_)) => ROOT.to_string(),
+        }
+    }
+
+    /// The share of detail that is lost when only the place is named.
+    pub fn lost(&self, axis: &Axis) -> f64 {
+        match (self, axis) {
+            (Place::Below(node), Axis::Tree(taxonomy)) => {
+                let leaves = taxonomy.level(node.level).leaves(node.index);
+                (leaves - 1) as f64 / (taxonomy.leaves() - 1).max(1) as f64
+            }
+            (Place::Missing, _) => 0.0,
+            (Place::Numbers { above: None, up_to: None }, _) => 1.0,
             (Place::Numbers { above, up_to }, Axis::Ordered(axis)) => {
                 let (least, greatest) = (axis.least, axis.greatest);
                 // The first of whole numbers above one is the next.
                 let step = if axis.kind == Type::Real { 0.0 } else { 1.0 };
                 let from = above.map_or(least, |above| above + step);
                 let held = up_to.unwrap_or(greatest).min(greatest) - from.max(least);
-                let lost = if greatest > least { held.max(0.0) / (greatest - least) } else { 0.0 };
-                (cover_label(axis.kind, *above, *up_to), lost)
-            }
-            (Place::Whole, Axis::Tree(taxonomy)) => {
-                (taxonomy.level(taxonomy.height()).label(0).to_string(), 1.0)
+                if greatest > least { held.max(0.0) / (greatest - least) } else { 0.0 }
             }
             // A single number loses nothing.
-            (Place::Whole, Axis::Ordered(axis)) => {
-                let varies = axis.greatest > axis.least || axis.missing.is_some();
-                (ROOT.to_string(), if varies { 1.0 } else { 0.0 })
+            (Place::Whole, Axis::Ordered(axis))
+                if axis.greatest <= axis.least && axis.missing.is_none() =>
+            {
+                0.0
             }
             // A place is made from its own axis.
-            (Place::Below(_), Axis::Ordered(_)) | (Place::Numbers { .. }, Axis::Tree(_)) => {
-                (ROOT.to_string(), 1.0)
-            }
+            (Place::Whole, _)
+            | (Place::Below(_), Axis::Ordered(_))
+            | (Place::Numbers { .. }, Axis::Tree(_)) => 1.0,
         }
     }
 }

@@ -92,7 +92,7 @@ impl Recoded {
         if suppressed > task.suppressible || suppressed == rows {
             let levels = match mapping {
                 Mapping::Levels(levels) => Some(levels.clone()),
-                Mapping::Cuts(_) | Mapping::Regions(_) => None,
+                Mapping::Cuts(_) | Mapping::Regions(_) | Mapping::Local(_) => None,
             };
             let (failing, suppressible) = (suppressed, task.suppressible);
             return Err(Shortfall::ClassesFail { levels, failing, rows, suppressible }.into());

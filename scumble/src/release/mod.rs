@@ -38,9 +38,9 @@ pub use matched::{KnownKey, Matched, matched};
 pub use recount::{Recount, ShareOfClasses, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
-    Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted, PrivateLosses,
-    PrivateRecoding, PrivateReport, RecodingReport, ReleaseKind, Report, RoundingReport,
-    SearchReport,
+    Alternative, Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted,
+    PrivateLosses, PrivateRecoding, PrivateReport, RecodingReport, ReleaseKind, Report,
+    RoundingReport, SearchReport,
 };
 pub use risk::{Risk, Risks};
 pub use rows::{ReleasedRows, Token, schema};

@@ -45,6 +45,10 @@ pub struct Report {
     /// What is worth knowing though nothing is wrong, such as a capped value that no row has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What other kinds of recoding would have lost, if that was computed; absent from a report that
+    /// was published.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// The kind of release.
     #[serde(flatten)]
     pub release: ReleaseKind,
@@ -79,6 +83,34 @@ pub struct PrivateReport {
     /// Caps that follow from frequencies of the input, by column and value, for all values.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub thresholds: Map<String, Value>,
+}
+
+/// What another kind of recoding would have lost.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Alternative {
+    /// The kind: "levels", "cuts", "regions" or "local".
+    pub recoding: String,
+    /// The algorithm that found it.
+    pub algorithm: String,
+    /// What it loses.
+    pub loss: AlternativeLoss,
+    /// Rows that it leaves out.
+    pub suppressed: u64,
+}
+
+/// The losses of an alternative.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AlternativeLoss {
+    /// Loss metric.
+    pub lm: f64,
+}
+
+impl Alternative {
+    pub(crate) fn new(recoding: &str, algorithm: &str, lm: f64, suppressed: u64) -> Alternative {
+        let (recoding, algorithm) = (recoding.into(), algorithm.into());
+        Alternative { recoding, algorithm, loss: AlternativeLoss { lm }, suppressed }
+    }
 }
 
 /// What a search proved.
@@ -240,12 +272,20 @@ pub enum RecodingReport {
         /// How they are labelled: "tight" or "cover".
         labels: String,
     },
+    /// Classes whose labels may overlap.
+    Local {
+        /// How numbers are labelled: "tight" or "cover".
+        labels: String,
+    },
 }
 
 impl RecodingReport {
     pub(crate) fn regions(regions: u64, style: Style) -> RecodingReport {
-        let labels = Style::NAMES.iter().find(|(_, known)| *known == style).map(|(name, _)| *name);
-        RecodingReport::Regions { regions, labels: labels.unwrap_or_default().into() }
+        RecodingReport::Regions { regions, labels: style.name().into() }
+    }
+
+    pub(crate) fn local(style: Style) -> RecodingReport {
+        RecodingReport::Local { labels: style.name().into() }
     }
 }
 
@@ -429,7 +469,7 @@ impl Report {
 
     /// What may be published with the release, as the text of a file.
     pub(crate) fn to_public_text(&self) -> String {
-        let public = Report { private: None, ..self.clone() };
+        let public = Report { private: None, alternatives: Vec::new(), ..self.clone() };
         serde_json::to_string_pretty(&public).unwrap_or_default() + "\n"
     }
 

@@ -2,11 +2,11 @@
 
 use crate::error::Result;
 use crate::ids::{CellId, ClassId, IdMap};
-use crate::recoding::{Mapping, Place, Regions, Style};
+use crate::recoding::{Local, Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
 use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use std::collections::HashMap;
@@ -139,6 +139,7 @@ pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<V
             Ok((values, classes, class_of))
         }
         Mapping::Regions(regions) => of_regions(task, regions, watch),
+        Mapping::Local(local) => of_local(task, local, watch),
     }
 }
 
@@ -199,22 +200,51 @@ fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAnd
     let columns = task.axes.len();
     let mut order = Vec::new();
     let held = regions.try_descend(&task.axes, &task.cells, &mut order, watch)?;
-    let extents = extents(task, &held);
     let boxes = match regions.style {
         Style::Cover => regions.boxes(columns),
         Style::Tight => Vec::new(),
     };
+    let place = |region: u32, column: usize, _: Extent| {
+        boxes.get(region as usize).map(|places| places[column])
+    };
+    named(task, &held, place, watch)
+}
+
+fn of_local(task: &Task, local: &Local, watch: &Watch) -> Result<ValuesAndClasses> {
+    let mut members: Vec<Vec<u32>> = vec![Vec::new(); local.classes as usize];
+    let cells = (0..).zip(&local.class_of);
+    watch.each(cells, PIECE, |(cell, class)| members[*class as usize].push(cell))?;
+    let held: Vec<(u32, &[u32])> = (0..)
+        .zip(members.iter().map(Vec::as_slice))
+        .filter(|(_, cells)| !cells.is_empty())
+        .collect();
+    let place =
+        |_: u32, column: usize, extent| Local::place(&task.axes[column], extent, local.style);
+    named(task, &held, place, watch)
+}
+
+/// Names sets of cells, each with a number. A set is called by its place in each column, or by the
+/// values of its cells where there is none.
+fn named(
+    task: &Task,
+    held: &[(u32, &[u32])],
+    place: impl Fn(u32, usize, Extent) -> Option<Place>,
+    watch: &Watch,
+) -> Result<ValuesAndClasses> {
+    let columns = task.axes.len();
+    let extents = extents(task, held);
     let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
     let mut tuples = Vec::with_capacity(extents.len());
     let boxed = held.iter().zip(extents.chunks_exact(columns.max(1)));
-    watch.each(boxed, NAMED, |((node, _), extents)| {
+    watch.each(boxed, NAMED, |((number, _), extents)| {
         for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
-            let place = boxes.get(*node as usize).map(|places| &places[column]);
             let extent = Extent { first: extents[column].0.into(), last: extents[column].1.into() };
-            tuples.push(listing.value(axis, extent, place, task.taxonomies[column].codes()));
+            let place = place(*number, column, extent);
+            let all = task.taxonomies[column].codes();
+            tuples.push(listing.value(axis, extent, place.as_ref(), all));
         }
     })?;
-    // A class for each region, where its first cell is. Regions of one name are one class.
+    // A class for each set, where its first cell is. Sets of one name are one class.
     let mut classes = Cells::new(columns);
     let mut class_of = IdMap::new(vec![0; task.cells.len()]);
     let mut by_first: Vec<usize> = (0..held.len()).collect();

@@ -96,7 +96,7 @@ pub fn holds(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<bool> {
             .map(|(tree, level)| tree.level(*level).nodes())
             .collect(),
         Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of()).collect(),
-        Mapping::Regions(_) => return Ok(false),
+        Mapping::Regions(_) | Mapping::Local(_) => return Ok(false),
     };
     let (groups, went): (Cells<ClassId>, _) = task.cells.try_recode(&maps, watch)?;
     let merge = |(tally, values): (&Tallies, &usize)| {

@@ -7,6 +7,7 @@ pub mod buckets;
 pub mod cuts;
 pub mod instant;
 pub mod lattice;
+pub mod local;
 pub mod regions;
 
 use crate::ids::CellId;

@@ -114,7 +114,7 @@ impl Beliefs {
                 };
                 Some(cuts.iter().enumerate().map(of).collect())
             }
-            Mapping::Regions(_) => None,
+            Mapping::Regions(_) | Mapping::Local(_) => None,
         }
     }
 

@@ -427,6 +427,12 @@ impl Tallies {
         self.starts[1] = self.entries.len() as u32;
     }
 
+    /// Forgets all values of the only group.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.starts[1] = 0;
+    }
+
     /// Counts a value of the only group `count` fewer times.
     pub fn remove(&mut self, value: u32, count: u32) {
         if let Ok(position) = self.entries.binary_search_by_key(&value, |entry| entry.0) {

@@ -18,6 +18,26 @@ pub fn threshold_between(kind: Type, below: f64, above: f64) -> f64 {
     if below <= threshold && threshold < above { threshold } else { below }
 }
 
+/// The sides of a range from one number of the table to another, rounded outwards: the numbers lie
+/// above the first side and not above the second. The range grows by at most half of its width on
+/// each side, and never beyond the limits, which are sides as well.
+pub fn rounded_outwards(
+    kind: Type,
+    (first, last): (f64, f64),
+    (above, up_to): (Option<f64>, Option<f64>),
+) -> (f64, f64) {
+    let step = if kind == Type::Real { 0.0 } else { 1.0 };
+    // Whole numbers need room for an end that is none of them.
+    let slack = ((last - first) / 2.0).floor().max(3.0 * step);
+    let slack = if kind == Type::Real { (last - first) / 2.0 } else { slack };
+    let low = above.map_or(first - slack, |above| above.max(first - slack));
+    // A side up to which numbers go may itself be one of the next range.
+    let high = up_to.map_or(last + slack, |up_to| (up_to + step).min(last + slack));
+    let lower = if low < first { threshold_between(kind, low, first) } else { low };
+    let upper = if last < high { threshold_between(kind, last, high) } else { last };
+    (lower.min(first - step), upper.max(last))
+}
+
 /// Whole numbers and days: a range ends where the next one begins, so there are two ends to be
 /// chosen at once. `round` finds the roundest first number of the next range.
 fn whole(below: f64, above: f64, round: impl Fn(i64, i64) -> i64) -> f64 {

@@ -303,6 +303,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         policy: judged_by,
         release: ReleaseKind::Distribution { distribution },
         notes: Vec::new(),
+        alternatives: Vec::new(),
         io: Io::default(),
         beside: Beside::Values(originals),
         leftovers: Box::new(()),

@@ -113,7 +113,7 @@ pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
 }
 
 /// Refuses a table that does not meet the requirements as one group: partitioning cannot help it.
-pub(super) fn check_whole(task: &Task, watch: &Watch) -> Result<()> {
+pub(in crate::search) fn check_whole(task: &Task, watch: &Watch) -> Result<()> {
     let went = vec![0; task.cells.len()];
     let merge = |(tally, values): (&Tallies, &usize)| tally.try_merge(1, &went, *values, watch);
     let whole: Vec<Tallies> =

@@ -1,0 +1,86 @@
+//! Which kind of recoding loses the least? Each kind that the policy allows is searched, and the
+//! report says what the others would have lost.
+
+use super::search::{Searched, refused};
+use super::{Job, local};
+use crate::bind::Prepared;
+use crate::error::{Error, Result};
+use crate::policy::Kind;
+use crate::release::{Alternative, Recoded};
+use crate::search::Found;
+use crate::search::lattice::incognito;
+use crate::search::regions::mondrian;
+use crate::watch::Watch;
+
+/// Full-domain recodings are searched if there are no more than this many.
+const LATTICE: u128 = 1 << 15;
+
+/// A kind of recoding that was searched.
+struct Candidate {
+    kind: Kind,
+    algorithm: &'static str,
+    found: Found,
+    lm: f64,
+    suppressed: u64,
+}
+
+/// Searches every kind of recoding that the policy allows; only those that can be saved, if the
+/// recoding will be.
+pub(super) fn search(
+    job: &Job,
+    prepared: &Prepared,
+    is_saved: bool,
+    watch: &Watch,
+) -> Result<Searched> {
+    let mut candidates: Vec<Candidate> = Vec::new();
+    let mut refusal = None;
+    for kind in [Kind::Levels, Kind::Regions, Kind::Local] {
+        let allowed = job.policy.search().recoding.allows(kind);
+        let is_enough = watch.stopped() && !candidates.is_empty();
+        if !allowed || is_enough || (is_saved && kind == Kind::Local) {
+            continue;
+        }
+        match candidate(job, prepared, kind, watch) {
+            Ok(candidate) => candidates.extend(candidate),
+            Err(error @ Error::CannotBeMet { .. }) => refusal = refusal.or(Some(error)),
+            Err(error) => return Err(error),
+        }
+    }
+    // Of equal ones the first, which is the simplest.
+    let best = (0..candidates.len()).min_by(|a, b| candidates[*a].lm.total_cmp(&candidates[*b].lm));
+    let Some(best) = best else {
+        let error = refusal.unwrap_or(Error::Defect);
+        return Err(refused(error, prepared, watch));
+    };
+    let Candidate { algorithm, found, .. } = candidates.remove(best);
+    let alternative = |other: Candidate| {
+        Alternative::new(other.kind.name(), other.algorithm, other.lm, other.suppressed)
+    };
+    let alternatives = candidates.into_iter().map(alternative).collect();
+    Ok(Searched { algorithm, found, believed: None, alternatives })
+}
+
+/// The best recoding of a kind and what it loses; `None` if the search would take too long.
+fn candidate(
+    job: &Job,
+    prepared: &Prepared,
+    kind: Kind,
+    watch: &Watch,
+) -> Result<Option<Candidate>> {
+    let (task, search) = (&prepared.task, job.policy.search());
+    let (algorithm, found) = match kind {
+        Kind::Regions => ("mondrian", mondrian::search(task, search.partitioning, watch)?),
+        Kind::Local => ("local", local::search(job, prepared, watch)?),
+        _ => {
+            let levels = task.taxonomies.iter().map(|tree| tree.height() as u128 + 1);
+            let recodings = levels.fold(1u128, u128::saturating_mul);
+            if recodings > LATTICE && search.recoding.allows(Kind::Regions) {
+                return Ok(None);
+            }
+            ("incognito", incognito::search(task, job.parameters.strategy, watch)?)
+        }
+    };
+    let recoded = Recoded::try_new(task, &found.mapping, watch)?;
+    let (lm, suppressed) = (recoded.lm(task), recoded.suppressed);
+    Ok(Some(Candidate { kind, algorithm, found, lm, suppressed }))
+}

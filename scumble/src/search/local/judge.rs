@@ -1,0 +1,68 @@
+//! Which units may be a class? Judged by running tallies.
+
+use super::space::Space;
+use crate::privacy::{Group, Requirement, all_hold};
+use crate::search::Task;
+use crate::table::Tallies;
+
+/// Says which units may be a class.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    requirements: &'a [Box<dyn Requirement>],
+    tallies: &'a [Tallies],
+    /// Fewer rows are never a class.
+    pub least: u64,
+    /// Whether enough rows are all that is asked.
+    pub rows_decide: bool,
+}
+
+/// The rows of some units, counted.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// How many there are.
+    pub rows: u64,
+    columns: Vec<Tallies>,
+}
+
+impl<'a> Judge<'a> {
+    /// Of the classes of a task.
+    pub fn new(task: &'a Task) -> Judge<'a> {
+        let requirements = &task.requirements;
+        let least = requirements.iter().map(|requirement| requirement.least_rows()).max();
+        let rows_decide = requirements.iter().all(|requirement| requirement.rows_decide());
+        let tallies = if rows_decide { &[] } else { task.tallies.as_slice() };
+        Judge { requirements, tallies, least: least.unwrap_or(1).max(1), rows_decide }
+    }
+
+    /// No rows yet.
+    pub fn nothing(&self) -> Tally {
+        Tally { rows: 0, columns: self.tallies.iter().map(|_| Tallies::single()).collect() }
+    }
+
+    /// Starts a tally anew.
+    pub fn clear(&self, tally: &mut Tally) {
+        tally.rows = 0;
+        tally.columns.iter_mut().for_each(Tallies::clear);
+    }
+
+    /// Counts a unit's rows.
+    pub fn add(&self, tally: &mut Tally, space: &Space, unit: u32) {
+        tally.rows += space.rows(unit);
+        for (sum, tallies) in tally.columns.iter_mut().zip(self.tallies) {
+            tallies.group(unit as usize).iter().for_each(|(value, rows)| sum.add(*value, *rows));
+        }
+    }
+
+    /// Whether the rows counted may be a class.
+    pub fn allows(&self, tally: &Tally) -> bool {
+        let group = Group { rows: tally.rows, columns: &tally.columns, index: 0 };
+        tally.rows >= self.least && (self.rows_decide || all_hold(self.requirements, &group))
+    }
+
+    /// Whether units may be a class.
+    pub fn allows_units(&self, tally: &mut Tally, space: &Space, units: &[u32]) -> bool {
+        self.clear(tally);
+        units.iter().for_each(|unit| self.add(tally, space, *unit));
+        self.allows(tally)
+    }
+}

@@ -1,0 +1,113 @@
+//! Local recoding: which sets of rows share one generalized tuple with the least loss?
+//!
+//! Full-domain recoding gives all rows of a column one level, and regions are the leaves of one
+//! partition tree. Here every class is any set of cells: it gets the smallest label in each column
+//! that covers its cells, and labels of different classes may overlap. That is the freest of all
+//! recodings, so its loss can be the least, and the hardest to optimize.
+//!
+//! [`start`] makes the first classes by walking vectors of levels from the cheapest on, and
+//! [`improve`] rebuilds neighbourhoods of classes until time or steps run out. Units are whole
+//! cells: all rows of one tuple stay together. The judge knows every requirement through its
+//! tallies, and searching never needs to know which one it is.
+
+mod improve;
+mod index;
+mod judge;
+mod space;
+mod start;
+
+use crate::error::Result;
+use crate::recoding::{Local, Mapping, Style};
+use crate::search::regions::mondrian::check_whole;
+use crate::search::{Found, Task, Warrant};
+use crate::taxonomy::{Axis, Extent, Taxonomy};
+use crate::watch::Watch;
+use improve::Classes;
+use judge::Judge;
+use space::{Scale, Space};
+
+/// Columns with more codes than this get no table: theirs would not fit in a cache.
+const TABLE: usize = 512;
+
+/// Steps for each unit, if nothing else limits the search.
+const STEPS_PER_UNIT: u64 = 12;
+
+/// Batches between two copies of the best so far.
+const COPIED: u64 = 256;
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Steps that were taken.
+    pub steps: u64,
+    /// Steps of the schedule.
+    pub planned: u64,
+    /// What the classes cost now, as a mean over all values.
+    pub cost: f64,
+}
+
+/// Searches for the classes with the least loss. `heat` is asked before every batch of steps: it
+/// falls from 1 to 0 in the course of the search, and the search ends if there is none.
+pub fn search(
+    task: &Task,
+    style: Style,
+    seed: u64,
+    heat: &mut dyn FnMut(&Progress) -> Option<f64>,
+    watch: &Watch,
+) -> Result<Found> {
+    check_whole(task, watch)?;
+    let space = space(task, style);
+    let judge = Judge::new(task);
+    let first = start::start(task, &space, &judge, watch)?;
+    let mut classes = Classes::new(&space, &judge, first, seed, watch)?;
+    let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64);
+    let values = task.rows() as f64 * space.width.max(1) as f64;
+    let mut best = (classes.cost, classes.of_units());
+    let mut batches = 0;
+    while classes.cost > 0.0 {
+        let progress = Progress { steps: classes.steps, planned, cost: classes.cost / values };
+        let Some(heat) = heat(&progress) else { break };
+        classes.batch(heat, watch)?;
+        batches += 1;
+        if batches % COPIED == 0 && classes.cost < best.0 {
+            best = (classes.cost, classes.of_units());
+        }
+    }
+    watch.check()?;
+    if classes.cost < best.0 {
+        best = (classes.cost, classes.of_units());
+    }
+    let (cost, class_of) = best;
+    let classes_of_units = class_of.iter().max().map_or(0, |class| class + 1);
+    let mapping = Mapping::Local(Local { class_of, classes: classes_of_units, style });
+    let (visited, cost) = (classes.steps, Some(cost / values));
+    Ok(Found { mapping, warrant: Warrant::Likely, cost, space: None, visited })
+}
+
+/// The cells of a task as points.
+fn space(task: &Task, style: Style) -> Space {
+    let mut tables = Vec::new();
+    let scale = |(axis, tree): (&Axis, &std::sync::Arc<Taxonomy>)| {
+        let codes = tree.codes() as usize;
+        let axis = axis.clone();
+        let lost = move |first: u32, last: u32| {
+            Local::lost(&axis, Extent { first: first.into(), last: last.into() }, style) as f32
+        };
+        if codes > TABLE {
+            return Scale::Function(Box::new(lost));
+        }
+        let start = tables.len();
+        for first in 0..codes as u32 {
+            tables.extend((0..codes as u32).map(|last| lost(first, last.max(first))));
+        }
+        Scale::Table { codes, start }
+    };
+    let scales = task.axes.iter().zip(&task.taxonomies).map(scale).collect();
+    Space {
+        width: task.axes.len(),
+        codes: task.cells.tuples().flatten().copied().collect(),
+        rows: task.cells.counts().to_vec(),
+        scales,
+        tables,
+    }
+}

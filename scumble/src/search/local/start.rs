@@ -1,0 +1,250 @@
+//! The first classes: what one level per column makes allowable, cheapest levels first.
+//!
+//! All vectors of levels are walked in ascending order of their cost. At each, the units that have
+//! no class yet are grouped by their generalized values, and every group that is allowable becomes
+//! a class. If there are too many vectors, units are parted from the top instead, at the column and
+//! the place where both parts stay allowable.
+
+use super::judge::{Judge, Tally};
+use super::space::Space;
+use crate::error::Result;
+use crate::search::Task;
+use crate::taxonomy::{Axis, Taxonomy};
+use crate::watch::Watch;
+
+/// Vectors of levels that are walked at most, and units that are grouped at most on the way.
+const VECTORS: usize = 1 << 16;
+const GROUPED: u64 = 1 << 28;
+
+/// Parts of a column of numbers at its lowest made-up level.
+const PARTS: usize = 64;
+
+/// Places where a column is tried to be cut.
+const CUTS: usize = 16;
+
+/// The node of each code, at each level of one column.
+type Levels = Vec<Vec<u32>>;
+
+/// Classes that are all allowable, as lists of units; every unit is in one. All units together must
+/// be allowable.
+pub fn start(
+    task: &Task,
+    space: &Space,
+    judge: &Judge<'_>,
+    watch: &Watch,
+) -> Result<Vec<Vec<u32>>> {
+    let all: Vec<u32> = (0..space.len() as u32).collect();
+    let mut tally = judge.nothing();
+    let levels: Vec<Levels> =
+        task.axes.iter().zip(&task.taxonomies).map(|(axis, tree)| levels(axis, tree)).collect();
+    let vectors = levels.iter().try_fold(1usize, |sum, levels| sum.checked_mul(levels.len()));
+    let keys =
+        levels.iter().try_fold(1u128, |sum, levels| sum.checked_mul(levels[0].len() as u128));
+    let can_walk = vectors.is_some_and(|vectors| {
+        vectors <= VECTORS && vectors as u64 * space.len() as u64 / 4 <= GROUPED
+    });
+    if can_walk && keys.is_some() {
+        return walk(space, judge, &levels, watch);
+    }
+    let mut classes = Vec::new();
+    let mut open = vec![all];
+    while let Some(part) = open.pop() {
+        watch.check()?;
+        match split(task, space, judge, &part, &mut tally) {
+            Some((below, above)) => open.extend([above, below]),
+            None => classes.push(part),
+        }
+    }
+    Ok(classes)
+}
+
+/// The levels of a tree, or those made up for numbers: equal parts, each half as many as before.
+fn levels(axis: &Axis, tree: &Taxonomy) -> Levels {
+    let codes = tree.codes();
+    let Axis::Ordered(ordered) = axis else {
+        return tree.levels().iter().map(|level| level.nodes().to_vec()).collect();
+    };
+    let mut levels = vec![(0..codes).collect::<Vec<u32>>()];
+    let width = ordered.greatest - ordered.least;
+    let mut parts = PARTS;
+    while parts >= 2 && width > 0.0 {
+        let part = |code: u32| {
+            if ordered.missing == Some(code.into()) {
+                return parts as u32;
+            }
+            let share = (ordered.number(code.into()) - ordered.least) / width;
+            ((share * parts as f64) as u32).min(parts as u32 - 1)
+        };
+        if parts < codes as usize {
+            levels.push((0..codes).map(part).collect());
+        }
+        parts /= 2;
+    }
+    levels.push(vec![0; codes as usize]);
+    levels
+}
+
+/// What a level of one column costs all rows.
+fn share(space: &Space, column: usize, nodes: &[u32]) -> f64 {
+    let most = nodes.iter().max().map_or(0, |node| *node as usize + 1);
+    let mut ends = vec![(u32::MAX, 0); most];
+    for (code, node) in (0..).zip(nodes) {
+        let (first, last) = &mut ends[*node as usize];
+        (*first, *last) = ((*first).min(code), (*last).max(code));
+    }
+    let cost = |unit: u32| {
+        let (first, last) = ends[nodes[space.codes(unit)[column] as usize] as usize];
+        f64::from(space.lost(column, first, last)) * space.rows(unit) as f64
+    };
+    (0..space.len() as u32).map(cost).sum()
+}
+
+/// Vectors of levels in ascending order of their cost.
+fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vec<usize>> {
+    let mut vectors = vec![(0.0, Vec::new())];
+    for (column, levels) in levels.iter().enumerate() {
+        let shares: Vec<f64> = levels.iter().map(|nodes| share(space, column, nodes)).collect();
+        let with = |(cost, vector): &(f64, Vec<usize>)| {
+            let (cost, vector) = (*cost, vector.clone());
+            let next = shares.iter().enumerate().map(move |(level, share)| {
+                let longer = vector.iter().copied().chain([level]).collect::<Vec<_>>();
+                (cost + share, longer)
+            });
+            next.collect::<Vec<_>>()
+        };
+        vectors = vectors.iter().flat_map(with).collect();
+    }
+    vectors.sort_by(|a, b| a.0.total_cmp(&b.0));
+    vectors.into_iter().map(|(_, vector)| vector).collect()
+}
+
+fn walk(
+    space: &Space,
+    judge: &Judge<'_>,
+    levels: &[Levels],
+    watch: &Watch,
+) -> Result<Vec<Vec<u32>>> {
+    let mut classes: Vec<Vec<u32>> = Vec::new();
+    let mut left: Vec<u32> = (0..space.len() as u32).collect();
+    let mut tally = judge.nothing();
+    let mut keyed: Vec<(u128, u32)> = Vec::new();
+    for vector in by_cost(space, levels) {
+        watch.check()?;
+        if left.is_empty() {
+            break;
+        }
+        let key = |unit: u32| {
+            let nodes = levels.iter().zip(&vector).map(|(levels, level)| &levels[*level]);
+            nodes.zip(space.codes(unit)).fold(0u128, |key, (nodes, code)| {
+                key * nodes.len() as u128 + u128::from(nodes[*code as usize])
+            })
+        };
+        keyed.clear();
+        keyed.extend(left.iter().map(|unit| (key(*unit), *unit)));
+        keyed.sort_unstable();
+        left.clear();
+        for group in keyed.chunk_by(|a, b| a.0 == b.0) {
+            let rows: u64 = group.iter().map(|(_, unit)| space.rows(*unit)).sum();
+            let mut allows = || {
+                judge.clear(&mut tally);
+                group.iter().for_each(|(_, unit)| judge.add(&mut tally, space, *unit));
+                judge.allows(&tally)
+            };
+            if rows >= judge.least && allows() {
+                classes.push(group.iter().map(|(_, unit)| *unit).collect());
+            } else {
+                left.extend(group.iter().map(|(_, unit)| *unit));
+            }
+        }
+    }
+    if !left.is_empty() {
+        absorb(space, judge, &mut classes, left, &mut tally);
+    }
+    Ok(classes)
+}
+
+/// Joins units that no class was made of with the classes that are cheapest to join, until they are
+/// allowable. All units together are.
+fn absorb(
+    space: &Space,
+    judge: &Judge<'_>,
+    classes: &mut Vec<Vec<u32>>,
+    mut left: Vec<u32>,
+    tally: &mut Tally,
+) {
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    let (mut other_low, mut other_high) = (Vec::new(), Vec::new());
+    while !classes.is_empty() && !judge.allows_units(tally, space, &left) {
+        space.hull(&left, &mut low, &mut high);
+        let mut cost = |class: &Vec<u32>| {
+            space.hull(class, &mut other_low, &mut other_high);
+            let rows: u64 = class.iter().map(|unit| space.rows(*unit)).sum();
+            let before = space.detail(&other_low, &other_high);
+            (space.joined((&low, &high), (&other_low, &other_high)) - before) * rows as f32
+        };
+        let costs: Vec<f32> = classes.iter().map(&mut cost).collect();
+        let cheapest = (0..classes.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b]));
+        left.append(&mut classes.swap_remove(cheapest.unwrap_or(0)));
+    }
+    classes.push(left);
+}
+
+/// The dearest column that can be cut so that both parts are allowable, where they are most equal.
+fn split(
+    task: &Task,
+    space: &Space,
+    judge: &Judge<'_>,
+    part: &[u32],
+    tally: &mut Tally,
+) -> Option<(Vec<u32>, Vec<u32>)> {
+    let rows: u64 = part.iter().map(|unit| space.rows(*unit)).sum();
+    if rows < 2 * judge.least {
+        return None;
+    }
+    let (mut low, mut high) = (Vec::new(), Vec::new());
+    space.hull(part, &mut low, &mut high);
+    let cost = |column: usize| space.lost(column, low[column], high[column]);
+    let mut columns: Vec<usize> = (0..space.width).filter(|at| low[*at] < high[*at]).collect();
+    columns.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
+    let mut sorted = part.to_vec();
+    for column in columns {
+        let code = |unit: u32| space.codes(unit)[column];
+        sorted.sort_unstable_by_key(|unit| (code(*unit), *unit));
+        let child = child_of(&task.axes[column], low[column], high[column]);
+        let mut below = 0;
+        let mut cuts: Vec<(u64, usize)> = Vec::new();
+        for (at, pair) in sorted.windows(2).enumerate() {
+            below += space.rows(pair[0]);
+            let enough = below >= judge.least && rows - below >= judge.least;
+            if enough && child(code(pair[0])) != child(code(pair[1])) {
+                cuts.push((below.abs_diff(rows - below), at + 1));
+            }
+        }
+        cuts.sort_unstable();
+        for (_, cut) in cuts.into_iter().take(CUTS) {
+            let (one, other) = sorted.split_at(cut);
+            let allows =
+                judge.allows_units(tally, space, one) && judge.allows_units(tally, space, other);
+            if allows {
+                return Some((one.to_vec(), other.to_vec()));
+            }
+        }
+    }
+    None
+}
+
+/// The child of the node that covers a range of codes, by code; of numbers, each is its own.
+fn child_of(axis: &Axis, low: u32, high: u32) -> impl Fn(u32) -> u32 + '_ {
+    let level = match axis {
+        Axis::Tree(tree) => {
+            let apart =
+                |level: &usize| tree.level(*level).node_of(low) != tree.level(*level).node_of(high);
+            (0..tree.height()).rev().find(apart)
+        }
+        Axis::Ordered(_) => None,
+    };
+    move |code| match (axis, level) {
+        (Axis::Tree(tree), Some(level)) => tree.level(level).node_of(code),
+        _ => code,
+    }
+}
