@@ -283,6 +283,8 @@ fn is_by_sample(policy: &Policy) -> bool {
 /// Scans, binds, partitions and writes a table of any size.
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     check_asked(walk, sink)?;
+    let style = walk.job.policy.search().partitioning.style;
+    let style = if sink.wants_recoding() { style.of_boxes() } else { style };
     let (policy, watch, source) = (&walk.job.policy, walk.watch, walk.source);
     let (chosen, memory) = (&walk.job.parameters.disk, walk.job.limits.memory());
     let (schema, roles) = (source.schema(), walk.roles()?);
@@ -314,7 +316,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     };
     let receiver = Stream {
         axes: &known.axes,
-        style: policy.search().partitioning.style,
+        style,
         columns,
         converter: known.coder.converter.as_ref(),
         // The more batches may wait, the less one partition waits for the one before it to be

@@ -10,9 +10,9 @@ use crate::ids::Id;
 use crate::policy::Policy;
 use crate::recoding::{Columns, Local, Mapping, Recoding, Regions};
 use crate::release::{
-    Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding, PrivateReport,
-    RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds, SearchReport,
-    Sink, Token, schema,
+    Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding,
+    PrivateReport, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds,
+    SearchReport, Sink, Token, schema,
 };
 use crate::source::{Series, encode};
 use crate::table::{Column, Data, Role, Table, Tallies, Type};
@@ -154,6 +154,10 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
     let Searched { algorithm, found, believed, alternatives } =
         search(walk.job, bound, is_saved, walk.watch)?;
     let seconds = walk.clock.phase("search");
+    let mut mapping = found.mapping;
+    if let (Mapping::Regions(regions), true) = (&mut mapping, is_saved) {
+        regions.style = regions.style.of_boxes();
+    }
     let report = SearchReport {
         space: found.space,
         visited: found.visited,
@@ -163,7 +167,7 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
         ..SearchReport::default()
     };
     let search = Some(report.warranted(found.warrant));
-    Ok(Decided { algorithm, mapping: found.mapping, search, alternatives })
+    Ok(Decided { algorithm, mapping, search, alternatives })
 }
 
 /// The mapping of levels fixed by hand, or of a saved recoding.

@@ -121,7 +121,7 @@ impl Recoding {
                     .collect();
                 Some(Recoding::FullDomain { attributes })
             }
-            Mapping::Regions(regions) if regions.style == Style::Cover => Some(Recoding::Regions {
+            Mapping::Regions(regions) if regions.style == Style::Boxes => Some(Recoding::Regions {
                 attributes: columns.names.to_vec(),
                 nodes: regions.saved(columns),
             }),

@@ -8,22 +8,25 @@
 use super::Columns;
 use crate::error::{Error, Result, quoted};
 use crate::table::Type;
-use crate::taxonomy::{ANY_NUMBER, Axis, ROOT, TreeNode, cover_label};
+use crate::taxonomy::{ANY_NUMBER, Axis, Extent, ROOT, TreeNode, cover_label, rounded_outwards};
 use crate::watch::Watch;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
-/// What a region is called in a release.
+/// What a set of rows is called in a release.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// The range, or the smallest common ancestor, of the values that it holds.
     Tight,
-    /// The box of the partition tree, whether values fill it or not. Its sides are round numbers,
-    /// not values of the table, where there is room.
+    /// The same with ranges rounded outwards: their ends are values of the table only where there
+    /// is no room for others.
     #[default]
     Cover,
+    /// The box of the partition tree, whether values fill it or not. Rows of other tables get the
+    /// same names.
+    Boxes,
 }
 
 impl Style {
@@ -31,9 +34,45 @@ impl Style {
     pub const NAMES: [(&'static str, Style); 2] =
         [("tight", Style::Tight), ("cover", Style::Cover)];
 
-    /// Its name in a policy.
+    /// Its name in a report.
     pub fn name(self) -> &'static str {
-        Style::NAMES.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+        match self {
+            Style::Tight => "tight",
+            Style::Cover | Style::Boxes => "cover",
+        }
+    }
+
+    /// The style of regions whose names must fit rows of other tables.
+    pub fn of_boxes(self) -> Style {
+        match self {
+            Style::Tight => Style::Tight,
+            Style::Cover | Style::Boxes => Style::Boxes,
+        }
+    }
+
+    /// The place by which a range of codes is called, in its box if there is one; `None` if it is
+    /// called by its values.
+    pub fn place(self, axis: &Axis, extent: Extent, of_box: Option<&Place>) -> Option<Place> {
+        let axis = match (self, axis) {
+            (Style::Boxes, _) => return of_box.copied(),
+            (Style::Cover, Axis::Ordered(axis)) => axis,
+            (Style::Tight, _) | (Style::Cover, Axis::Tree(_)) => return None,
+        };
+        if extent.first == extent.last || axis.missing == Some(extent.last) {
+            return None;
+        }
+        let ends = (axis.number(extent.first), axis.number(extent.last));
+        let limits = match of_box {
+            Some(Place::Numbers { above, up_to }) => (*above, *up_to),
+            _ => (None, None),
+        };
+        let (above, up_to) = rounded_outwards(axis.kind, ends, limits);
+        Some(Place::Numbers { above: Some(above), up_to: Some(up_to) })
+    }
+
+    /// The share of detail that a range of codes loses if only its name is released.
+    pub fn lost(self, axis: &Axis, extent: Extent) -> f64 {
+        self.place(axis, extent, None).map_or_else(|| axis.lost(extent), |place| place.lost(axis))
     }
 }
 
@@ -385,7 +424,7 @@ impl Regions {
         let mut bound = Bound { columns, file, labels: HashMap::new(), nodes, next: vec![Some(0)] };
         saved.iter().try_for_each(|node| bound.bind(node))?;
         if bound.next.is_empty() {
-            Regions { nodes: bound.nodes, style: Style::Cover }
+            Regions { nodes: bound.nodes, style: Style::Boxes }
                 .with_missing_apart(columns.axes, &Watch::default())
         } else {
             Err(bound.mismatch("the tree of regions is incomplete".into()))

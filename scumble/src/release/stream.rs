@@ -136,9 +136,9 @@ impl Stream<'_> {
     fn labels(&mut self, places: &[Place], extents: &[Extent], rows: u64) -> Vec<String> {
         let mut labels = Vec::with_capacity(self.axes.len());
         for ((axis, place), extent) in self.axes.iter().zip(places).zip(extents) {
-            let (label, lost) = match self.style {
-                Style::Cover => place.said(axis),
-                Style::Tight => (axis.label(*extent), axis.lost(*extent)),
+            let (label, lost) = match self.style.place(axis, *extent, Some(place)) {
+                Some(place) => place.said(axis),
+                None => (axis.label(*extent), axis.lost(*extent)),
             };
             self.totals.lost += lost * rows as f64;
             labels.push(label);

@@ -201,11 +201,12 @@ fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAnd
     let mut order = Vec::new();
     let held = regions.try_descend(&task.axes, &task.cells, &mut order, watch)?;
     let boxes = match regions.style {
-        Style::Cover => regions.boxes(columns),
         Style::Tight => Vec::new(),
+        Style::Cover | Style::Boxes => regions.boxes(columns),
     };
-    let place = |region: u32, column: usize, _: Extent| {
-        boxes.get(region as usize).map(|places| places[column])
+    let place = |region: u32, column: usize, extent| {
+        let of_box = boxes.get(region as usize).map(|places| &places[column]);
+        regions.style.place(&task.axes[column], extent, of_box)
     };
     named(task, &held, place, watch)
 }
@@ -218,8 +219,7 @@ fn of_local(task: &Task, local: &Local, watch: &Watch) -> Result<ValuesAndClasse
         .zip(members.iter().map(Vec::as_slice))
         .filter(|(_, cells)| !cells.is_empty())
         .collect();
-    let place =
-        |_: u32, column: usize, extent| Local::place(&task.axes[column], extent, local.style);
+    let place = |_: u32, column: usize, extent| local.style.place(&task.axes[column], extent, None);
     named(task, &held, place, watch)
 }
 

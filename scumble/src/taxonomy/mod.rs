@@ -27,7 +27,7 @@ pub use dates::DateLevel;
 pub use file::HierarchyFile;
 pub use intervals::Intervals;
 pub use mask::{Mask, Side};
-pub(crate) use round::threshold_between;
+pub(crate) use round::{rounded_outwards, threshold_between};
 
 use crate::error::{Error, Result};
 use crate::table::Type;

@@ -91,7 +91,7 @@ fn space(task: &Task, style: Style) -> Space {
         let codes = tree.codes() as usize;
         let axis = axis.clone();
         let lost = move |first: u32, last: u32| {
-            Local::lost(&axis, Extent { first: first.into(), last: last.into() }, style) as f32
+            style.lost(&axis, Extent { first: first.into(), last: last.into() }) as f32
         };
         if codes > TABLE {
             return Scale::Function(Box::new(lost));

@@ -461,5 +461,5 @@ pub(super) fn as_regions(tree: &[Branch]) -> Regions {
             choice.node(&parts.iter().map(|part| *part as u32).collect::<Vec<_>>())
         }
     };
-    Regions { nodes: tree.iter().map(node).collect(), style: Style::Cover }
+    Regions { nodes: tree.iter().map(node).collect(), style: Style::Boxes }
 }

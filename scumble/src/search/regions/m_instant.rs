@@ -71,7 +71,7 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
         enough.map(|one| Box::new(one) as Box<dyn Requirement>).into_iter().collect();
     let ranges =
         (0..beliefs.names.len()).map(|column| held(&beliefs.leaf_rows(column))).collect::<Vec<_>>();
-    let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Cover };
+    let mut regions = Regions { nodes: vec![RegionNode::Region], style: Style::Boxes };
     let mut total = Total::default();
     let mut queue = VecDeque::new();
     if let Some(whole) = estimator.of_box(&ranges)? {

@@ -103,7 +103,7 @@ pub fn search(task: &Task, watch: &Watch) -> Result<Found> {
         }
         regions = done;
     }
-    let found = Regions { nodes: growth.nodes, style: Style::Cover };
+    let found = Regions { nodes: growth.nodes, style: Style::Boxes };
     let found = found.with_missing_apart(&task.axes, watch)?;
     let visited = found.nodes.len() as u64;
     let mapping = Mapping::Regions(found);

@@ -91,7 +91,7 @@ pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<
 pub(super) fn found(grown: &Grown, task: &Task, style: Style, watch: &Watch) -> Result<Found> {
     let mut regions = Regions { nodes: Vec::new(), style };
     flatten(grown, &mut regions, watch)?;
-    if style == Style::Cover {
+    if style != Style::Tight {
         regions = regions.with_missing_apart(&task.axes, watch)?;
     }
     let visited = regions.nodes.len() as u64;

@@ -38,7 +38,7 @@ pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<
         watch,
     };
     let grown = growth.grow((0..task.cells.len() as u32).collect(), false)?;
-    found(&grown, task, partitioning.style, watch)
+    found(&grown, task, partitioning.style.of_boxes(), watch)
 }
 
 struct PopulationGrowth<'a> {
