@@ -48,8 +48,12 @@ impl Failure {
 }
 
 /// Parameters of a job that only a flag sets, by the names that the library gives them.
-const FLAGS: [(&str, &str); 3] =
-    [("--levels", "levels"), ("--spill-dir", "spill-folder"), ("--keep-order", "keep-order")];
+const FLAGS: [(&str, &str); 4] = [
+    ("--levels", "levels"),
+    ("--spill-dir", "spill-folder"),
+    ("--keep-order", "keep-order"),
+    ("--save-recoding", "save-recoding"),
+];
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {

@@ -155,6 +155,15 @@ fn every_format_gives_the_same_release() {
         let table = format!("census.{ending}");
         bed.run(&["generate", "census", "--rows", "3000", "--seed", "9", "-o", &table]).ok();
     }
+    // A local recoding does not depend on the format.
+    let local = ENDINGS.map(|from| {
+        let (table, out) = (format!("census.{from}"), format!("local-from-{from}.csv"));
+        bed.run(&["anonymize", &table, "--policy", "census.policy.toml", "-o", &out]).ok();
+        assert!(bed.read(&format!("{out}.report.json")).contains("\"local\""));
+        bed.bytes(&out)
+    });
+    assert!(local.iter().all(|release| *release == local[0]));
+    bed.edit("census.policy.toml", "algorithm = \"auto\"", "algorithm = \"incognito\"");
     // Everything passes through a CSV file to be compared.
     bed.file(
         "copy.toml",

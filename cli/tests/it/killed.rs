@@ -21,6 +21,8 @@ fn census(rows: u32) -> Bed {
         "census.csv",
     ])
     .ok();
+    // The fastest search: what is killed is the walk from end to end.
+    bed.edit("census.policy.toml", "algorithm = \"auto\"", "algorithm = \"incognito\"");
     bed
 }
 

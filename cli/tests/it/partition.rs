@@ -87,7 +87,7 @@ fn six_people_are_halved_at_the_median_age() {
 #[test]
 fn boxes_cover_the_domain_under_the_roots_own_name() {
     let bed = people();
-    let report = bed.anonymize(&["--json"]).ok().json();
+    let report = bed.anonymize(&["--json", "--save-recoding", "saved.json"]).ok().json();
     assert_eq!(report["recoding"]["labels"], json!("cover"));
     assert_eq!(bed.first_column("out.csv")[2..4], ["above 49", "up to 49"].map(String::from));
     assert!(
@@ -100,31 +100,36 @@ fn boxes_cover_the_domain_under_the_roots_own_name() {
 
 #[test]
 fn labels_are_called_as_documented() {
-    let labels = |values: &[&str], cover: bool| {
+    let labels = |values: &[&str], style: &str| {
         let bed = ages(values);
-        if !cover {
+        if style == "tight" {
             bed.edit("policy.toml", "algorithm", "regions = \"tight\"\nalgorithm");
         }
-        bed.anonymize(&[]).ok();
+        let saved: &[&str] = if style == "boxes" { &["--save-recoding", "s.json"] } else { &[] };
+        bed.anonymize(saved).ok();
         bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
         let mut labels = bed.first_column("out.csv");
         labels.dedup();
         labels
     };
-    assert_eq!(labels(&["20", "24", "30", "30"], false), ["20-24", "30"]);
-    assert_eq!(labels(&["-5", "-1", "3", "9"], false), ["-5 to -1", "3-9"]);
-    assert_eq!(labels(&["2.5", "3", "4.25", "5.5"], false), ["[2.5, 3]", "[4.25, 5.5]"]);
+    assert_eq!(labels(&["20", "24", "30", "30"], "tight"), ["20-24", "30"]);
+    assert_eq!(labels(&["-5", "-1", "3", "9"], "tight"), ["-5 to -1", "3-9"]);
+    assert_eq!(labels(&["2.5", "3", "4.25", "5.5"], "tight"), ["[2.5, 3]", "[4.25, 5.5]"]);
     let days = ["2024-02-29", "2024-03-01", "2025-01-01", "2025-07-04"];
-    assert_eq!(labels(&days, false), ["2024-02-29 to 2024-03-01", "2025-01-01 to 2025-07-04"]);
+    assert_eq!(labels(&days, "tight"), ["2024-02-29 to 2024-03-01", "2025-01-01 to 2025-07-04"]);
     let eight = ["20", "24", "30", "34", "40", "44", "50", "54"];
-    assert_eq!(labels(&eight, true), ["26-35", "36-45", "above 45", "up to 25"]);
+    assert_eq!(labels(&eight, "boxes"), ["26-35", "36-45", "above 45", "up to 25"]);
     let reals = ["1.5", "2", "3", "3.5", "7", "9", "10", "11"];
-    assert_eq!(labels(&reals, true), ["(2.5, 5]", "(5, 9.5]", "above 9.5", "up to 2.5"]);
+    assert_eq!(labels(&reals, "boxes"), ["(2.5, 5]", "(5, 9.5]", "above 9.5", "up to 2.5"]);
+    // The same rounded outwards, inside the boxes.
+    assert_eq!(labels(&eight, "cover"), ["19-25", "29-35", "39-45", "49-55"]);
+    assert_eq!(labels(&reals, "cover"), ["(1.4, 2.1]", "(2.9, 3.6]", "(6.5, 9.5]", "(9.8, 11.2]"]);
+    assert_eq!(labels(&days, "cover"), ["2024-02-28 to 2024-03-02", "2024-12-01 to 2025-07-31"]);
     // A missing number has a branch of its own, or everything is one class.
-    assert_eq!(labels(&["20", "24", "", ""], false), ["", "20-24"]);
-    assert_eq!(labels(&["20", "24", "", ""], true), ["", "any number"]);
-    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], false), ["*"]);
-    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], true), ["*"]);
+    assert_eq!(labels(&["20", "24", "", ""], "tight"), ["", "20-24"]);
+    assert_eq!(labels(&["20", "24", "", ""], "boxes"), ["", "any number"]);
+    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], "tight"), ["*"]);
+    assert_eq!(labels(&["20", "24", "30", "34", "35", "36", ""], "boxes"), ["*"]);
 }
 
 #[test]
@@ -178,6 +183,7 @@ fn ends_of_regions_are_nobodys_value() {
             bed.edit("policy.toml", "mondrian", algorithm);
             let quiet = bed.anonymize(&[]).ok();
             assert!(!quiet.stdout.contains("tight"), "{}", quiet.stdout);
+            // A single value that a whole class shares is no end.
             let shown = |bed: &Bed| {
                 let labels =
                     bed.first_column("out.csv").join(" ").replace(['(', '[', ']', ','], " ");

@@ -144,6 +144,7 @@ fn the_report_is_beside_the_release_and_on_standard_output() {
     let beside: Value = serde_json::from_str(&bed.read("out.csv.report.json")).unwrap();
     let private: Value = serde_json::from_str(&bed.read("out.csv.private.json")).unwrap();
     let mut both = outcome.json();
+    assert!(both.as_object_mut().unwrap().remove("alternatives").is_some());
     assert_eq!(both.as_object_mut().unwrap().remove("private"), Some(private));
     assert_eq!(timeless(both), timeless(beside));
     let outcome = bed.anonymize(&[]).ok();
@@ -156,7 +157,7 @@ fn the_report_is_beside_the_release_and_on_standard_output() {
 #[test]
 fn the_report_has_the_keys_of_the_contract() {
     let bed = census(2000);
-    let report = bed.anonymize(&["--json"]).ok().json();
+    let report = bed.anonymize(&["--json", "--algorithm", "incognito"]).ok().json();
     let keys: Vec<&String> = report.as_object().unwrap().keys().collect();
     let expected = [
         "algorithm",
@@ -175,6 +176,14 @@ fn the_report_has_the_keys_of_the_contract() {
         "private",
     ];
     assert_eq!(keys, expected);
+    let by_default = bed.anonymize(&["--json"]).ok().json();
+    assert_eq!(by_default["algorithm"], json!("local"));
+    let lm = |report: &Value| report["loss"]["lm"].as_f64().unwrap();
+    let others = by_default["alternatives"].as_array().unwrap();
+    let kinds: Vec<&Value> = others.iter().map(|other| &other["recoding"]).collect();
+    assert_eq!(kinds, [&json!("levels"), &json!("regions")]);
+    assert_eq!(lm(&others[0]), lm(&report));
+    assert!(others.iter().all(|other| lm(other) > lm(&by_default)), "{others:?}");
     assert_eq!((&report["algorithm"], &report["rows"]), (&json!("incognito"), &json!(2000)));
     let whole = |pointer: &str| {
         report.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}"))
@@ -296,10 +305,12 @@ fn a_huge_k_is_refused_calmly() {
 fn suppression_leaves_out_whole_classes_up_to_the_limit() {
     let bed = Bed::people();
     bed.edit("table.csv", "Fay,57,Thun,flu", "Fay,97,Bern,flu");
-    let report = bed.anonymize(&["--suppression", "1/6", "--json"]).ok().json();
+    let report =
+        bed.anonymize(&["--suppression", "1/6", "--json", "--algorithm", "incognito"]).ok().json();
     assert_eq!((&report["released"], &report["suppressed"]), (&json!(5), &json!(1)));
     assert!(!bed.read("out.csv").contains("90"), "{}", bed.read("out.csv"));
-    let report = bed.anonymize(&["--suppression", "0.16", "--json"]).ok().json();
+    let report =
+        bed.anonymize(&["--suppression", "0.16", "--json", "--algorithm", "incognito"]).ok().json();
     assert_eq!(report["suppressed"], json!(0));
 }
 
@@ -441,7 +452,7 @@ fn levels_fix_a_recoding_without_a_search() {
 #[test]
 fn a_saved_recoding_gives_the_same_release_again() {
     let bed = census(3000);
-    bed.anonymize(&["--save-recoding", "r.json"]).ok();
+    bed.anonymize(&["--save-recoding", "r.json", "--algorithm", "incognito"]).ok();
     let first = bed.bytes("out.csv");
     let apply = |input: &str, out: &str| {
         bed.run(&["apply", "r.json", input, "--policy", "policy.toml", "-o", out, "--json"])

@@ -7,7 +7,7 @@ use super::{Beside, Decision, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Outside, Prepared};
 use crate::error::{Error, Place, Result};
 use crate::ids::Id;
-use crate::policy::Policy;
+use crate::policy::{Algorithm, Policy};
 use crate::recoding::{Columns, Local, Mapping, Recoding, Regions};
 use crate::release::{
     Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding,
@@ -29,6 +29,7 @@ pub(super) struct Bound<'a> {
 
 /// Scans, binds, decides, recodes and writes.
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
+    check_saving(walk, sink)?;
     let (bound, needs, bytes) = bind(walk)?;
     let Decided { algorithm, mapping, search, alternatives } =
         decide(walk, &bound, sink.wants_recoding())?;
@@ -112,6 +113,22 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     })
 }
 
+/// Refuses to save what fits only the rows it was made from.
+fn check_saving(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
+    let is_local = walk.job.policy.search().algorithm == Algorithm::Local;
+    if sink.wants_recoding() && is_local && matches!(walk.job.decision, Decision::Search) {
+        return Err(Error::Inapplicable {
+            place: None,
+            key: "save-recoding".into(),
+            problem:
+                "cannot be used with the algorithm local, whose classes fit only the rows they \
+                      were made from"
+                    .into(),
+        });
+    }
+    Ok(())
+}
+
 /// Scans the table once and binds the policy to it. The confidences that rows need and the bytes of
 /// the population come with it.
 fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, Option<RowNeeds>, u64)> {
@@ -154,10 +171,7 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
     let Searched { algorithm, found, believed, alternatives } =
         search(walk.job, bound, is_saved, walk.watch)?;
     let seconds = walk.clock.phase("search");
-    let mut mapping = found.mapping;
-    if let (Mapping::Regions(regions), true) = (&mut mapping, is_saved) {
-        regions.style = regions.style.of_boxes();
-    }
+    let mapping = if is_saved { found.mapping.of_boxes() } else { found.mapping };
     let report = SearchReport {
         space: found.space,
         visited: found.visited,

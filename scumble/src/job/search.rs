@@ -5,7 +5,7 @@ use super::{Job, auto, cuts, estimate, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Refusal, Result};
 use crate::loss::LossChoice;
-use crate::policy::{Algorithm, nearest};
+use crate::policy::{Algorithm, Kind, nearest};
 use crate::recoding::Mapping;
 use crate::release::{Alternative, Believed, Classes, judge_classes};
 use crate::search::Found;
@@ -38,7 +38,7 @@ pub(super) fn search(
     }
     // Local recodings minimize LM, and a presence knows nothing of labels that overlap.
     let is_open = search.algorithm == Algorithm::Auto
-        && search.loss == LossChoice::Lm
+        && (search.loss == LossChoice::Lm || search.recoding == Kind::Regions)
         && job.policy.privacy().presence.is_none();
     if is_open {
         return auto::search(job, &bound.prepared, is_saved, watch);

@@ -60,6 +60,12 @@ impl Policy {
             ));
         }
         let asked = self.search.algorithm;
+        if asked == Algorithm::Local && self.privacy.distribution.is_some() {
+            return Err(self.inapplicable(
+                "search.algorithm",
+                "local cannot be used with `distribution`; use incognito or mondrian",
+            ));
+        }
         match own {
             Some(own) if matches!(asked, Algorithm::SaOnly | Algorithm::QiSa) && own != asked => {
                 let problem = format!(

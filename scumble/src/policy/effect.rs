@@ -82,10 +82,10 @@ impl Policy {
             "loss" => (
                 matches!(
                     algorithm,
-                    Incognito | SInstant | LPlusOptimize | Annealing | Spalm | Sfalm
+                    Incognito | SInstant | Local | LPlusOptimize | Annealing | Spalm | Sfalm
                 ),
-                "requires the algorithm incognito, s-instant, l-plus-optimize, annealing, spalm or \
-                 sfalm; others minimize no loss",
+                "requires the algorithm incognito, s-instant, local, l-plus-optimize, annealing, \
+                 spalm or sfalm; others minimize no loss",
             ),
             "time-limit" => (
                 matches!(algorithm, LPlusOptimize | Annealing | Local) || self.is_open(algorithm),

@@ -194,7 +194,14 @@ impl Algorithm {
 
 /// The kind of recoding, and the algorithm that finds it if the policy leaves that open.
 fn recoding(section: &Section<'_>, privacy: &Privacy, search: &mut SearchAsked) -> Result<()> {
-    let Some(entry) = section.get("recoding") else { return Ok(()) };
+    let Some(entry) = section.get("recoding") else {
+        // An order in which to visit levels asks for levels.
+        let is_open = search.algorithm == Algorithm::Auto && privacy.presence.is_none();
+        if is_open && section.get("strategy").is_some() {
+            search.algorithm = Algorithm::Incognito;
+        }
+        return Ok(());
+    };
     search.recoding = entry.choice(Kind::NAMES)?;
     let fits = |kind: Kind| search.recoding.allows(kind);
     let instant = match search.space {
@@ -217,6 +224,7 @@ fn recoding(section: &Section<'_>, privacy: &Privacy, search: &mut SearchAsked) 
     }
     search.algorithm = match (search.recoding, &privacy.presence) {
         (Kind::Any, _) | (Kind::Levels, Some(_)) => Algorithm::Auto,
+        (Kind::Regions, None) if privacy.distribution.is_some() => Algorithm::Mondrian,
         (Kind::Regions, None) => Algorithm::Auto,
         (Kind::Regions, Some(_)) => Algorithm::Mpalm,
         (Kind::Levels, None) => Algorithm::Incognito,
@@ -425,6 +433,11 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
     partitioning(&section, &mut search.partitioning)?;
     search.space = section.choice("space", Space::NAMES)?.unwrap_or_default();
     recoding(&section, privacy, &mut search)?;
+    if search.algorithm == Algorithm::Local
+        && let Some(entry) = section.get("loss").filter(|_| search.loss != LossChoice::Lm)
+    {
+        return Err(entry.inapplicable("must be lm with the algorithm local"));
+    }
     search.by = section.choice("by", ByAsked::NAMES)?;
     search.threshold =
         section.get("threshold").map(|entry| entry.ratio("a number of at least 0")).transpose()?;

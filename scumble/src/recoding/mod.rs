@@ -37,6 +37,17 @@ pub enum Mapping {
 }
 
 impl Mapping {
+    /// The same, with regions called by names that fit rows of other tables.
+    pub fn of_boxes(self) -> Mapping {
+        match self {
+            Mapping::Regions(regions) => {
+                let style = regions.style.of_boxes();
+                Mapping::Regions(Regions { style, ..regions })
+            }
+            other => other,
+        }
+    }
+
     /// The levels of a full-domain mapping; empty for other mappings.
     pub fn levels(&self) -> &[usize] {
         match self {

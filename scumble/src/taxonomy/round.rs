@@ -19,23 +19,110 @@ pub fn threshold_between(kind: Type, below: f64, above: f64) -> f64 {
 }
 
 /// The sides of a range from one number of the table to another, rounded outwards: the numbers lie
-/// above the first side and not above the second. The range grows by at most half of its width on
-/// each side, and never beyond the limits, which are sides as well.
+/// above the first side and not above the second. Neither end is one of the two numbers where there
+/// is room. The range grows by about a quarter of its width on each side at most, and never beyond
+/// the limits, which are sides as well.
 pub fn rounded_outwards(
     kind: Type,
     (first, last): (f64, f64),
     (above, up_to): (Option<f64>, Option<f64>),
 ) -> (f64, f64) {
+    let (above, up_to) = (above.unwrap_or(f64::NEG_INFINITY), up_to.unwrap_or(f64::INFINITY));
+    let fits_below = |side: &f64| above <= *side && *side < first;
+    let fits_above = |side: &f64| last <= *side && *side <= up_to;
+    let (lower, upper): (Vec<f64>, Vec<f64>) = match kind {
+        Type::Real => {
+            let steps = real_steps(last - first);
+            steps.map(|step| (step_below(first, step), step_above(last, step))).unzip()
+        }
+        // A side of whole numbers is the last number before the next range.
+        Type::Integer => whole_steps(last - first)
+            .map(|step| (multiple_below(first, step) - 1.0, multiple_above(last, step) - 1.0))
+            .unzip(),
+        Type::Date => day_steps(last - first)
+            .filter_map(|months| Some((months_below(first, months)?, months_above(last, months)?)))
+            // A day more on either side, if months are too long.
+            .chain([(first - 1.0, last + 2.0)])
+            .map(|(from, next)| (from - 1.0, next - 1.0))
+            .unzip(),
+        Type::Text => (Vec::new(), Vec::new()),
+    };
     let step = if kind == Type::Real { 0.0 } else { 1.0 };
-    // Whole numbers need room for an end that is none of them.
-    let slack = ((last - first) / 2.0).floor().max(3.0 * step);
-    let slack = if kind == Type::Real { (last - first) / 2.0 } else { slack };
-    let low = above.map_or(first - slack, |above| above.max(first - slack));
-    // A side up to which numbers go may itself be one of the next range.
-    let high = up_to.map_or(last + slack, |up_to| (up_to + step).min(last + slack));
-    let lower = if low < first { threshold_between(kind, low, first) } else { low };
-    let upper = if last < high { threshold_between(kind, last, high) } else { last };
-    (lower.min(first - step), upper.max(last))
+    // Numbers that cannot be negative do not get a range that can.
+    let lower = lower.into_iter().map(|side| if first > 0.0 { side.max(-step) } else { side });
+    let nearest_below = if above.is_finite() { above } else { first - step };
+    (
+        lower.into_iter().find(fits_below).unwrap_or(nearest_below.min(first - step)),
+        upper.into_iter().find(fits_above).unwrap_or(last),
+    )
+}
+
+/// Steps of whole numbers for a range of this width, the largest first.
+fn whole_steps(width: f64) -> impl Iterator<Item = f64> {
+    steps().map(|step| step as f64).filter(move |step| *step == 1.0 || *step <= width / 4.0)
+}
+
+/// The largest multiple of a step below a number, so that the number is not it.
+fn multiple_below(number: f64, step: f64) -> f64 {
+    ((number - 1.0) / step).floor() * step
+}
+
+/// The smallest multiple of a step above the number that follows a number.
+fn multiple_above(number: f64, step: f64) -> f64 {
+    ((number + 2.0) / step).ceil() * step
+}
+
+/// Powers of ten, and five and two of them, for a range of this width: the exponent and the factor.
+fn real_steps(width: f64) -> impl Iterator<Item = (i32, f64)> {
+    let widest = (width / 4.0).log10().floor() as i32;
+    let steps = (widest - 3..=widest).rev();
+    let steps = steps.flat_map(|power| [5.0, 2.0, 1.0].map(|times| (power, times)));
+    steps.filter(move |(power, times)| decimal(*times, *power) <= width / 4.0)
+}
+
+/// A decimal as the nearest float; powers of ten are not exact in floats.
+fn decimal(digits: f64, power: i32) -> f64 {
+    format!("{digits}e{power}").parse().unwrap_or(f64::NAN)
+}
+
+fn step_below(number: f64, (power, times): (i32, f64)) -> f64 {
+    let multiple = (number / decimal(times, power)).ceil();
+    // A quotient may be rounded to the multiple itself.
+    let near = [1.0, 2.0].map(|back| decimal((multiple - back) * times, power));
+    if near[0] < number { near[0] } else { near[1] }
+}
+
+fn step_above(number: f64, (power, times): (i32, f64)) -> f64 {
+    let multiple = (number / decimal(times, power)).floor();
+    let near = [1.0, 2.0].map(|on| decimal((multiple + on) * times, power));
+    if near[0] > number { near[0] } else { near[1] }
+}
+
+/// Steps of days for a range of this width, in months: decades, years, quarters, months.
+fn day_steps(width: f64) -> impl Iterator<Item = i64> {
+    const STEPS: [(i64, f64); 4] = [(120, 14_610.0), (12, 1461.0), (3, 365.0), (1, 28.0)];
+    STEPS.into_iter().filter(move |(_, least)| width >= *least).map(|(months, _)| months)
+}
+
+/// The first day of a month, counted from year 0, if it is a day.
+fn first_of(month: i64) -> Option<f64> {
+    let year = i32::try_from(month.div_euclid(12)).ok()?;
+    Day::new(year, month.rem_euclid(12) as u32 + 1, 1).map(|day| f64::from(day.0))
+}
+
+fn month_of(day: f64) -> i64 {
+    let (year, month, _) = Day(day as i32).parts();
+    i64::from(year) * 12 + i64::from(month) - 1
+}
+
+/// The last of the days that begin a step of months, before a day.
+fn months_below(day: f64, step: i64) -> Option<f64> {
+    first_of(month_of(day - 1.0).div_euclid(step) * step)
+}
+
+/// The first of the days that begin a step of months, after the day that follows a day.
+fn months_above(day: f64, step: i64) -> Option<f64> {
+    first_of((month_of(day + 1.0).div_euclid(step) + 1) * step)
 }
 
 /// Whole numbers and days: a range ends where the next one begins, so there are two ends to be
@@ -153,6 +240,62 @@ mod tests {
         assert_eq!(date("1979-03-17", "2021-04-09"), "2000-01-01");
         assert_eq!(date("1980-03-17", "1980-03-29"), "1980-03-23");
         assert_eq!(date("1980-03-17", "1980-03-18"), "1980-03-18");
+    }
+
+    #[test]
+    fn ranges_are_rounded_to_what_a_person_would_write() {
+        let none = (None, None);
+        let whole = |first: f64, last: f64, limits| {
+            let (above, up_to) = rounded_outwards(Type::Integer, (first, last), limits);
+            (above + 1.0, up_to)
+        };
+        assert_eq!(whole(31.0, 38.0, none), (30.0, 39.0));
+        assert_eq!(whole(30.0, 39.0, none), (28.0, 41.0), "30 and 39 are somebody's");
+        assert_eq!(whole(2.0, 87.0, none), (0.0, 99.0));
+        assert_eq!(whole(0.0, 2999.0, none), (-500.0, 3499.0));
+        assert_eq!(whole(31.0, 38.0, (Some(30.0), Some(38.0))), (31.0, 38.0), "there is no room");
+        assert_eq!(whole(31.0, 38.0, (Some(28.0), Some(39.0))), (30.0, 39.0));
+        let real = |first: f64, last: f64| rounded_outwards(Type::Real, (first, last), none);
+        assert_eq!(real(31.25, 38.5), (31.0, 39.0));
+        assert_eq!(real(0.1, 0.3), (0.08, 0.32));
+        assert_eq!(real(1e300, 1.5e300), (9e299, 1.6e300));
+        let days = |first: &str, last: &str| {
+            let (above, up_to) = rounded_outwards(Type::Date, (day(first), day(last)), none);
+            (Day(above as i32 + 1).to_string(), Day(up_to as i32).to_string())
+        };
+        let text = |from: &str, to: &str| (from.to_string(), to.to_string());
+        assert_eq!(days("1980-03-17", "1980-05-09"), text("1980-03-01", "1980-05-31"));
+        assert_eq!(days("1971-03-17", "1979-05-09"), text("1971-01-01", "1979-12-31"));
+        assert_eq!(days("1980-03-01", "1980-03-09"), text("1980-02-29", "1980-03-10"));
+    }
+
+    /// Rounded ranges hold their numbers, stay within the limits, and do not grow too much.
+    #[test]
+    fn rounded_ranges_hold_their_numbers() {
+        let mut random = Random::new(9);
+        for _ in 0..20_000 {
+            let (kind, scale) = [(Type::Integer, 1.0), (Type::Date, 1.0), (Type::Real, 64.0)]
+                [random.below(3) as usize];
+            let first = (random.below(100_000) as f64 - 50_000.0) / scale;
+            let most = 1 << random.below(12);
+            let last = first + (1.0 + random.below(most) as f64) / scale;
+            let step = if kind == Type::Real { 0.0 } else { 1.0 };
+            let mut limit = |number: f64| match random.below(2) {
+                0 => None,
+                _ => Some(number * (1.0 + random.below(40) as f64) / scale),
+            };
+            let above = limit(1.0).map(|below| first - below);
+            let up_to = limit(1.0).map(|over| last + over - step);
+            let (low, high) = rounded_outwards(kind, (first, last), (above, up_to));
+            assert!(low < first && last <= high, "{kind:?} {first} {last}: {low} {high}");
+            assert!(above.is_none_or(|above| above <= low), "{above:?} {low}");
+            assert!(up_to.is_none_or(|up_to| high <= up_to), "{up_to:?} {high}");
+            if above.is_none() && up_to.is_none() {
+                let (width, more) = (last - first, if kind == Type::Date { 62.0 } else { 4.0 });
+                assert!(high - low <= 1.5 * width + more * step, "{first} {last}: {low} {high}");
+                assert!(low + step < first && last < high, "{first} {last}: {low} {high}");
+            }
+        }
     }
 
     /// Where there is room, no end of a range is one of the two values, and the rows stay apart.

@@ -50,6 +50,7 @@ mod golden;
 mod instant;
 mod layers;
 mod lines;
+mod local;
 mod mondrian;
 mod optimum;
 mod oracle;

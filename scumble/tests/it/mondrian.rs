@@ -328,12 +328,14 @@ fn check_saved(made: &Made<'_>, what: &str) {
         axes: &task.axes,
     };
     assert_eq!(made.regions().style, Style::Cover);
-    let recoding = Recoding::of(columns, &made.mapping).unwrap();
+    let boxes = Mapping::Regions(Regions { style: Style::Boxes, ..made.regions().clone() });
+    let recoding = Recoding::of(columns, &boxes).unwrap();
     let read = Recoding::from_json(recoding.to_json().as_bytes(), Path::new("saved")).unwrap();
     assert_eq!(read, recoding, "{what}");
     let mapping = read.bind(columns, Path::new("saved")).unwrap();
     let recoded = Recoded::new(task, &mapping).unwrap();
     assert_eq!(made.class_of(&recoded), made.class_of(&made.recoded), "{what}");
+    assert!(Recoding::of(columns, &made.mapping).is_none(), "ranges hold the rows that were seen");
     let tight = Mapping::Regions(Regions { style: Style::Tight, ..made.regions().clone() });
     assert!(
         Recoding::of(columns, &tight).is_none(),

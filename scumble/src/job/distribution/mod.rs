@@ -147,7 +147,8 @@ impl Generalized {
         let (algorithm, mapping) = match &job.decision {
             Decision::Search => {
                 let (algorithm, found) = by_rows(job, &prepared, watch)?;
-                (algorithm, found.mapping)
+                // It is saved beside the folder.
+                (algorithm, found.mapping.of_boxes())
             }
             decision => decide_mapping(decision, &prepared)?,
         };

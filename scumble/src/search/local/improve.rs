@@ -34,6 +34,9 @@ const UNITS: usize = 60;
 /// The first temperature, as a share of what an average class costs that costs anything.
 const TEMPERATURE: f64 = 0.5;
 
+/// By which share the cost of a join is increased at random, at most, if more than rows is asked.
+const NOISE: f64 = 2.0;
+
 /// Classes that change, with what they cost.
 #[derive(Debug)]
 pub struct Classes<'a> {
@@ -207,9 +210,10 @@ impl<'a> Classes<'a> {
             }
             let near = self.near[unit as usize].get()?;
             let is_near = |member: &u32| *member == unit || near.contains(member);
-            let (leave, stay) = members.iter().partition(|member| is_near(member));
-            loose.extend::<Vec<u32>>(leave);
-            rests.push(stay);
+            let (leave, stay): (Vec<u32>, Vec<u32>) =
+                members.iter().partition(|unit| is_near(unit));
+            loose.extend(leave);
+            rests.extend((!stay.is_empty()).then_some(stay));
         }
         let cost = classes.iter().map(|class| self.costs[*class as usize]).sum();
         Some(Ruin { classes, loose, rests, cost, random })
@@ -324,6 +328,9 @@ impl Slots {
 
     /// Grows what is not allowable until it is. Says whether that worked out.
     fn grow(&mut self, of: &Classes<'_>, tally: &mut Tally, ruin: &mut Ruin) -> bool {
+        // What is cheapest to join need not help with a requirement on values.
+        let is_noisy = !of.judge.rows_decide && ruin.random.below(2) == 0;
+        let noise = if is_noisy { NOISE } else { 0.0 };
         self.poor.clear();
         let is_enough = &self.is_enough;
         self.poor.extend((0..is_enough.len() as u32).filter(|slot| !is_enough[*slot as usize]));
@@ -336,7 +343,9 @@ impl Slots {
             of.judge.clear(tally);
             self.count(of, tally, ruin, slot);
             while !of.judge.allows(tally) {
-                let Some(other) = self.cheapest(of.space, slot) else { return false };
+                let Some(other) = self.cheapest(of.space, slot, noise, &mut ruin.random) else {
+                    return false;
+                };
                 self.count(of, tally, ruin, other);
                 self.take_in(of.space, slot, other);
             }
@@ -359,7 +368,7 @@ impl Slots {
     }
 
     /// The slot that is cheapest to join.
-    fn cheapest(&self, space: &Space, slot: u32) -> Option<u32> {
+    fn cheapest(&self, space: &Space, slot: u32, noise: f64, random: &mut Random) -> Option<u32> {
         let (own, rows) = (self.bounds(slot, space.width), self.rows[slot as usize]);
         let mut best = (f64::INFINITY, None);
         for other in &self.alive {
@@ -368,7 +377,10 @@ impl Slots {
             }
             let joined = space.joined(own, self.bounds(*other, space.width));
             let both = (rows + self.rows[*other as usize]) as f64;
-            let more = f64::from(joined) * both - self.cost_of(*other);
+            let mut more = f64::from(joined) * both - self.cost_of(*other);
+            if noise > 0.0 {
+                more *= 1.0 + noise * random.unit();
+            }
             if more < best.0 {
                 best = (more, Some(*other));
             }

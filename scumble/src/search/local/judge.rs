@@ -49,7 +49,10 @@ impl<'a> Judge<'a> {
     pub fn add(&self, tally: &mut Tally, space: &Space, unit: u32) {
         tally.rows += space.rows(unit);
         for (sum, tallies) in tally.columns.iter_mut().zip(self.tallies) {
-            tallies.group(unit as usize).iter().for_each(|(value, rows)| sum.add(*value, *rows));
+            tallies
+                .group(space.cells[unit as usize] as usize)
+                .iter()
+                .for_each(|(value, rows)| sum.add(*value, *rows));
         }
     }
 

@@ -17,6 +17,7 @@ mod space;
 mod start;
 
 use crate::error::Result;
+use crate::ids::CellId;
 use crate::recoding::{Local, Mapping, Style};
 use crate::search::regions::mondrian::check_whole;
 use crate::search::{Found, Task, Warrant};
@@ -24,6 +25,7 @@ use crate::taxonomy::{Axis, Extent, Taxonomy};
 use crate::watch::Watch;
 use improve::Classes;
 use judge::Judge;
+use rayon::prelude::*;
 use space::{Scale, Space};
 
 /// Columns with more codes than this get no table: theirs would not fit in a cache.
@@ -31,6 +33,9 @@ const TABLE: usize = 512;
 
 /// Steps for each unit, if nothing else limits the search.
 const STEPS_PER_UNIT: u64 = 12;
+
+/// The least and the most steps of a schedule.
+const STEPS: (u64, u64) = (1 << 12, 1 << 20);
 
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
@@ -60,7 +65,7 @@ pub fn search(
     let judge = Judge::new(task);
     let first = start::start(task, &space, &judge, watch)?;
     let mut classes = Classes::new(&space, &judge, first, seed, watch)?;
-    let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64);
+    let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
     let values = task.rows() as f64 * space.width.max(1) as f64;
     let mut best = (classes.cost, classes.of_units());
     let mut batches = 0;
@@ -77,9 +82,11 @@ pub fn search(
     if classes.cost < best.0 {
         best = (classes.cost, classes.of_units());
     }
-    let (cost, class_of) = best;
-    let classes_of_units = class_of.iter().max().map_or(0, |class| class + 1);
-    let mapping = Mapping::Local(Local { class_of, classes: classes_of_units, style });
+    let (cost, of_units) = best;
+    let number = of_units.iter().max().map_or(0, |class| class + 1);
+    let mut class_of = vec![0; of_units.len()];
+    space.cells.iter().zip(of_units).for_each(|(cell, class)| class_of[*cell as usize] = class);
+    let mapping = Mapping::Local(Local { class_of, classes: number, style });
     let (visited, cost) = (classes.steps, Some(cost / values));
     Ok(Found { mapping, warrant: Warrant::Likely, cost, space: None, visited })
 }
@@ -103,10 +110,13 @@ fn space(task: &Task, style: Style) -> Space {
         Scale::Table { codes, start }
     };
     let scales = task.axes.iter().zip(&task.taxonomies).map(scale).collect();
+    let mut cells: Vec<u32> = (0..task.cells.len() as u32).collect();
+    cells.par_sort_unstable_by_key(|cell| task.cells.codes(CellId(*cell)));
     Space {
         width: task.axes.len(),
-        codes: task.cells.tuples().flatten().copied().collect(),
-        rows: task.cells.counts().to_vec(),
+        codes: cells.iter().flat_map(|cell| task.cells.codes(CellId(*cell))).copied().collect(),
+        rows: cells.iter().map(|cell| task.cells.count(CellId(*cell))).collect(),
+        cells,
         scales,
         tables,
     }

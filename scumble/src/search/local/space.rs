@@ -33,6 +33,9 @@ impl fmt::Debug for Scale {
 pub struct Space {
     /// How many columns there are.
     pub width: usize,
+    /// The cell of each unit. Units are in the order of their codes, so that the answer does not
+    /// depend on the order of the rows.
+    pub cells: Vec<u32>,
     /// The codes of each unit, unit by unit.
     pub codes: Vec<u32>,
     /// The rows of each unit.

@@ -1,0 +1,185 @@
+//! Does local recoding keep its promises? Random small tables with trees and numbers, every kind of
+//! requirement: each class is judged by the oracle, the loss by brute force over all partitions,
+//! and `auto` by every single algorithm.
+
+use crate::fixture::{Bound, anonymize, read, verify};
+use crate::tables::{Asked, AskedKind, Drawn};
+use scumble::ReleaseKind;
+use scumble::error::Error;
+use scumble::policy::Policy;
+use scumble::random::Random;
+use scumble::recoding::{Local, Mapping, Style};
+use scumble::release::Recoded;
+use scumble::search::local::{self, Progress};
+use scumble::search::{Found, Task};
+use scumble::watch::Watch;
+use std::collections::BTreeMap;
+
+fn asked(drawn: &Drawn, random: &mut Random) -> Vec<Asked> {
+    let kinds = 1 + random.below(2);
+    let kind = |_| AskedKind::ALL[random.below(AskedKind::ALL.len() as u64) as usize];
+    let mut kinds: Vec<AskedKind> = (0..kinds).map(kind).collect();
+    // A policy has each key once.
+    let key = |kind: &AskedKind| match kind {
+        AskedKind::Size => 0,
+        AskedKind::Close(_) => 1,
+        AskedKind::Spread => 2,
+        _ => 3,
+    };
+    kinds.dedup_by_key(|kind| key(kind));
+    kinds.into_iter().filter_map(|kind| drawn.ask(random, kind)).collect()
+}
+
+fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
+    let mut heat = |progress: &Progress| {
+        (progress.steps < steps).then(|| 1.0 - progress.steps as f64 / steps as f64)
+    };
+    local::search(task, style, 3, &mut heat, &Watch::silent())
+}
+
+/// The oracle agrees with every class of every local recoding, whatever is asked.
+#[test]
+fn classes_of_local_recodings_meet_every_requirement() {
+    let (mut released, mut refused, mut several) = (0, 0, 0);
+    for seed in 0..300 {
+        let random = &mut Random::stream(31, seed);
+        let drawn = Drawn::for_regions("local", seed);
+        let asked = asked(&drawn, random);
+        if asked.is_empty() {
+            continue;
+        }
+        let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+        let table = read(&drawn.file, b',', &policy);
+        let bound = Bound::new(&table, &policy);
+        let task = &bound.prepared.task;
+        let style = if seed % 2 == 0 { Style::Cover } else { Style::Tight };
+        let found = match search(task, style, 512) {
+            Ok(found) => found,
+            Err(Error::CannotBeMet { .. }) => {
+                refused += 1;
+                continue;
+            }
+            Err(other) => panic!("seed {seed}: {other}"),
+        };
+        let recoded = Recoded::new(task, &found.mapping).unwrap();
+        assert_eq!(recoded.suppressed, 0, "seed {seed}");
+        let cost = found.cost.unwrap();
+        assert!((recoded.lm(task) - cost).abs() < 1e-5, "{cost} is not {}", recoded.lm(task));
+        let leaf_cell = &bound.prepared.leaf_cell;
+        let class_of = recoded.class_of_row(&table, leaf_cell, &Watch::silent()).unwrap();
+        let mut parts: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (row, class) in class_of.iter().enumerate() {
+            parts.entry(class).or_default().push(row);
+        }
+        let whole: Vec<usize> = (0..table.rows() as usize).collect();
+        for demand in asked.iter().flat_map(|asked| &asked.demands) {
+            for part in parts.values() {
+                assert!(demand.holds(&drawn.plain, part, &whole), "seed {seed}: {demand:?}");
+            }
+        }
+        released += 1;
+        several += usize::from(parts.len() > 2);
+    }
+    assert!(released > 100 && refused > 5 && several > 50, "{released} {refused} {several}");
+}
+
+/// All partitions of some cells, as the class of each cell.
+fn partitions(cells: usize) -> Vec<Vec<u32>> {
+    let mut all = vec![Vec::new()];
+    for _ in 0..cells {
+        let longer = |known: &Vec<u32>| {
+            let next = known.iter().max().map_or(0, |class| class + 1);
+            let known = known.clone();
+            (0..=next).map(move |class| known.iter().copied().chain([class]).collect::<Vec<_>>())
+        };
+        all = all.iter().flat_map(longer).collect();
+    }
+    all
+}
+
+/// The least LM over all partitions of the cells whose classes all hold.
+fn least(task: &Task, style: Style) -> Option<f64> {
+    let lm = |class_of: Vec<u32>| {
+        let classes = class_of.iter().max().map_or(0, |class| class + 1);
+        let mapping = Mapping::Local(Local { class_of, classes, style });
+        Recoded::new(task, &mapping).ok().map(|recoded| recoded.lm(task))
+    };
+    partitions(task.cells.len()).into_iter().filter_map(lm).reduce(f64::min)
+}
+
+/// On tables so small that all partitions can be tried, the search is never below the optimum and
+/// nearly always there.
+#[test]
+fn small_tables_get_the_least_loss_of_all_partitions() {
+    let (mut tables, mut reached, mut excess) = (0, 0, 0.0);
+    for seed in 0..900 {
+        let random = &mut Random::stream(37, seed);
+        let drawn = Drawn::for_regions("local-least", seed);
+        let asked = asked(&drawn, random);
+        if asked.is_empty() {
+            continue;
+        }
+        let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+        let table = read(&drawn.file, b',', &policy);
+        let bound = Bound::new(&table, &policy);
+        let task = &bound.prepared.task;
+        if !(3..=7).contains(&task.cells.len()) {
+            continue;
+        }
+        let optimum = least(task, Style::Cover);
+        let found = search(task, Style::Cover, 1024);
+        let Some(optimum) = optimum else {
+            assert!(matches!(found, Err(Error::CannotBeMet { .. })), "seed {seed}");
+            continue;
+        };
+        let lm = Recoded::new(task, &found.unwrap().mapping).unwrap().lm(task);
+        assert!(lm > optimum - 1e-9, "seed {seed}: {lm} is below the optimum {optimum}");
+        tables += 1;
+        reached += usize::from(lm < optimum + 1e-9);
+        excess += lm - optimum;
+    }
+    assert!(tables >= 40 && reached * 10 >= tables * 9, "{reached} of {tables}, excess {excess}");
+}
+
+fn lm_of(drawn: &Drawn, policy: &Policy) -> Option<(f64, String)> {
+    let output = drawn.folder.path("out.csv");
+    match anonymize(&drawn.file, policy, &output) {
+        Ok(report) => {
+            let ReleaseKind::Table { loss, .. } = &report.release else { panic!("a table") };
+            assert!(verify(&output, policy).satisfied);
+            Some((loss.lm, report.algorithm.clone()))
+        }
+        Err(Error::CannotBeMet { .. }) => None,
+        Err(other) => panic!("{other}"),
+    }
+}
+
+/// Whatever one algorithm can do, the default does as well.
+#[test]
+fn auto_is_never_worse_than_a_single_algorithm() {
+    let (mut tables, mut chosen) = (0, BTreeMap::<String, usize>::new());
+    for seed in 0..330 {
+        let random = &mut Random::stream(41, seed);
+        let drawn = Drawn::for_regions("local-auto", seed);
+        let asked = asked(&drawn, random);
+        if asked.is_empty() {
+            continue;
+        }
+        let suppression = ["", "suppression = { limit = 0.2 }"][seed as usize % 2];
+        let policy = |algorithm: &str| {
+            let search = format!("algorithm = \"{algorithm}\"\n{suppression}");
+            drawn.policy_with(&asked, &search)
+        };
+        let auto = lm_of(&drawn, &policy("auto"));
+        for algorithm in ["incognito", "mondrian", "local"] {
+            let Some((single, _)) = lm_of(&drawn, &policy(algorithm)) else { continue };
+            let (lm, by) = auto.clone().expect("auto finds what one algorithm finds");
+            assert!(lm <= single + 1e-12, "seed {seed}: {by} {lm}, {algorithm} {single}");
+        }
+        if let Some((_, by)) = auto {
+            tables += 1;
+            *chosen.entry(by).or_default() += 1;
+        }
+    }
+    assert!(tables >= 200 && chosen["local"] > 100 && chosen.len() > 1, "{tables} {chosen:?}");
+}
