@@ -176,7 +176,7 @@ fn the_report_has_the_keys_of_the_contract() {
         "private",
     ];
     assert_eq!(keys, expected);
-    let by_default = bed.anonymize(&["--json"]).ok().json();
+    let by_default = census(2000).anonymize(&["--json"]).ok().json();
     assert_eq!(by_default["algorithm"], json!("local"));
     let lm = |report: &Value| report["loss"]["lm"].as_f64().unwrap();
     let others = by_default["alternatives"].as_array().unwrap();
