@@ -35,7 +35,7 @@ const TABLE: usize = 512;
 const STEPS_PER_UNIT: u64 = 12;
 
 /// The least and the most steps of a schedule.
-const STEPS: (u64, u64) = (1 << 12, 1 << 20);
+const STEPS: (u64, u64) = (1 << 12, 1 << 17);
 
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
