@@ -175,6 +175,7 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
             let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
         }
+        alternatives(&mut text, report);
         decided(&mut text, recoding, |name| of_owner.and_then(|private| private.height(name)));
         if let Some(search) = search {
             let proof = of_owner.and_then(|private| private.search);
@@ -201,6 +202,27 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         )
     };
     text
+}
+
+/// What other kinds of recoding would have lost.
+fn alternatives(text: &mut String, report: &Report) {
+    let kind = |recoding: &str| match recoding {
+        "levels" => "one level per column".to_string(),
+        other => format!("{other} recoding").replace("regions recoding", "regions"),
+    };
+    for other in &report.alternatives {
+        let suppressed = match other.suppressed {
+            0 => String::new(),
+            rows => format!(", {} suppressed", counted(rows, "row", "rows")),
+        };
+        let _ = writeln!(
+            text,
+            "  instead with {} ({}): LM {:.4}{suppressed}",
+            kind(&other.recoding),
+            other.algorithm,
+            other.loss.lm
+        );
+    }
 }
 
 fn decided(text: &mut String, recoding: &RecodingReport, height: impl Fn(&str) -> Option<usize>) {
@@ -240,7 +262,10 @@ fn searched(text: &mut String, search: &SearchReport) {
             text,
             "  cost {cost:.6}, not proven optimal; {visited}{space} recodings evaluated in {seconds}"
         ),
-        _ => writeln!(text, "  not proven optimal; {visited} recodings estimated in {seconds}"),
+        _ if search.believed.is_some() => {
+            writeln!(text, "  not proven optimal; {visited} recodings estimated in {seconds}")
+        }
+        _ => writeln!(text, "  not proven optimal; {visited} steps in {seconds}"),
     };
     if let Some(believed) = &search.believed {
         let _ = writeln!(
