@@ -12,7 +12,9 @@ use scumble::source::{FileFormat, Format, Source, TableFile, encode};
 use scumble::table::{Data, Role, Table, Tallies};
 use scumble::watch::Watch;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::{Arc, OnceLock};
+use std::time::UNIX_EPOCH;
 
 pub const STRATEGIES: [Strategy; 3] = [Strategy::BestFirst, Strategy::TopDown, Strategy::BottomUp];
 
@@ -21,7 +23,11 @@ pub struct Folder(PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("scumble-it-{}-{name}", std::process::id()));
+        // Numbers of processes come again, and a killed test leaves its folders behind.
+        static STARTED: LazyLock<u128> =
+            LazyLock::new(|| UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
+        let name = format!("scumble-it-{}-{}-{name}", std::process::id(), *STARTED);
+        let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         Folder(folder)
     }
