@@ -5,8 +5,8 @@
 //! that covers its cells, and labels of different classes may overlap. That is the freest of all
 //! recodings, so its loss can be the least, and the hardest to optimize.
 //!
-//! [`start`] makes the first classes by walking vectors of levels from the cheapest on, and
-//! [`improve`] rebuilds neighbourhoods of classes until time or steps run out. Units are whole
+//! `start` makes the first classes by walking vectors of levels from the cheapest on, and
+//! `improve` rebuilds neighbourhoods of classes until time or steps run out. Units are whole
 //! cells: all rows of one tuple stay together. The judge knows every requirement through its
 //! tallies, and searching never needs to know which one it is.
 
