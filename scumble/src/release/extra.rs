@@ -1,7 +1,7 @@
 //! Suppression that no requirement forces, drawn at random (Liu and Wang 2010, section IX-B).
 //!
-//! Whoever knows that a release is minimal knows that everything missing had to go. If some of it
-//! went by chance, that no longer follows. What is drawn is what the scheme suppresses: whole
+//! An attacker who knows that a release is minimal knows that everything missing had to go. If some
+//! of it went by chance, that no longer follows. What is drawn is what the scheme suppresses: whole
 //! classes, single records, all values of a class, or one value of a class. Classes that stay meet
 //! the requirements as before. A record is drawn only if its class meets them without it.
 

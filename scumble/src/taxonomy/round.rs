@@ -162,10 +162,7 @@ fn round_real(below: f64, above: f64) -> Option<f64> {
     let widest = (above - below).log10().ceil() as i32;
     for power in (widest - 18..=widest).rev() {
         for times in [5.0, 2.0, 1.0] {
-            // Parsed, since powers of ten are not exact in floats: the float nearest to the decimal.
-            let number = |multiple: f64| {
-                format!("{}e{power}", multiple * times).parse::<f64>().unwrap_or(f64::NAN)
-            };
+            let number = |multiple: f64| decimal(multiple * times, power);
             let multiple = (middle / number(1.0)).floor();
             let near = [number(multiple), number(multiple + 1.0)];
             let within = near.into_iter().filter(|number| below < *number && *number < above);
@@ -178,33 +175,21 @@ fn round_real(below: f64, above: f64) -> Option<f64> {
     None
 }
 
-/// The first day of a year, a half-year, a quarter or a month, or any day.
+/// The first day of a century, a decade, a year, a quarter, a month or something between, or any
+/// day.
 fn round_day(first: i64, last: i64) -> i64 {
-    let date = |day: i64| i32::try_from(day).ok().map(|day| Day(day).parts());
-    let (Some((from, from_month, _)), Some((to, to_month, _))) = (date(first), date(last)) else {
+    if i32::try_from(first).is_err() || i32::try_from(last).is_err() {
         return first;
+    }
+    let middle = first + (last - first) / 2;
+    let months = (month_of(first as f64) + month_of(last as f64)).div_euclid(2);
+    // The first day in the middle of those that may begin here.
+    let begins = |step: i64| {
+        let near = (-1..=2).map(|further| (months.div_euclid(step) + further) * step);
+        let days = near.filter_map(first_of).map(|day| day as i64);
+        days.filter(|day| (first..=last).contains(day)).min_by_key(|day| day.abs_diff(middle))
     };
-    let day = |year: i64, month: i64| {
-        let (year, month) = (i32::try_from(year).ok()?, month as u32);
-        Day::new(year, month, 1).map(|day| i64::from(day.0))
-    };
-    let is_within = |day: &i64| (first..=last).contains(day);
-    // The year in the middle of those that may begin here, and so on.
-    let months = |step: i64| {
-        let (start, end) = (
-            i64::from(from) * 12 + i64::from(from_month) - 1,
-            i64::from(to) * 12 + i64::from(to_month) - 1,
-        );
-        let middle = start + (end - start) / 2;
-        let at = middle.div_euclid(step);
-        let near = [at - 1, at, at + 1, at + 2].map(|at| at * step);
-        let days = near
-            .into_iter()
-            .filter_map(|month| day(month.div_euclid(12), month.rem_euclid(12) + 1));
-        days.filter(is_within).min_by_key(|day| day.abs_diff(first + (last - first) / 2))
-    };
-    let steps = [1200, 600, 240, 120, 60, 24, 12, 6, 3, 1];
-    steps.into_iter().find_map(months).unwrap_or(first + (last - first) / 2)
+    [1200, 600, 240, 120, 60, 24, 12, 6, 3, 1].into_iter().find_map(begins).unwrap_or(middle)
 }
 
 #[cfg(test)]

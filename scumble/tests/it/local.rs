@@ -30,6 +30,19 @@ fn asked(drawn: &Drawn, random: &mut Random) -> Vec<Asked> {
     kinds.into_iter().filter_map(|kind| drawn.ask(random, kind)).collect()
 }
 
+/// Random tables of which something is asked, each with its seed.
+fn cases(
+    name: &'static str,
+    stream: u64,
+    seeds: u64,
+) -> impl Iterator<Item = (u64, Drawn, Vec<Asked>)> {
+    (0..seeds).filter_map(move |seed| {
+        let drawn = Drawn::for_regions(name, seed);
+        let asked = asked(&drawn, &mut Random::stream(stream, seed));
+        (!asked.is_empty()).then_some((seed, drawn, asked))
+    })
+}
+
 fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
     let mut heat = |progress: &Progress| {
         (progress.steps < steps).then(|| 1.0 - progress.steps as f64 / steps as f64)
@@ -41,13 +54,7 @@ fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
 #[test]
 fn classes_of_local_recodings_meet_every_requirement() {
     let (mut released, mut refused, mut several) = (0, 0, 0);
-    for seed in 0..300 {
-        let random = &mut Random::stream(31, seed);
-        let drawn = Drawn::for_regions("local", seed);
-        let asked = asked(&drawn, random);
-        if asked.is_empty() {
-            continue;
-        }
+    for (seed, drawn, asked) in cases("local", 31, 300) {
         let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
         let table = read(&drawn.file, b',', &policy);
         let bound = Bound::new(&table, &policy);
@@ -112,13 +119,7 @@ fn least(task: &Task, style: Style) -> Option<f64> {
 #[test]
 fn small_tables_get_the_least_loss_of_all_partitions() {
     let (mut tables, mut reached, mut excess) = (0, 0, 0.0);
-    for seed in 0..900 {
-        let random = &mut Random::stream(37, seed);
-        let drawn = Drawn::for_regions("local-least", seed);
-        let asked = asked(&drawn, random);
-        if asked.is_empty() {
-            continue;
-        }
+    for (seed, drawn, asked) in cases("local-least", 37, 900) {
         let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
         let table = read(&drawn.file, b',', &policy);
         let bound = Bound::new(&table, &policy);
@@ -159,13 +160,7 @@ fn lm_of(drawn: &Drawn, policy: &Policy) -> Option<(f64, String)> {
 #[test]
 fn auto_is_never_worse_than_a_single_algorithm() {
     let (mut tables, mut chosen) = (0, BTreeMap::<String, usize>::new());
-    for seed in 0..330 {
-        let random = &mut Random::stream(41, seed);
-        let drawn = Drawn::for_regions("local-auto", seed);
-        let asked = asked(&drawn, random);
-        if asked.is_empty() {
-            continue;
-        }
+    for (seed, drawn, asked) in cases("local-auto", 41, 330) {
         let suppression = ["", "suppression = { limit = 0.2 }"][seed as usize % 2];
         let policy = |algorithm: &str| {
             let search = format!("algorithm = \"{algorithm}\"\n{suppression}");

@@ -1,8 +1,8 @@
 //! c-confident delta-presence: the range of delta-presence is kept with a confidence, when only
 //! attribute distributions are known (Nergiz and Clifton 2008, sections 4, 5 and 7).
 //!
-//! Whoever attacks may know the whole population; whoever publishes knows how many of the others
-//! have each value. So the world is a random one, and each person of the table must be present
+//! An attacker may know the whole population; the publisher knows only how many of the others have
+//! each value. So the world is a random one, and each person of the table must be present
 //! within [min, max] in a share of worlds that is at least the confidence. For a class of n1 rows
 //! that means: the number of others who match it is from c_low to c_high.
 //!
@@ -59,7 +59,7 @@ pub struct Tuple {
 pub struct ConfidentPresence {
     min: Ratio,
     max: Ratio,
-    /// What is asked of whoever needs nothing else.
+    /// The confidence that rows need by default.
     asked: Ratio,
     /// Confidences that classes may need, ascending.
     confidences: Vec<Ratio>,

@@ -43,8 +43,10 @@ pub struct Classes<'a> {
     space: &'a Space,
     judge: &'a Judge<'a>,
     index: Index,
+    /// The units nearest to each unit, found when they are first asked for.
     near: Vec<OnceLock<Box<[u32]>>>,
-    pub members: Vec<Vec<u32>>,
+    /// The units of each class; none if its number is not in use.
+    members: Vec<Vec<u32>>,
     costs: Vec<f64>,
     class_of: Vec<u32>,
     /// Whether each unit may be a class on its own.
@@ -159,7 +161,7 @@ impl<'a> Classes<'a> {
         Ok(())
     }
 
-    /// A unit whose class costs something; classes that cost more are likelier.
+    /// A unit whose class costs something, if one is found soon.
     fn unit(&self, random: &mut Random) -> Option<u32> {
         for _ in 0..256 {
             let unit = random.below(self.space.len() as u64) as u32;
@@ -277,13 +279,16 @@ struct Slots {
     is_enough: Vec<bool>,
     /// The slot that took each in, or itself.
     into: Vec<u32>,
-    /// Slots that took in nothing and were not taken in have no next one.
+    /// What a slot stands for is a list: the slot that follows each, and the end of the list.
     next: Vec<u32>,
     last: Vec<u32>,
+    /// Slots that were not taken in.
     alive: Vec<u32>,
+    /// Slots that may not be a class yet.
     poor: Vec<u32>,
 }
 
+/// Follows the last slot of a list.
 const END: u32 = u32::MAX;
 
 impl Slots {
