@@ -1,127 +1,171 @@
-//! Which units are nearest? A tree of boxes over the units, searched by branch and bound.
+//! Which units are nearest? A trie of their codes, searched by branch and bound.
 //!
-//! A larger range of codes never costs less, so what it costs to reach the nearer end of a box is a
-//! lower bound for every unit in it.
+//! The units of a node have the same codes in the first columns. A larger range of codes never
+//! costs less, so the search goes outwards from the code of the unit that asks, and turns back
+//! where the columns so far cost more than the farthest neighbour that is known.
 
 use super::space::Space;
 use crate::error::Result;
 use crate::watch::Watch;
+use std::ops::Range;
 
-/// Units that are not parted further.
-const FEW: usize = 8;
+/// Units that are compared one by one.
+const FEW: usize = 4;
+
+/// Nodes and units that one search looks at, at most. What is found first is near already.
+const LOOKS: usize = 1 << 14;
 
 #[derive(Debug)]
 struct Node {
-    /// Its units, as positions.
-    first: u32,
-    last: u32,
-    /// The second child; the first one follows its parent. 0 for a leaf.
-    second: u32,
+    /// The code that its units have in the column of its depth.
+    code: u32,
+    units: (u32, u32),
+    /// Its children; none if its units are compared one by one.
+    children: (u32, u32),
 }
 
-/// A tree of boxes over the units.
+/// A trie of units.
 #[derive(Debug)]
 pub struct Index {
     nodes: Vec<Node>,
-    /// The box of each node: least codes, then greatest codes.
-    boxes: Vec<u32>,
-    units: Vec<u32>,
+    top: Range<usize>,
 }
 
 /// A unit and what it costs to join it.
 pub type Neighbour = (f32, u32);
 
 impl Index {
-    /// Over all units of a space.
+    /// Over all units of a space. They are in the order of their codes.
     pub fn new(space: &Space, watch: &Watch) -> Result<Index> {
-        let units = (0..space.len() as u32).collect();
-        let mut index = Index { nodes: Vec::new(), boxes: Vec::new(), units };
-        index.grow(space, 0, space.len(), watch)?;
-        Ok(index)
-    }
-
-    fn grow(&mut self, space: &Space, first: usize, last: usize, watch: &Watch) -> Result<u32> {
-        watch.check()?;
-        let at = self.nodes.len();
-        self.nodes.push(Node { first: first as u32, last: last as u32, second: 0 });
-        let (mut low, mut high) = (Vec::new(), Vec::new());
-        space.hull(&self.units[first..last], &mut low, &mut high);
-        let cost = |column: usize| space.lost(column, low[column], high[column]);
-        let dearest = (0..space.width).rev().max_by(|a, b| cost(*a).total_cmp(&cost(*b)));
-        self.boxes.extend_from_slice(&low);
-        self.boxes.extend_from_slice(&high);
-        let Some(column) = dearest.filter(|column| low[*column] < high[*column]) else {
-            return Ok(at as u32);
-        };
-        if last - first <= FEW {
-            return Ok(at as u32);
-        }
-        let code = |unit: u32| space.codes(unit)[column];
-        self.units[first..last].sort_unstable_by_key(|unit| (code(*unit), *unit));
-        let part = &self.units[first..last];
-        let median = code(part[part.len() / 2]);
-        // Before the median's code, or behind it if nothing is before.
-        let below = part.partition_point(|unit| code(*unit) < median);
-        let upto = part.partition_point(|unit| code(*unit) <= median);
-        let middle = part.len() / 2;
-        let cut = if below > 0 && (upto == part.len() || middle - below <= upto - middle) {
-            below
-        } else {
-            upto
-        };
-        self.grow(space, first, first + cut, watch)?;
-        self.nodes[at].second = self.grow(space, first + cut, last, watch)?;
-        Ok(at as u32)
-    }
-
-    /// The least that it costs to join any unit of a node.
-    fn least(&self, space: &Space, node: u32, codes: &[u32]) -> f32 {
-        let ends = &self.boxes[node as usize * 2 * space.width..][..2 * space.width];
-        let (low, high) = ends.split_at(space.width);
-        let mut sum = 0.0;
-        for (column, code) in codes.iter().enumerate() {
-            if *code < low[column] {
-                sum += space.lost(column, *code, low[column]);
-            } else if *code > high[column] {
-                sum += space.lost(column, high[column], *code);
+        let mut nodes = Vec::new();
+        let units = if space.width == 0 { 0..0 } else { 0..space.len() };
+        let top = children(space, 0, units, &mut nodes);
+        let mut open = vec![(0, top.clone())];
+        while let Some((depth, parts)) = open.pop() {
+            watch.check()?;
+            for at in parts {
+                let units = nodes[at].units.0 as usize..nodes[at].units.1 as usize;
+                if units.len() > FEW && depth + 1 < space.width {
+                    let found = children(space, depth + 1, units, &mut nodes);
+                    nodes[at].children = (found.start as u32, found.end as u32);
+                    open.push((depth + 1, found));
+                }
             }
         }
-        sum
+        Ok(Index { nodes, top })
     }
 
     /// The units that are cheapest to join with one, in ascending order of their cost. Rows above
     /// `cap` together count as `cap`.
     pub fn nearest(&self, space: &Space, unit: u32, most: usize, cap: u64) -> Vec<Neighbour> {
-        let (codes, rows) = (space.codes(unit), space.rows(unit));
-        let mut found: Vec<Neighbour> = Vec::with_capacity(most + 1);
-        let mut open: Vec<(f32, u32)> = vec![(0.0, 0)];
-        let fewest = (rows + 1).min(cap) as f32;
-        while let Some((least, at)) = open.pop() {
-            if found.len() == most && least >= found[most - 1].0 {
-                continue;
-            }
-            let node = &self.nodes[at as usize];
-            if node.second > 0 {
-                let children = [at + 1, node.second];
-                let [a, b] = children.map(|child| self.least(space, child, codes) * fewest);
-                let children = [(a, children[0]), (b, children[1])];
-                open.extend(if a <= b { [children[1], children[0]] } else { children });
-                continue;
-            }
-            for other in &self.units[node.first as usize..node.last as usize] {
-                if *other == unit {
-                    continue;
-                }
-                let point = space.codes(*other);
-                let both = (rows + space.rows(*other)).min(cap) as f32;
-                let cost = space.joined((codes, codes), (point, point)) * both;
-                if found.len() < most || cost < found[most - 1].0 {
-                    let at = found.partition_point(|known| *known <= (cost, *other));
-                    found.truncate(most - 1);
-                    found.insert(at.min(found.len()), (cost, *other));
-                }
+        let rows = space.rows(unit);
+        let mut query = Query {
+            index: self,
+            space,
+            unit,
+            rows,
+            most,
+            cap,
+            fewest: (rows + 1).min(cap) as f32,
+            looks: 0,
+            found: Vec::with_capacity(most + 1),
+        };
+        query.visit(0, self.top.clone(), 0.0);
+        query.found
+    }
+}
+
+/// Adds a node for each code of a column among some units.
+fn children(
+    space: &Space,
+    depth: usize,
+    units: Range<usize>,
+    nodes: &mut Vec<Node>,
+) -> Range<usize> {
+    let start = nodes.len();
+    let mut first = units.start;
+    while first < units.end {
+        let code = space.codes(first as u32)[depth];
+        let is_same = |unit: &usize| space.codes(*unit as u32)[depth] == code;
+        let last = (first + 1..units.end).find(|unit| !is_same(unit)).unwrap_or(units.end);
+        nodes.push(Node { code, units: (first as u32, last as u32), children: (0, 0) });
+        first = last;
+    }
+    start..nodes.len()
+}
+
+/// One search for neighbours.
+struct Query<'a> {
+    index: &'a Index,
+    space: &'a Space,
+    unit: u32,
+    rows: u64,
+    most: usize,
+    cap: u64,
+    /// The rows of a pair are at least so many.
+    fewest: f32,
+    looks: usize,
+    found: Vec<Neighbour>,
+}
+
+impl Query<'_> {
+    /// Whether a pair that costs each row so much is too far.
+    fn is_far(&self, detail: f32) -> bool {
+        let farthest = self.found.len() == self.most;
+        self.looks > LOOKS || (farthest && detail * self.fewest >= self.found[self.most - 1].0)
+    }
+
+    /// Visits nodes from the code of the unit outwards; `before` is what the columns above cost.
+    fn visit(&mut self, depth: usize, nodes: Range<usize>, before: f32) {
+        let code = self.space.codes(self.unit)[depth];
+        let all = &self.index.nodes[nodes.clone()];
+        let middle = nodes.start + all.partition_point(|node| node.code < code);
+        for at in middle..nodes.end {
+            if !self.enter(depth, at, before) {
+                break;
             }
         }
-        found
+        for at in (nodes.start..middle).rev() {
+            if !self.enter(depth, at, before) {
+                break;
+            }
+        }
+    }
+
+    /// Visits a node, unless it is too far.
+    fn enter(&mut self, depth: usize, at: usize, before: f32) -> bool {
+        let node = &self.index.nodes[at];
+        let own = self.space.codes(self.unit)[depth];
+        let detail = before + self.space.apart(depth, own, node.code);
+        self.looks += 1;
+        if self.is_far(detail) {
+            return false;
+        }
+        if node.children.1 > 0 {
+            let children = node.children.0 as usize..node.children.1 as usize;
+            self.visit(depth + 1, children, detail);
+        } else {
+            (node.units.0..node.units.1).for_each(|other| self.compare(depth + 1, other, detail));
+        }
+        true
+    }
+
+    /// Compares a unit by the columns that are left.
+    fn compare(&mut self, depth: usize, other: u32, before: f32) {
+        if other == self.unit {
+            return;
+        }
+        self.looks += 1;
+        let codes = self.space.codes(self.unit).iter().zip(self.space.codes(other));
+        let mut detail = before;
+        for (column, (one, other)) in codes.enumerate().skip(depth) {
+            detail += self.space.apart(column, *one, *other);
+        }
+        let cost = detail * (self.rows + self.space.rows(other)).min(self.cap) as f32;
+        if self.found.len() < self.most || cost < self.found[self.most - 1].0 {
+            let at = self.found.partition_point(|known| *known <= (cost, other));
+            self.found.truncate(self.most - 1);
+            self.found.insert(at.min(self.found.len()), (cost, other));
+        }
     }
 }

@@ -14,6 +14,8 @@ pub struct Judge<'a> {
     pub least: u64,
     /// Whether enough rows are all that is asked.
     pub rows_decide: bool,
+    /// The figure that each requirement asks for, and whether a larger one is safer.
+    required: Vec<(f64, bool)>,
 }
 
 /// The rows of some units, counted.
@@ -31,7 +33,12 @@ impl<'a> Judge<'a> {
         let least = requirements.iter().map(|requirement| requirement.least_rows()).max();
         let rows_decide = requirements.iter().all(|requirement| requirement.rows_decide());
         let tallies = if rows_decide { &[] } else { task.tallies.as_slice() };
-        Judge { requirements, tallies, least: least.unwrap_or(1).max(1), rows_decide }
+        let required = requirements.iter().map(|requirement| {
+            let statement = requirement.statement();
+            (statement.required, statement.larger_is_safer)
+        });
+        let (least, required) = (least.unwrap_or(1).max(1), required.collect());
+        Judge { requirements, tallies, least, rows_decide, required }
     }
 
     /// No rows yet.
@@ -60,6 +67,18 @@ impl<'a> Judge<'a> {
     pub fn allows(&self, tally: &Tally) -> bool {
         let group = Group { rows: tally.rows, columns: &tally.columns, index: 0 };
         tally.rows >= self.least && (self.rows_decide || all_hold(self.requirements, &group))
+    }
+
+    /// How far the rows counted are from a class: the relative distance of each figure from what is
+    /// asked, summed up.
+    pub fn lack(&self, tally: &Tally) -> f64 {
+        let group = Group { rows: tally.rows, columns: &tally.columns, index: 0 };
+        let lack = |(requirement, (required, larger)): (&Box<dyn Requirement>, &(f64, bool))| {
+            let figure = requirement.figure(&group);
+            let lack = if *larger { required - figure } else { figure - required };
+            (lack / required.abs().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
+        };
+        self.requirements.iter().zip(&self.required).map(lack).sum()
     }
 
     /// Whether units may be a class.

@@ -8,28 +8,26 @@
 //! `start` makes the first classes by walking vectors of levels from the cheapest on, and
 //! `improve` rebuilds neighbourhoods of classes until time or steps run out. Units are whole
 //! cells: all rows of one tuple stay together. The judge knows every requirement through its
-//! tallies, and searching never needs to know which one it is.
+//! tallies, and searching never needs to know which one it is. Rows are suppressed where that costs
+//! less than to join them with others, as far as the policy allows it.
 
 mod improve;
 mod index;
 mod judge;
+mod slots;
 mod space;
 mod start;
 
 use crate::error::Result;
-use crate::ids::CellId;
+use crate::privacy::Requirement;
 use crate::recoding::{Local, Mapping, Style};
 use crate::search::regions::mondrian::check_whole;
 use crate::search::{Found, Task, Warrant};
-use crate::taxonomy::{Axis, Extent, Taxonomy};
+use crate::table::Tallies;
 use crate::watch::Watch;
 use improve::Classes;
 use judge::Judge;
-use rayon::prelude::*;
-use space::{Scale, Space};
-
-/// Columns with more codes than this get no table: theirs would not fit in a cache.
-const TABLE: usize = 512;
+use space::Space;
 
 /// Steps for each unit, if nothing else limits the search.
 const STEPS_PER_UNIT: u64 = 12;
@@ -61,10 +59,10 @@ pub fn search(
     watch: &Watch,
 ) -> Result<Found> {
     check_whole(task, watch)?;
-    let space = space(task, style);
+    let space = Space::new(task, style);
     let judge = Judge::new(task);
     let first = start::start(task, &space, &judge, watch)?;
-    let mut classes = Classes::new(&space, &judge, first, seed, watch)?;
+    let mut classes = Classes::new(&space, &judge, first, suppressible(task), seed, watch)?;
     let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
     let values = task.rows() as f64 * space.width.max(1) as f64;
     let mut best = (classes.cost, classes.of_units());
@@ -91,33 +89,19 @@ pub fn search(
     Ok(Found { mapping, warrant: Warrant::Likely, cost, space: None, visited })
 }
 
-/// The cells of a task as points.
-fn space(task: &Task, style: Style) -> Space {
-    let mut tables = Vec::new();
-    let scale = |(axis, tree): (&Axis, &std::sync::Arc<Taxonomy>)| {
-        let codes = tree.codes() as usize;
-        let axis = axis.clone();
-        let lost = move |first: u32, last: u32| {
-            style.lost(&axis, Extent { first: first.into(), last: last.into() }) as f32
-        };
-        if codes > TABLE {
-            return Scale::Function(Box::new(lost));
+/// How many rows the search may suppress. None if a requirement compares classes with all released
+/// rows: then each suppressed row would change what the other classes must meet.
+fn suppressible(task: &Task) -> u64 {
+    let total = |(tallies, values): (&Tallies, &usize)| {
+        let mut sums = vec![0; *values];
+        for cell in 0..task.cells.len() {
+            let group = tallies.group(cell).iter();
+            group.for_each(|(value, rows)| sums[*value as usize] += u64::from(*rows));
         }
-        let start = tables.len();
-        for first in 0..codes as u32 {
-            tables.extend((0..codes as u32).map(|last| lost(first, last.max(first))));
-        }
-        Scale::Table { codes, start }
+        sums
     };
-    let scales = task.axes.iter().zip(&task.taxonomies).map(scale).collect();
-    let mut cells: Vec<u32> = (0..task.cells.len() as u32).collect();
-    cells.par_sort_unstable_by_key(|cell| task.cells.codes(CellId(*cell)));
-    Space {
-        width: task.axes.len(),
-        codes: cells.iter().flat_map(|cell| task.cells.codes(CellId(*cell))).copied().collect(),
-        rows: cells.iter().map(|cell| task.cells.count(CellId(*cell))).collect(),
-        cells,
-        scales,
-        tables,
-    }
+    let totals: Vec<Vec<u64>> = task.tallies.iter().zip(&task.values).map(total).collect();
+    let compares = |requirement: &dyn Requirement| requirement.against_release(&totals).is_some();
+    let is_relative = task.requirements.iter().any(|requirement| compares(requirement.as_ref()));
+    if is_relative { 0 } else { task.suppressible }
 }

@@ -6,15 +6,19 @@
 //! the place where both parts stay allowable.
 
 use super::judge::{Judge, Tally};
-use super::space::Space;
+use super::space::{Space, widen};
 use crate::error::Result;
 use crate::search::Task;
 use crate::taxonomy::{Axis, Taxonomy};
 use crate::watch::Watch;
 
-/// Vectors of levels that are walked at most, and units that are grouped at most on the way.
+/// Vectors of levels that are walked at most.
 const VECTORS: usize = 1 << 16;
-const GROUPED: u64 = 1 << 28;
+
+/// How often each unit is grouped on average, until vectors are skipped that cost little more than
+/// the one before, and by how much they must differ then.
+const GROUPED: usize = 256;
+const DEARER: f64 = 1.02;
 
 /// Parts of a column of numbers at its lowest made-up level.
 const PARTS: usize = 64;
@@ -35,15 +39,11 @@ pub fn start(
 ) -> Result<Vec<Vec<u32>>> {
     let all: Vec<u32> = (0..space.len() as u32).collect();
     let mut tally = judge.nothing();
-    let levels: Vec<Levels> =
-        task.axes.iter().zip(&task.taxonomies).map(|(axis, tree)| levels(axis, tree)).collect();
+    let of_column = |column: &usize| levels(&task.axes[*column], &task.taxonomies[*column]);
+    let levels: Vec<Levels> = space.columns.iter().map(of_column).collect();
     let vectors = levels.iter().try_fold(1usize, |sum, levels| sum.checked_mul(levels.len()));
-    let keys =
-        levels.iter().try_fold(1u128, |sum, levels| sum.checked_mul(levels[0].len() as u128));
-    let can_walk = vectors.is_some_and(|vectors| {
-        vectors <= VECTORS && vectors as u64 * space.len() as u64 / 4 <= GROUPED
-    });
-    if can_walk && keys.is_some() {
+    let keys = levels.iter().try_fold(1u64, |sum, levels| sum.checked_mul(levels[0].len() as u64));
+    if vectors.is_some_and(|vectors| vectors <= VECTORS) && keys.is_some() {
         return walk(space, judge, &levels, watch);
     }
     let mut classes = Vec::new();
@@ -94,17 +94,20 @@ fn share(space: &Space, column: usize, nodes: &[u32]) -> f64 {
     }
     let cost = |unit: u32| {
         let (first, last) = ends[nodes[space.codes(unit)[column] as usize] as usize];
-        f64::from(space.lost(column, first, last)) * space.rows(unit) as f64
+        f64::from(space.apart(column, first, last)) * space.rows(unit) as f64
     };
     (0..space.len() as u32).map(cost).sum()
 }
 
+/// A vector of levels, and what it costs all rows.
+type Vector = (f64, Vec<usize>);
+
 /// Vectors of levels in ascending order of their cost.
-fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vec<usize>> {
+fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vector> {
     let mut vectors = vec![(0.0, Vec::new())];
     for (column, levels) in levels.iter().enumerate() {
         let shares: Vec<f64> = levels.iter().map(|nodes| share(space, column, nodes)).collect();
-        let with = |(cost, vector): &(f64, Vec<usize>)| {
+        let with = |(cost, vector): &Vector| {
             let (cost, vector) = (*cost, vector.clone());
             let next = shares.iter().enumerate().map(move |(level, share)| {
                 let longer = vector.iter().copied().chain([level]).collect::<Vec<_>>();
@@ -115,7 +118,7 @@ fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vec<usize>> {
         vectors = vectors.iter().flat_map(with).collect();
     }
     vectors.sort_by(|a, b| a.0.total_cmp(&b.0));
-    vectors.into_iter().map(|(_, vector)| vector).collect()
+    vectors
 }
 
 fn walk(
@@ -127,30 +130,35 @@ fn walk(
     let mut classes: Vec<Vec<u32>> = Vec::new();
     let mut left: Vec<u32> = (0..space.len() as u32).collect();
     let mut tally = judge.nothing();
-    let mut keyed: Vec<(u128, u32)> = Vec::new();
-    for vector in by_cost(space, levels) {
+    let mut keyed: Vec<(u64, u32)> = Vec::new();
+    let mut sums = Sums::default();
+    let (mut grouped, mut walked) = (0, 0.0);
+    for (cost, vector) in by_cost(space, levels) {
         watch.check()?;
         if left.is_empty() {
             break;
         }
-        let key = |unit: u32| {
-            let nodes = levels.iter().zip(&vector).map(|(levels, level)| &levels[*level]);
-            nodes.zip(space.codes(unit)).fold(0u128, |key, (nodes, code)| {
-                key * nodes.len() as u128 + u128::from(nodes[*code as usize])
-            })
-        };
+        if grouped / space.len() >= GROUPED && cost < walked * DEARER {
+            continue;
+        }
+        (grouped, walked) = (grouped + left.len(), cost);
         keyed.clear();
-        keyed.extend(left.iter().map(|unit| (key(*unit), *unit)));
-        keyed.sort_unstable();
+        keyed.extend(left.iter().map(|unit| (key(space, levels, &vector, *unit), *unit)));
+        sums.clear(left.len());
+        keyed.iter().for_each(|(key, unit)| sums.add(*key, space.rows(*unit)));
         left.clear();
+        keyed.retain(|(key, unit)| {
+            let is_enough = sums.get(*key) >= judge.least;
+            if !is_enough {
+                left.push(*unit);
+            }
+            is_enough
+        });
+        keyed.sort_unstable();
         for group in keyed.chunk_by(|a, b| a.0 == b.0) {
-            let rows: u64 = group.iter().map(|(_, unit)| space.rows(*unit)).sum();
-            let mut allows = || {
-                judge.clear(&mut tally);
-                group.iter().for_each(|(_, unit)| judge.add(&mut tally, space, *unit));
-                judge.allows(&tally)
-            };
-            if rows >= judge.least && allows() {
+            judge.clear(&mut tally);
+            group.iter().for_each(|(_, unit)| judge.add(&mut tally, space, *unit));
+            if judge.allows(&tally) {
                 classes.push(group.iter().map(|(_, unit)| *unit).collect());
             } else {
                 left.extend(group.iter().map(|(_, unit)| *unit));
@@ -161,6 +169,53 @@ fn walk(
         absorb(space, judge, &mut classes, left, &mut tally);
     }
     Ok(classes)
+}
+
+/// The generalized values of a unit as one number.
+fn key(space: &Space, levels: &[Levels], vector: &[usize], unit: u32) -> u64 {
+    let nodes = levels.iter().zip(vector).map(|(levels, level)| &levels[*level]);
+    nodes
+        .zip(space.codes(unit))
+        .fold(0, |key, (nodes, code)| key * nodes.len() as u64 + u64::from(nodes[*code as usize]))
+}
+
+/// Rows by key. A hash table that is cleared without being written.
+#[derive(Default)]
+struct Sums {
+    /// The round in which each place was filled, its key and its rows.
+    places: Vec<(u32, u64, u64)>,
+    round: u32,
+    mask: usize,
+}
+
+impl Sums {
+    /// Makes room for some keys.
+    fn clear(&mut self, keys: usize) {
+        let room = (2 * keys).next_power_of_two();
+        if self.places.len() < room {
+            self.places.resize(room, (0, 0, 0));
+        }
+        (self.round, self.mask) = (self.round + 1, room - 1);
+    }
+
+    fn place(&self, key: u64) -> usize {
+        // Fibonacci hashing: the upper half of a product depends on all bits of the key.
+        let mut at = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & self.mask;
+        while self.places[at].0 == self.round && self.places[at].1 != key {
+            at = (at + 1) & self.mask;
+        }
+        at
+    }
+
+    fn add(&mut self, key: u64, rows: u64) {
+        let at = self.place(key);
+        let known = if self.places[at].0 == self.round { self.places[at].2 } else { 0 };
+        self.places[at] = (self.round, key, known + rows);
+    }
+
+    fn get(&self, key: u64) -> u64 {
+        self.places[self.place(key)].2
+    }
 }
 
 /// Joins units that no class was made of with the classes that are cheapest to join, until they are
@@ -179,8 +234,9 @@ fn absorb(
         let mut cost = |class: &Vec<u32>| {
             space.hull(class, &mut other_low, &mut other_high);
             let rows: u64 = class.iter().map(|unit| space.rows(*unit)).sum();
-            let before = space.detail(&other_low, &other_high);
-            (space.joined((&low, &high), (&other_low, &other_high)) - before) * rows as f32
+            let before = space.detail((&other_low, &other_high));
+            widen(&mut other_low, &mut other_high, (&low, &high));
+            (space.detail((&other_low, &other_high)) - before) * rows as f32
         };
         let costs: Vec<f32> = classes.iter().map(&mut cost).collect();
         let cheapest = (0..classes.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b]));
@@ -203,14 +259,15 @@ fn split(
     }
     let (mut low, mut high) = (Vec::new(), Vec::new());
     space.hull(part, &mut low, &mut high);
-    let cost = |column: usize| space.lost(column, low[column], high[column]);
-    let mut columns: Vec<usize> = (0..space.width).filter(|at| low[*at] < high[*at]).collect();
+    let least = |column: usize| space.least(column, &low);
+    let cost = |column: usize| space.apart(column, least(column), high[column]);
+    let mut columns: Vec<usize> = (0..space.width).filter(|at| least(*at) < high[*at]).collect();
     columns.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
     let mut sorted = part.to_vec();
     for column in columns {
         let code = |unit: u32| space.codes(unit)[column];
         sorted.sort_unstable_by_key(|unit| (code(*unit), *unit));
-        let child = child_of(&task.axes[column], low[column], high[column]);
+        let child = child_of(&task.axes[space.columns[column]], least(column), high[column]);
         let mut below = 0;
         let mut cuts: Vec<(u64, usize)> = Vec::new();
         for (at, pair) in sorted.windows(2).enumerate() {
