@@ -48,8 +48,13 @@ const PASSED_OVER: u64 = 4;
 /// Larger classes are not dissolved.
 const DISSOLVED: usize = 32;
 
-/// The first temperature, as a share of what an average class costs that costs anything.
-const TEMPERATURE: f64 = 0.8;
+/// The first temperature: what one value is worth, for so many of the rows that a class needs at
+/// least. It is no more than a share of what an average class costs that costs anything.
+const TEMPERATURE: f64 = 0.25;
+const OF_A_CLASS: f64 = 0.8;
+
+/// How often it is tried to give the units a class that have none at the start.
+const ROUNDS: u64 = 3;
 
 /// The share of a price that counts, and how fast prices follow.
 pub(super) const PRICED: f32 = 0.5;
@@ -136,6 +141,12 @@ struct Scratch {
     tally: Tally,
 }
 
+impl Scratch {
+    fn new(judge: &Judge<'_>) -> Scratch {
+        Scratch { ruin: Ruin::default(), slots: Slots::default(), tally: judge.nothing() }
+    }
+}
+
 impl Ruin {
     /// The units of a slot as it was filled.
     pub fn units(&self, slot: u32) -> &[u32] {
@@ -147,7 +158,8 @@ impl Ruin {
 }
 
 impl<'a> Classes<'a> {
-    /// Starts with allowable classes.
+    /// Starts with allowable classes. Units that are in none of them count as suppressed, even if
+    /// that is more than may be, until [`settle`](Self::settle) gives them a class.
     pub fn new(
         space: &'a Space,
         judge: &'a Judge<'a>,
@@ -157,8 +169,8 @@ impl<'a> Classes<'a> {
         watch: &Watch,
     ) -> Result<Classes<'a>> {
         let (mut low, mut high) = (Vec::new(), Vec::new());
-        let mut class_of = vec![0; space.len()];
-        let mut prices = vec![0.0; space.len()];
+        let mut class_of = vec![NONE; space.len()];
+        let mut prices = vec![space.width as f32; space.len()];
         let mut costs = Vec::with_capacity(members.len());
         for (class, units) in (0..).zip(&members) {
             space.hull(units, &mut low, &mut high);
@@ -173,7 +185,9 @@ impl<'a> Classes<'a> {
         let mut tally = judge.nothing();
         let is_enough = |unit: u32| judge.allows_units(&mut tally, space, &[unit]);
         let is_enough = (0..space.len() as u32).map(is_enough).collect();
-        let cost: f64 = costs.iter().sum();
+        let left = (0..space.len() as u32).filter(|unit| class_of[*unit as usize] == NONE);
+        let suppressed: u64 = left.map(|unit| space.rows(unit)).sum();
+        let cost = costs.iter().sum::<f64>() + (suppressed * space.width as u64) as f64;
         let costly = costs.iter().filter(|cost| **cost > 0.0).count();
         Ok(Classes {
             space,
@@ -185,14 +199,15 @@ impl<'a> Classes<'a> {
             members,
             costs,
             class_of,
-            suppressed: 0,
+            suppressed,
             suppressible,
             prices,
             is_enough,
             free: Vec::new(),
             cost,
             steps: 0,
-            temperature: TEMPERATURE * cost / costly.max(1) as f64,
+            temperature: (TEMPERATURE * judge.least as f64)
+                .min(OF_A_CLASS * cost / costly.max(1) as f64),
             seed,
             batches: 0,
         })
@@ -203,11 +218,7 @@ impl<'a> Classes<'a> {
         watch.check()?;
         self.batches += 1;
         let first = self.batches * BATCH as u64;
-        let scratch = || Scratch {
-            ruin: Ruin::default(),
-            slots: Slots::default(),
-            tally: self.judge.nothing(),
-        };
+        let scratch = || Scratch::new(self.judge);
         let proposals: Vec<Option<Proposal>> = (0..self.batch)
             .into_par_iter()
             .with_min_len(4)
@@ -224,6 +235,34 @@ impl<'a> Classes<'a> {
         Ok(())
     }
 
+    /// Gives units a class that have none, whatever that costs. Returns the units for which no class
+    /// was found: all rows around them together are not allowable.
+    pub fn settle(&mut self, watch: &Watch) -> Result<Vec<u32>> {
+        let mut scratch = Scratch::new(self.judge);
+        let mut left: Vec<u32> = (0..self.space.len() as u32).collect();
+        for round in 0..=ROUNDS {
+            left.retain(|unit| self.class_of[*unit as usize] == NONE);
+            for unit in left.iter().filter(|_| round < ROUNDS) {
+                watch.check()?;
+                if self.class_of[*unit as usize] != NONE {
+                    continue;
+                }
+                let mut random = Random::stream(self.seed, u64::from(*unit) << 2 | round);
+                self.ruin(&mut scratch.ruin, *unit, &mut random);
+                scratch.ruin.suppressible = 0;
+                if let Some(proposal) = self.rebuild(&mut scratch, &mut random, f64::INFINITY) {
+                    self.replace(proposal);
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// The units of each class.
+    pub fn into_members(self) -> Vec<Vec<u32>> {
+        self.members.into_iter().filter(|units| !units.is_empty()).collect()
+    }
+
     /// Whether what a proposal starts from is still there, and no more rows would be suppressed
     /// than may be.
     fn is_valid(&self, proposal: &Proposal) -> bool {
@@ -237,12 +276,17 @@ impl<'a> Classes<'a> {
     /// Rebuilds the neighbourhood of a random unit; nothing if that is not worth it.
     fn step(&self, mut random: Random, scratch: &mut Scratch, heat: f64) -> Option<Proposal> {
         let unit = self.unit(&mut random)?;
-        let Scratch { ruin, slots, tally } = scratch;
-        self.ruin(ruin, unit, &mut random);
+        self.ruin(&mut scratch.ruin, unit, &mut random);
         let chance = random.unit().max(f64::MIN_POSITIVE);
-        let limit = ruin.cost - self.temperature * heat * heat * chance.ln();
+        let limit = scratch.ruin.cost - self.temperature * heat * heat * chance.ln();
+        self.rebuild(scratch, &mut random, limit)
+    }
+
+    /// Grows classes from what a ruin left, if that costs no more than a limit.
+    fn rebuild(&self, scratch: &mut Scratch, random: &mut Random, limit: f64) -> Option<Proposal> {
+        let Scratch { ruin, slots, tally } = scratch;
         slots.fill(self, tally, ruin);
-        if !slots.grow(self, tally, ruin, &mut random, limit) {
+        if !slots.grow(self, tally, ruin, random, limit) {
             return None;
         }
         Some(Proposal {
@@ -289,7 +333,7 @@ impl<'a> Classes<'a> {
         ruin.loose.clear();
         ruin.rests.clear();
         ruin.regained.clear();
-        ruin.suppressible = self.suppressible - self.suppressed;
+        ruin.suppressible = self.suppressible.saturating_sub(self.suppressed);
         (ruin.units, ruin.cost) = (0, 0.0);
         let most = 2 + random.below(CLASSES - 1) as usize;
         let own = self.class_of[unit as usize];

@@ -30,10 +30,10 @@ use judge::Judge;
 use space::Space;
 
 /// Steps for each unit, if nothing else limits the search.
-const STEPS_PER_UNIT: u64 = 12;
+const STEPS_PER_UNIT: u64 = 16;
 
 /// The least and the most steps of a schedule.
-const STEPS: (u64, u64) = (1 << 12, 1 << 17);
+const STEPS: (u64, u64) = (1 << 13, 1 << 19);
 
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
@@ -61,8 +61,14 @@ pub fn search(
     check_whole(task, watch)?;
     let space = Space::new(task, style);
     let judge = Judge::new(task);
+    let most = suppressible(task);
     let first = start::start(task, &space, &judge, watch)?;
-    let mut classes = Classes::new(&space, &judge, first, suppressible(task), seed, watch)?;
+    let mut classes = Classes::new(&space, &judge, first, most, seed, watch)?;
+    let left = classes.settle(watch)?;
+    if !left.is_empty() {
+        let members = start::absorb(&space, &judge, classes.into_members(), left, watch)?;
+        classes = Classes::new(&space, &judge, members, most, seed, watch)?;
+    }
     let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
     let values = task.rows() as f64 * space.width.max(1) as f64;
     let mut best = (classes.cost, classes.of_units());

@@ -101,8 +101,8 @@ impl Slots {
             1 => (NOISE, 1),
             _ => (0.0, TRIED),
         };
-        // The first join tells little of what the others will cost, so it is not taken at its word.
-        let patience = 0.5 + random.unit() / 2.0;
+        // To suppress is the last resort, so it must cost clearly less than the first join.
+        let patience = 1.0 + random.unit();
         let mut suppressible = ruin.suppressible;
         self.lost.clear();
         self.poor.clear();

@@ -29,8 +29,7 @@ const CUTS: usize = 16;
 /// The node of each code, at each level of one column.
 type Levels = Vec<Vec<u32>>;
 
-/// Classes that are all allowable, as lists of units; every unit is in one. All units together must
-/// be allowable.
+/// Classes that are all allowable, as lists of units. Some units may be in none.
 pub fn start(
     task: &Task,
     space: &Space,
@@ -165,9 +164,6 @@ fn walk(
             }
         }
     }
-    if !left.is_empty() {
-        absorb(space, judge, &mut classes, left, &mut tally);
-    }
     Ok(classes)
 }
 
@@ -218,18 +214,20 @@ impl Sums {
     }
 }
 
-/// Joins units that no class was made of with the classes that are cheapest to join, until they are
-/// allowable. All units together are.
-fn absorb(
+/// Joins units that no class was found for with the classes that are cheapest to join, until they
+/// are allowable. All units together are.
+pub fn absorb(
     space: &Space,
     judge: &Judge<'_>,
-    classes: &mut Vec<Vec<u32>>,
+    mut classes: Vec<Vec<u32>>,
     mut left: Vec<u32>,
-    tally: &mut Tally,
-) {
+    watch: &Watch,
+) -> Result<Vec<Vec<u32>>> {
+    let mut tally = judge.nothing();
     let (mut low, mut high) = (Vec::new(), Vec::new());
     let (mut other_low, mut other_high) = (Vec::new(), Vec::new());
-    while !classes.is_empty() && !judge.allows_units(tally, space, &left) {
+    while !classes.is_empty() && !judge.allows_units(&mut tally, space, &left) {
+        watch.check()?;
         space.hull(&left, &mut low, &mut high);
         let mut cost = |class: &Vec<u32>| {
             space.hull(class, &mut other_low, &mut other_high);
@@ -243,6 +241,7 @@ fn absorb(
         left.append(&mut classes.swap_remove(cheapest.unwrap_or(0)));
     }
     classes.push(left);
+    Ok(classes)
 }
 
 /// The dearest column that can be cut so that both parts are allowable, where they are most equal.
