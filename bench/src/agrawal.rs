@@ -49,7 +49,8 @@ impl Asked {
         }
         let Asked { algorithm, split, privacy, .. } = self;
         text += &format!(
-            "[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n"
+            "[privacy]\n{privacy}\n[search]\nalgorithm = \"{algorithm}\"\nsplit = \"{split}\"\n\
+             pooling = false\n"
         );
         let policy = PolicyBuilder::parse(&text, Path::new("policy.toml"))?;
         policy.set(["search", "least-gain"], self.least_gain).build()

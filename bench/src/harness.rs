@@ -16,9 +16,14 @@ use std::time::Instant;
 pub const SEVEN: [&str; 7] =
     ["age", "education", "native-country", "workclass", "marital-status", "sex", "race"];
 
-/// Regions by the range of their values, as in the papers: their loss is compared.
-pub const TIGHT: Partitioning =
-    Partitioning { criterion: Criterion::Median, least_gain: 0.01, style: Style::Tight };
+/// Partitioning as in the papers: the widest attribute at its median, a node into all its children
+/// or not at all, regions by the range of their values. Their loss is compared.
+pub const TIGHT: Partitioning = Partitioning {
+    criterion: Criterion::Median,
+    least_gain: 0.01,
+    pooling: false,
+    style: Style::Tight,
+};
 
 /// A file as a table in memory, with the roles of a policy.
 pub fn read(file: &Path, policy: &Policy) -> Result<Table> {

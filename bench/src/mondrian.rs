@@ -21,6 +21,11 @@ const ROWS: u64 = 1_000_000;
 /// What is run with the Python that has the peers.
 const SCRIPT: &str = include_str!("peers.py");
 
+/// Mondrian as in the papers, and as the peers have it: the widest attribute, and no child of a
+/// node is pooled.
+const PAPERS: &str = "[search]\nalgorithm = \"mondrian\"\nsplit = \"median\"\npooling = false\n\
+     regions = \"tight\"\n";
+
 /// The policy over Adult: what the peers are asked for. They know no hierarchies; ours come from
 /// the files beside it.
 fn adult_policy(folder: &Path) -> String {
@@ -34,7 +39,7 @@ fn adult_policy(folder: &Path) -> String {
             json!(file)
         );
     }
-    text + "[privacy]\nk = 10\n[search]\nalgorithm = \"mondrian\"\nregions = \"tight\"\n"
+    text + "[privacy]\nk = 10\n" + PAPERS
 }
 
 /// The program that whole commands are measured with: the given one, or `scumble` in the folder of
@@ -144,8 +149,7 @@ fn agrawal(scratch: &Scratch, runs: u32) -> Result<Vec<Vec<Value>>> {
     let text = std::fs::read_to_string(&files[1]).map_err(Error::io(&files[1], "read"))?;
     let columns = text.split("[privacy]").next().unwrap_or_default();
     let plain: Vec<&str> = columns.lines().filter(|line| !line.starts_with("hierarchy")).collect();
-    let text = plain.join("\n")
-        + "\n[privacy]\nk = 1000\n[search]\nalgorithm = \"mondrian\"\nregions = \"tight\"\n";
+    let text = plain.join("\n") + "\n[privacy]\nk = 1000\n" + PAPERS;
     let policy = Policy::parse(&text, &files[1])?;
     let table = read(&data, &policy)?;
     let prepared = policy.prepare(&table)?;

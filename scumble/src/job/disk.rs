@@ -75,7 +75,7 @@ struct ScannedTable {
 
 /// What is wanted of each column of a source.
 fn wanted(policy: &Policy, schema: &Schema, roles: &[Role]) -> Vec<Wanted> {
-    let wants_target = policy.search().partitioning.criterion != Criterion::Median;
+    let wants_target = policy.search().partitioning.criterion.needs_target();
     let of = |(field, role): (&Arc<Field>, &Role)| {
         // As tables in memory have it: sensitive texts and targets keep their short offsets.
         let kind = match (role, field.data_type()) {
@@ -183,12 +183,13 @@ impl ScannedTable {
 
     /// What splits are chosen for, and what is allowable.
     fn growth<'a>(&'a self, policy: &Policy, watch: &'a Watch) -> Growth<'a> {
+        let partitioning = policy.search().partitioning;
         Growth {
             axes: &self.axes,
-            judge: Judge::exact(&self.required.requirements),
+            judge: Judge::exact(&self.required.requirements).pooling(partitioning.pooling),
             counted: self.coder.counted.len(),
             aim: &self.aim,
-            least_gain: policy.search().partitioning.least_gain,
+            least_gain: partitioning.least_gain,
             watch,
         }
     }
@@ -223,8 +224,10 @@ fn aim(
     file: &Path,
 ) -> Result<(Aim, Option<CountedTarget>)> {
     let criterion = policy.search().partitioning.criterion;
-    if criterion == Criterion::Median {
-        return Ok((Aim::Median, None));
+    match criterion {
+        Criterion::Loss => return Ok((Aim::Loss, None)),
+        Criterion::Median => return Ok((Aim::Median, None)),
+        Criterion::InfoGain | Criterion::Regression => {}
     }
     let mut targets = (0..roles.len()).filter(|column| roles[*column] == Role::Target);
     let column = policy.one_target("the split", targets.next(), targets.next().is_some())?;

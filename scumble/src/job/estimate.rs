@@ -9,7 +9,7 @@ use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::Believed;
 use crate::search::instant::{By, Candidate, Candidates, holds};
 use crate::search::lattice::s_instant::Nodes;
-use crate::search::regions::{Criterion, m_instant};
+use crate::search::regions::m_instant;
 use crate::search::{Found, Warrant, cuts};
 use crate::summary::{Beliefs, Estimator, Summary};
 use crate::taxonomy::{Cut, Taxonomy, TreeNode};
@@ -152,12 +152,12 @@ impl BelievedSearch<'_> {
     fn regions(self) -> Result<Searched> {
         let prepared = &self.bound.prepared;
         let partitioning = self.policy.search().partitioning;
-        if partitioning.criterion != Criterion::Median {
+        if partitioning.criterion.needs_target() {
             return Err(Error::Incomplete {
                 file: self.policy.file().to_path_buf(),
                 missing:
-                    "m-instant supports only the split `median`, because a summary has no target; \
-                          use mondrian for other splits"
+                    "m-instant supports only the splits `loss` and `median`, because a summary has \
+                          no target; use mondrian for other splits"
                         .into(),
             });
         }

@@ -319,7 +319,7 @@ impl PolicyBuilder {
         self.set(["search", "loss"], name)
     }
 
-    /// How partitioning algorithms split: `"median"`, `"info-gain"` or `"regression"`.
+    /// How partitioning algorithms split: `"loss"`, `"median"`, `"info-gain"` or `"regression"`.
     pub fn split(self, name: &str) -> Self {
         self.set(["search", "split"], name)
     }

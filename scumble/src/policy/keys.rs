@@ -245,12 +245,17 @@ pub const KEYS: &[Key] = &[
     key(
         "search",
         "split",
-        "median, info-gain or regression: how partitioning algorithms choose a split (default: median)",
+        "loss, median, info-gain or regression: how partitioning algorithms choose a split (default: loss)",
     ),
     key(
         "search",
         "least-gain",
         "the minimum gain; below it, partitioning algorithms split at the median (default: 0.01)",
+    ),
+    key(
+        "search",
+        "pooling",
+        "true or false: whether partitioning algorithms split a node of a hierarchy although some children are too rare, which then stay together (default: true)",
     ),
     key(
         "search",

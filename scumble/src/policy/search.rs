@@ -467,6 +467,9 @@ fn partitioning(section: &Section<'_>, partitioning: &mut Partitioning) -> Resul
         }
         partitioning.least_gain = gain;
     }
+    if section.get("pooling").is_some() {
+        partitioning.pooling = section.boolean("pooling")?;
+    }
     if let Some(style) = section.choice("regions", Style::NAMES)? {
         partitioning.style = style;
     }

@@ -96,7 +96,7 @@ impl Descent<'_> {
                     let (lower, upper) = room.part_in_two(group, is_above, self.watch)?;
                     groups.extend([(*below, lower), (*above, upper)]);
                 }
-                RegionNode::Children { column, level, children } => {
+                RegionNode::Children { column, level, children, rest } => {
                     let Axis::Tree(taxonomy) = &self.axes[*column] else {
                         ended.push((at, group));
                         continue;
@@ -113,7 +113,11 @@ impl Descent<'_> {
                     let parts = room.part(group, children.len() + 1, part, self.watch)?;
                     let (mut parts, mut nodes) = (parts.into_iter(), children.iter());
                     groups.extend(nodes.by_ref().map(|(_, node)| *node).zip(parts.by_ref()));
-                    ended.extend(parts.filter(|rest| !rest.is_empty()).map(|rest| (at, rest)));
+                    let left = parts.filter(|left| !left.is_empty());
+                    match rest {
+                        Some(rest) => groups.extend(left.map(|left| (*rest, left))),
+                        None => ended.extend(left.map(|left| (at, left))),
+                    }
                 }
             }
         }

@@ -1,9 +1,14 @@
 //! Regions: a tree of splits over the space of quasi-identifiers, whose leaves are boxes.
 //!
-//! A split parts an ordered axis at a threshold, or a node of a tree into children. What falls
-//! under none of the listed children (none of them held a row) stays with the split itself and
-//! keeps the node's own name, so every tuple of the domain belongs to exactly one region and the
-//! tree is a recoding function (LeFevre and DeWitt 2007, section 1.2).
+//! A split parts an ordered axis at a threshold, or a node of a tree into children. Children that
+//! are too rare may be one part together, the rest. What falls under none of the listed children
+//! goes to the rest; if there is none (no such child held a row), it stays with the split itself
+//! and keeps the node's own name. So every tuple of the domain belongs to exactly one region and
+//! the tree is a recoding function (LeFevre and DeWitt 2007, section 1.2).
+//!
+//! The rest keeps the node's name, so the name of one region may contain that of another. Their
+//! tuples are apart all the same: where the two part, one is below a listed child, and all nodes
+//! that the other is called by either contain this child or are apart from it.
 
 use super::Columns;
 use crate::error::{Error, Result, quoted};
@@ -95,7 +100,8 @@ pub enum RegionNode {
         /// The node of larger codes.
         above: u32,
     },
-    /// A node of a tree parted into those of its children that hold rows, in their order.
+    /// A node of a tree parted into those of its children that hold rows, in their order, and the
+    /// rest.
     Children {
         /// The axis.
         column: usize,
@@ -103,6 +109,8 @@ pub enum RegionNode {
         level: usize,
         /// The number of each child within its level, and its node here.
         children: Vec<(u32, u32)>,
+        /// The node of all that is below none of them, if some of it holds rows.
+        rest: Option<u32>,
     },
 }
 
@@ -243,11 +251,11 @@ impl Regions {
                 RegionNode::Threshold { column, before, below, above, .. } => {
                     if codes(*column) < *before { *below } else { *above }
                 }
-                RegionNode::Children { column, level, children } => {
+                RegionNode::Children { column, level, children, rest } => {
                     let Axis::Tree(taxonomy) = &axes[*column] else { return at };
                     let node = taxonomy.level(*level).node_of(codes(*column) as u32);
-                    match child(children, node) {
-                        Some(child) => child,
+                    match child(children, node).or(*rest) {
+                        Some(part) => part,
                         None => return at,
                     }
                 }
@@ -306,12 +314,13 @@ impl Regions {
                         }
                     }
                 }
-                RegionNode::Children { column, level, children } => {
+                RegionNode::Children { column, level, children, rest } => {
                     let children = children
                         .iter()
                         .map(|(index, child)| (*index, push(*child, &apart)))
                         .collect();
-                    RegionNode::Children { column: *column, level: *level, children }
+                    let rest = rest.map(|rest| push(rest, &apart));
+                    RegionNode::Children { column: *column, level: *level, children, rest }
                 }
             };
             nodes[at as usize] = node;
@@ -331,9 +340,12 @@ impl Regions {
                     let [lower, upper] = boxes[at][*column].parted(*up_to);
                     vec![(*below, *column, lower), (*above, *column, upper)]
                 }
-                RegionNode::Children { column, level, children } => {
+                RegionNode::Children { column, level, children, rest } => {
                     let place = |index: u32| Place::Below(TreeNode { level: *level, index });
-                    children.iter().map(|(index, child)| (*child, *column, place(*index))).collect()
+                    let part = |(index, child): &(u32, u32)| (*child, *column, place(*index));
+                    // The rest covers what the node covers, as far as names go.
+                    let rest = rest.map(|rest| (rest, *column, boxes[at][*column]));
+                    children.iter().map(part).chain(rest).collect()
                 }
             };
             for (child, column, place) in parts {
@@ -373,6 +385,9 @@ pub enum SavedNode {
         level: usize,
         /// Their labels, in the order of the parts.
         labels: Vec<String>,
+        /// Whether one more part follows, for all that is below none of them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rest: bool,
     },
 }
 
@@ -384,7 +399,7 @@ impl RegionNode {
             RegionNode::Threshold { column, up_to, .. } => {
                 SavedNode::Threshold { attribute: columns.names[*column].clone(), up_to: *up_to }
             }
-            RegionNode::Children { column, level, children } => {
+            RegionNode::Children { column, level, children, rest } => {
                 let known = columns.taxonomies[*column].level(*level);
                 let labels =
                     children.iter().map(|(index, _)| known.label(*index).to_string()).collect();
@@ -392,6 +407,7 @@ impl RegionNode {
                     attribute: columns.names[*column].clone(),
                     level: *level,
                     labels,
+                    rest: rest.is_some(),
                 }
             }
         }
@@ -409,7 +425,8 @@ impl Regions {
             match node {
                 RegionNode::Region => {}
                 RegionNode::Threshold { below, above, .. } => next.extend([above, below]),
-                RegionNode::Children { children, .. } => {
+                RegionNode::Children { children, rest, .. } => {
+                    next.extend(rest);
                     next.extend(children.iter().rev().map(|(_, child)| child))
                 }
             }
@@ -487,13 +504,15 @@ impl Bound<'_> {
                 self.next.extend([above, below].map(|part| at.map(|_| part)));
                 RegionNode::Threshold { column, before, up_to: *up_to, below, above }
             }
-            SavedNode::Children { attribute, level, labels } => {
+            SavedNode::Children { attribute, level, labels, rest } => {
                 let column = self.column(attribute)?;
                 let known = self.children(column, *level, labels);
                 let parts: Vec<Option<u32>> = known
                     .iter()
                     .map(|index| index.filter(|_| at.is_some()).map(|_| self.push()))
                     .collect();
+                let of_rest = at.filter(|_| *rest).map(|_| self.push());
+                self.next.extend(rest.then_some(of_rest));
                 self.next.extend(parts.iter().rev());
                 let mut children: Vec<(u32, u32)> = known
                     .iter()
@@ -507,7 +526,9 @@ impl Bound<'_> {
                         quoted(attribute)
                     )));
                 }
-                RegionNode::Children { column, level: *level, children }
+                // The table's tree may not even have the level.
+                let level = if children.is_empty() { 0 } else { *level };
+                RegionNode::Children { column, level, children, rest: of_rest }
             }
         };
         if let Some(at) = at {

@@ -59,10 +59,14 @@ impl<'a> Rules<'a> {
                 Some(number) => json!({"threshold": {"attribute": name, "up-to": number}}),
                 None => json!({"threshold": {"attribute": name}}),
             },
-            Choice::Children { column, level, children } => {
+            Choice::Children { column, level, children, rest } => {
                 let nodes = self.columns.taxonomies[*column].level(*level);
                 let labels: Vec<&str> = children.iter().map(|child| nodes.label(*child)).collect();
-                json!({"children": {"attribute": name, "level": level, "labels": labels}})
+                let mut node = json!({"attribute": name, "level": level, "labels": labels});
+                if !rest.is_empty() {
+                    node["rest"] = json!(true);
+                }
+                json!({ "children": node })
             }
         };
         self.node(&node)

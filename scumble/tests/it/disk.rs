@@ -23,8 +23,12 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const SPLITS: [(Split, &str); 3] =
-    [(Split::Median, "median"), (Split::InfoGain, "info-gain"), (Split::Regression, "regression")];
+const SPLITS: [(Split, &str); 4] = [
+    (Split::Loss, "loss"),
+    (Split::Median, "median"),
+    (Split::InfoGain, "info-gain"),
+    (Split::Regression, "regression"),
+];
 
 pub type Row = Vec<Option<String>>;
 
@@ -54,6 +58,7 @@ pub struct Case {
     target: Vec<f64>,
     split: Split,
     least_gain: f64,
+    pooling: bool,
     pub policy: Policy,
     pub is_cover: bool,
     pub input: PathBuf,
@@ -87,12 +92,14 @@ impl Case {
         let asked: Vec<Asked> =
             kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
         let demands: Vec<Demand> = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
-        let (split, word) = SPLITS[random.below(3) as usize];
+        let (split, word) = SPLITS[random.below(4) as usize];
         let least_gain = [0.01, 0.17, 0.0][random.below(3) as usize];
         let is_cover = random.below(2) == 0;
         let regions = if is_cover { "cover" } else { "tight" };
-        let search =
-            format!("split = \"{word}\"\nleast-gain = {least_gain}\nregions = \"{regions}\"");
+        let pooling = random.below(3) > 0;
+        let search = format!(
+            "split = \"{word}\"\nleast-gain = {least_gain}\npooling = {pooling}\nregions = \"{regions}\""
+        );
         let policy = (sizes < 2).then(|| drawn.policy_with(&asked, &search))?;
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
         let ending = ["csv", "parquet", "arrow"][random.below(3) as usize];
@@ -105,6 +112,7 @@ impl Case {
             target,
             split,
             least_gain,
+            pooling,
             policy,
             is_cover,
             input,
@@ -131,9 +139,10 @@ impl Case {
     }
 
     pub fn space(&self) -> Space<'_> {
-        let Case { drawn, demands, target, split, least_gain, .. } = self;
-        let (split, least_gain) = (*split, *least_gain);
-        Space { plain: &drawn.plain, demands, ordered: &drawn.ordered, target, split, least_gain }
+        let Case { drawn, demands, target, .. } = self;
+        let (split, least_gain, pooling) = (self.split, self.least_gain, self.pooling);
+        let (plain, ordered) = (&drawn.plain, &drawn.ordered);
+        Space { plain, demands, ordered, target, split, least_gain, pooling }
     }
 }
 
@@ -344,7 +353,8 @@ fn nested(nodes: &mut &[Value]) -> Value {
         Some(split) => {
             let labels = split["labels"].as_array().unwrap().iter();
             let parts: Vec<Value> = labels.map(|label| json!([label, nested(nodes)])).collect();
-            json!([split["attribute"], split["level"], parts])
+            let rest = (split["rest"] == true).then(|| nested(nodes));
+            json!([split["attribute"], split["level"], parts, rest])
         }
         None => node.clone(),
     }

@@ -2,7 +2,7 @@
 //! every attribute is listed as lists of rows, and judged by the oracle's definitions.
 
 use crate::oracle::{Demand, Plain};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A partition of rows.
 pub type Parts = Vec<Vec<usize>>;
@@ -13,6 +13,7 @@ const SAME: f64 = 1e-9;
 /// How a split is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
+    Loss,
     Median,
     InfoGain,
     Regression,
@@ -28,6 +29,8 @@ pub struct Space<'a> {
     pub target: &'a [f64],
     pub split: Split,
     pub least_gain: f64,
+    /// Whether children of a node that fail by themselves may be one part together.
+    pub pooling: bool,
 }
 
 impl Space<'_> {
@@ -40,6 +43,13 @@ impl Space<'_> {
     }
 
     fn grow(&self, rows: Vec<usize>, by_median: bool, regions: &mut Parts) {
+        if self.split == Split::Loss {
+            match self.least_lossy(&rows) {
+                Some(parts) => parts.into_iter().for_each(|part| self.grow(part, false, regions)),
+                None => regions.push(rows),
+            }
+            return;
+        }
         let gainful = if by_median { None } else { self.most_gainful(&rows) };
         let (parts, by_median) = match gainful {
             Some((gain, parts)) if gain >= self.least_gain - SAME => (Some(parts), false),
@@ -60,26 +70,59 @@ impl Space<'_> {
         parts.iter().all(|part| self.holds(part))
     }
 
-    /// Every way to split some rows by one attribute, thresholds ascending.
+    /// The rows below each child of the node that some rows have in common; none below a leaf.
+    fn children(&self, key: usize, rows: &[usize]) -> Parts {
+        let column = &self.plain.keys[key];
+        let level = self.ancestor(key, rows);
+        let mut children: BTreeMap<&String, Vec<usize>> = BTreeMap::new();
+        for row in rows.iter().filter(|_| level > 0) {
+            let label = &column.tree[&column.values[*row]][level - 1];
+            children.entry(label).or_default().push(*row);
+        }
+        children.into_values().collect()
+    }
+
+    /// Some children apart, and all others together.
+    fn with_rest(children: &Parts, is_apart: &dyn Fn(usize) -> bool) -> Parts {
+        let (apart, rest): (Vec<usize>, Vec<usize>) =
+            (0..children.len()).partition(|child| is_apart(*child));
+        let rest: Vec<usize> = rest.iter().flat_map(|child| children[*child].clone()).collect();
+        let apart = apart.into_iter().map(|child| children[child].clone());
+        apart.chain((!rest.is_empty()).then_some(rest)).collect()
+    }
+
+    /// The split of a tree that is taken: all children apart, or those that fail together with as
+    /// many others as it takes, the smallest first; in the end one child apart, the largest first.
+    fn pooled(&self, key: usize, rows: &[usize]) -> Option<Parts> {
+        let children = self.children(key, rows);
+        let allowable = |is_apart: &dyn Fn(usize) -> bool| {
+            Some(Self::with_rest(&children, is_apart)).filter(|parts| self.is_allowable(parts))
+        };
+        let mut fine: Vec<usize> =
+            (0..children.len()).filter(|child| self.holds(&children[*child])).collect();
+        let all_fine = fine.len() == children.len();
+        if children.len() < 2 || all_fine || !self.pooling {
+            return allowable(&|_| true).filter(|_| children.len() > 1);
+        }
+        fine.sort_by_key(|child| children[*child].len());
+        let joined =
+            (0..fine.len()).find_map(|from| allowable(&|child| fine[from..].contains(&child)));
+        let single = || fine.iter().rev().find_map(|only| allowable(&|child| child == *only));
+        joined.or_else(single)
+    }
+
+    /// Every way to split some rows by one attribute, thresholds ascending. Where children are
+    /// pooled, any of them may be apart and all others together.
     pub fn splits(&self, key: usize, rows: &[usize]) -> Vec<Parts> {
         let part = |keep: &dyn Fn(usize) -> bool| {
             rows.iter().copied().filter(|row| keep(*row)).collect::<Vec<_>>()
         };
         let Some(numbers) = &self.ordered[key] else {
-            let column = &self.plain.keys[key];
-            let label = |row: usize, level: usize| &column.tree[&column.values[row]][level];
-            let level = self.ancestor(key, rows);
-            if level == 0 {
-                return Vec::new();
-            }
-            let children: BTreeSet<&String> =
-                rows.iter().map(|row| label(*row, level - 1)).collect();
-            return vec![
-                children
-                    .into_iter()
-                    .map(|child| part(&|row| label(row, level - 1) == child))
-                    .collect(),
-            ];
+            let children = self.children(key, rows);
+            let all = 1u32 << children.len();
+            let first = if self.pooling { 1 } else { all - 1 };
+            let split = |set: u32| Self::with_rest(&children, &|child| set >> child & 1 == 1);
+            return (first..all).map(split).filter(|parts| parts.len() > 1).collect();
         };
         let missing = part(&|row| numbers[row].is_none());
         let present = part(&|row| numbers[row].is_some());
@@ -135,18 +178,66 @@ impl Space<'_> {
     fn nearest_to_median(&self, rows: &[usize]) -> Option<Parts> {
         let mut keys: Vec<usize> = (0..self.plain.keys.len()).collect();
         keys.sort_by(|a, b| self.width(*b, rows).total_cmp(&self.width(*a, rows)).then(a.cmp(b)));
-        keys.into_iter().find_map(|key| {
-            let allowable =
-                self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts));
-            allowable.min_by_key(|parts| (2 * parts[0].len()).abs_diff(rows.len()))
-        })
+        keys.into_iter().find_map(|key| self.halves(key, rows))
+    }
+
+    /// The split of one attribute: of a tree, or nearest to the median.
+    fn halves(&self, key: usize, rows: &[usize]) -> Option<Parts> {
+        self.candidates(key, rows)
+            .into_iter()
+            .min_by_key(|parts| (2 * parts[0].len()).abs_diff(rows.len()))
+    }
+
+    /// The allowable splits of one attribute that are compared.
+    fn candidates(&self, key: usize, rows: &[usize]) -> Vec<Parts> {
+        if self.ordered[key].is_none() {
+            return self.pooled(key, rows).into_iter().collect();
+        }
+        self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts)).collect()
+    }
+
+    /// The split that gives back the most detail per bit of its parts; of equal ones the widest
+    /// attribute, then the first.
+    fn least_lossy(&self, rows: &[usize]) -> Option<Parts> {
+        let mut keys: Vec<usize> = (0..self.plain.keys.len()).collect();
+        keys.sort_by(|a, b| self.width(*b, rows).total_cmp(&self.width(*a, rows)).then(a.cmp(b)));
+        let mut best: Option<(f64, Parts)> = None;
+        for key in keys {
+            let Some(parts) = self.halves(key, rows) else { continue };
+            let worth = self.worth(key, rows, &parts);
+            if best.as_ref().is_none_or(|(known, _)| worth > known + SAME) {
+                best = Some((worth, parts));
+            }
+        }
+        best.map(|(_, parts)| parts)
+    }
+
+    /// Half of a range; of a tree, what rows of children that are apart get back by being called by
+    /// the child.
+    fn worth(&self, key: usize, rows: &[usize], parts: &Parts) -> f64 {
+        if self.ordered[key].is_some() {
+            return self.width(key, rows) / 2.0;
+        }
+        let column = &self.plain.keys[key];
+        let level = self.ancestor(key, rows);
+        let leaves = |row: usize, level: usize| {
+            let label = &column.tree[&column.values[row]][level];
+            column.tree.values().filter(|path| path[level] == *label).count()
+        };
+        let regained = |part: &Vec<usize>| {
+            let is_child = self.ancestor(key, part) < level;
+            let gone = leaves(part[0], level) - leaves(part[0], level - 1);
+            if is_child { part.len() * gone } else { 0 }
+        };
+        let regained: usize = parts.iter().map(regained).sum();
+        let each = regained as f64 / rows.len() as f64 / (column.tree.len() - 1).max(1) as f64;
+        each / (parts.len() as f64).log2()
     }
 
     fn most_gainful(&self, rows: &[usize]) -> Option<(f64, Parts)> {
         let mut best: Option<(f64, Parts)> = None;
         for key in 0..self.plain.keys.len() {
-            for parts in self.splits(key, rows).into_iter().filter(|parts| self.is_allowable(parts))
-            {
+            for parts in self.candidates(key, rows) {
                 let gain = self.gain(rows, &parts);
                 if best.as_ref().is_none_or(|(known, _)| gain > known + SAME) {
                     best = Some((gain, parts));
@@ -158,7 +249,7 @@ impl Space<'_> {
 
     fn gain(&self, rows: &[usize], parts: &Parts) -> f64 {
         match self.split {
-            Split::Median => 0.0,
+            Split::Loss | Split::Median => 0.0,
             Split::InfoGain => {
                 let share = |part: &Vec<usize>| part.len() as f64 / rows.len() as f64;
                 self.entropy(rows)

@@ -209,7 +209,7 @@ fn naive(disk: OnDisk) -> OnDisk {
 /// What a column holds is known for certain after its last value only.
 #[test]
 fn types_are_inferred_on_disk_as_they_are_in_memory() {
-    let asked = "[privacy]\nk = 2";
+    let asked = "[privacy]\nk = 2\n[search]\npooling = false";
     let late = |value: &'static str| {
         let value =
             move |row: u64| if row == 20_000 { value.to_string() } else { (row % 7).to_string() };

@@ -4,7 +4,7 @@ use super::{Aim, FrequencySet, Judge};
 use crate::error::Result;
 use crate::recoding::RegionNode;
 use crate::table::Tallies;
-use crate::taxonomy::{Axis, Extent, threshold_between};
+use crate::taxonomy::{Axis, Extent, Level, Taxonomy, threshold_between};
 use crate::watch::Watch;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -31,8 +31,10 @@ pub enum Choice {
         column: usize,
         /// The children's level.
         level: usize,
-        /// Their numbers within it, ascending.
+        /// The numbers within it of those that are parts by themselves, ascending.
         children: Vec<u32>,
+        /// The numbers of those that are the last part together, ascending; there may be none.
+        rest: Vec<u32>,
     },
 }
 
@@ -75,10 +77,11 @@ impl Choice {
                 below: parts[0],
                 above: parts[1],
             },
-            Choice::Children { column, level, children } => RegionNode::Children {
+            Choice::Children { column, level, children, rest } => RegionNode::Children {
                 column: *column,
                 level: *level,
                 children: children.iter().copied().zip(parts.iter().copied()).collect(),
+                rest: parts.last().copied().filter(|_| !rest.is_empty()),
             },
         }
     }
@@ -91,10 +94,17 @@ impl Choice {
                 let at = set.codes.partition_point(|code| code < before);
                 vec![rows(0..at), rows(at..set.codes.len())]
             }
-            Choice::Children { column, level, .. } => child_ranges(&axes[*column], *level, set)
-                .into_iter()
-                .map(|(_, range)| rows(range))
-                .collect(),
+            Choice::Children { column, level, rest, .. } => {
+                let (mut sizes, mut of_rest) = (Vec::new(), 0);
+                for (child, range) in child_ranges(&axes[*column], *level, set) {
+                    match rest.binary_search(&child) {
+                        Ok(_) => of_rest += rows(range),
+                        Err(_) => sizes.push(rows(range)),
+                    }
+                }
+                sizes.extend((!rest.is_empty()).then_some(of_rest));
+                sizes
+            }
         }
     }
 
@@ -106,9 +116,15 @@ impl Choice {
             (Choice::Threshold { last, .. }, _) if part == 0 => extent.last = *last,
             (Choice::Threshold { last, up_to: Some(_), .. }, _) => extent.first = last + 1,
             (Choice::Threshold { before, up_to: None, .. }, _) => extent.first = *before,
-            (Choice::Children { level, children, .. }, Axis::Tree(taxonomy)) => {
-                let range = taxonomy.level(*level).range(children[part]);
-                *extent = Extent { first: range.start.into(), last: u64::from(range.end) - 1 };
+            (Choice::Children { level, children, rest, .. }, Axis::Tree(taxonomy)) => {
+                let nodes = taxonomy.level(*level);
+                let (first, last) = match (children.get(part), rest.first(), rest.last()) {
+                    (Some(child), ..) => (child, child),
+                    (None, Some(first), Some(last)) => (first, last),
+                    (None, ..) => return narrowed,
+                };
+                let (first, last) = (nodes.range(*first).start, nodes.range(*last).end - 1);
+                *extent = Extent { first: first.into(), last: last.into() };
             }
             (Choice::Children { .. }, Axis::Ordered(_)) => {}
         }
@@ -141,17 +157,17 @@ pub fn choose(
     watch: &Watch,
     mut set: impl FnMut(usize) -> Result<FrequencySet>,
 ) -> Result<(Option<Choice>, bool)> {
-    if !matches!(aim, Aim::Median)
+    if matches!(aim, Aim::InfoGain { .. } | Aim::Regression { .. })
         && let Some((gain, choice)) = by_gain(axes, extents, judge, aim, watch, &mut set)?
         && gain >= least_gain
     {
         return Ok((Some(choice), false));
     }
-    for column in by_range(axes, extents) {
-        let set = set(column)?;
-        let choice = match splits(&axes[column], extents[column]) {
+    let mut split = |column: usize, known: f64| {
+        let (axis, extent, set) = (&axes[column], extents[column], set(column)?);
+        let found = match splits(axis, extent) {
             Splits::Thresholds { until } => {
-                nearest_to_median(&axes[column], column, &set, until, judge, watch)?
+                nearest_to_median(axis, column, &set, until, judge, watch)?
             }
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
@@ -159,14 +175,54 @@ pub fn choose(
                     .then(|| apart(column, &set, at, missing))
             }
             Splits::Children { level } => {
-                children(&axes[column], column, level, &set, judge, watch)?
+                let found = children(axis, column, level, (&set, known), judge, watch)?;
+                return Ok(found.map(|parted| (parted.worth, parted.choice)));
             }
         };
-        if choice.is_some() {
-            return Ok((choice, true));
+        Ok(found.map(|choice| (halved(axis, extent), choice)))
+    };
+    if matches!(aim, Aim::Loss) {
+        return Ok((by_loss(axes, extents, split)?, false));
+    }
+    for column in by_range(axes, extents) {
+        if let Some((_, choice)) = split(column, WORTHLESS)? {
+            return Ok((Some(choice), true));
         }
     }
     Ok((None, true))
+}
+
+/// Less than any split is worth.
+pub(super) const WORTHLESS: f64 = -1.0;
+
+/// The split that removes the most loss for each bit that it takes to tell its parts. `split` has
+/// the split of an attribute and what it is worth, or nothing if that is no more than is known.
+pub(super) fn by_loss(
+    axes: &[Axis],
+    extents: &[Extent],
+    mut split: impl FnMut(usize, f64) -> Result<Option<(f64, Choice)>>,
+) -> Result<Option<Choice>> {
+    let mut best = (WORTHLESS, None);
+    for column in by_range(axes, extents) {
+        let most = match &axes[column] {
+            axis @ Axis::Ordered(_) => halved(axis, extents[column]),
+            // All there is, with two parts.
+            axis @ Axis::Tree(_) => rounded(axis.lost(extents[column])),
+        };
+        if most <= best.0 {
+            continue;
+        }
+        if let Some((worth, choice)) = split(column, best.0)?.filter(|(worth, _)| *worth > best.0) {
+            best = (worth, Some(choice));
+        }
+    }
+    Ok(best.1)
+}
+
+/// What a threshold is taken to be worth: a median leaves about half of the range to either side.
+/// So numbers are tried by their range, and only the first allowable threshold is looked for.
+pub(super) fn halved(axis: &Axis, extent: Extent) -> f64 {
+    rounded(axis.lost(extent) / 2.0)
 }
 
 /// How an attribute can be split within an extent.
@@ -350,22 +406,237 @@ pub(super) fn child_ranges(
     ranges
 }
 
+/// An allowable split of a tree.
+struct Parted {
+    choice: Choice,
+    /// The positions of each part.
+    parts: Vec<Vec<Range<usize>>>,
+    /// What it is worth to the loss.
+    worth: f64,
+}
+
+/// The allowable split of a tree; `None` too if it is certainly worth no more than `known`.
 fn children(
     axis: &Axis,
     column: usize,
     level: usize,
-    set: &FrequencySet,
+    (set, known): (&FrequencySet, f64),
     judge: &Judge<'_>,
     watch: &Watch,
-) -> Result<Option<Choice>> {
+) -> Result<Option<Parted>> {
+    let Axis::Tree(taxonomy) = axis else { return Ok(None) };
     let ranges = child_ranges(axis, level, set);
-    let parts: Vec<Range<usize>> = ranges.iter().map(|(_, range)| range.clone()).collect();
-    let choice = || Choice::Children {
-        column,
-        level,
-        children: ranges.iter().map(|(node, _)| *node).collect(),
+    let counted = |(node, range): &(u32, Range<usize>)| {
+        (*node, set.counts[range.clone()].iter().sum::<u64>())
     };
-    Ok((parts.len() > 1 && allows(&parts, set, judge, watch)?).then(choice))
+    let nodes: Vec<(u32, u64)> = ranges.iter().map(counted).collect();
+    let least = judge.least_rows();
+    let most = nodes.iter().map(|(node, rows)| (*node, *rows, *rows < least));
+    if known >= regained(taxonomy, level, most) {
+        return Ok(None);
+    }
+    let pooled: Vec<bool> = match judge.enough(ranges.len()) {
+        Some(enough) => {
+            let Some(pool) = pool_rows(taxonomy, level, nodes.iter().copied(), enough, judge)
+            else {
+                return Ok(None);
+            };
+            nodes.iter().map(|node| pool.holds(*node)).collect()
+        }
+        None => match pool(taxonomy.level(level), set, &ranges, &nodes, judge, watch)? {
+            Some(pooled) => pooled,
+            None => return Ok(None),
+        },
+    };
+    let nodes = nodes.iter().zip(&pooled).map(|((node, rows), pooled)| (*node, *rows, *pooled));
+    let worth = worth(taxonomy, level, nodes.clone());
+    let choice = parted(column, level, nodes);
+    let (mut parts, mut rest) = (Vec::new(), Vec::new());
+    for ((_, range), pooled) in ranges.into_iter().zip(pooled) {
+        if pooled { rest.push(range) } else { parts.push(vec![range]) }
+    }
+    parts.extend((!rest.is_empty()).then_some(rest));
+    Ok(Some(Parted { choice, parts, worth }))
+}
+
+/// The split of a node into children, each with its rows and whether it is pooled.
+pub(super) fn parted(
+    column: usize,
+    level: usize,
+    nodes: impl Iterator<Item = (u32, u64, bool)>,
+) -> Choice {
+    let (mut children, mut rest) = (Vec::new(), Vec::new());
+    nodes.for_each(|(node, _, pooled)| if pooled { rest.push(node) } else { children.push(node) });
+    Choice::Children { column, level, children, rest }
+}
+
+/// The share of detail that a row gets back in an attribute, by a split of a node into children,
+/// each with its rows and whether it is pooled.
+fn regained(
+    taxonomy: &Taxonomy,
+    level: usize,
+    nodes: impl Iterator<Item = (u32, u64, bool)>,
+) -> f64 {
+    let (known, above) = (taxonomy.level(level), taxonomy.level(level + 1));
+    let (mut regained, mut all) = (0u128, 0u128);
+    for (node, rows, pooled) in nodes {
+        all += u128::from(rows);
+        if !pooled {
+            let leaves = above.leaves(above.node_of(known.range(node).start));
+            regained += u128::from(rows) * u128::from(leaves - known.leaves(node));
+        }
+    }
+    regained as f64 / (all as f64 * (taxonomy.leaves() - 1).max(1) as f64).max(1.0)
+}
+
+/// What a split of a node is worth: the share of detail that a row gets back, for each bit that it
+/// takes to tell the parts.
+pub(super) fn worth(
+    taxonomy: &Taxonomy,
+    level: usize,
+    nodes: impl Iterator<Item = (u32, u64, bool)> + Clone,
+) -> f64 {
+    let apart = nodes.clone().filter(|(_, _, pooled)| !pooled).count();
+    let parts = apart + usize::from(nodes.clone().any(|(_, _, pooled)| pooled));
+    rounded(regained(taxonomy, level, nodes) / (parts.max(2) as f64).log2())
+}
+
+/// Which children are pooled, where rows decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pool {
+    /// Those with fewer rows,
+    enough: u64,
+    /// and one more.
+    joined: Option<u32>,
+}
+
+impl Pool {
+    /// Whether a child with its rows is pooled.
+    pub(super) fn holds(&self, (node, rows): (u32, u64)) -> bool {
+        rows < self.enough || self.joined == Some(node)
+    }
+}
+
+/// Which children of a node are pooled, if `enough` rows in every part are all that is asked:
+/// those with fewer, and if these are too few together, the smallest of the others (of equal ones
+/// the first by its label, so that the order of a hierarchy does not matter). `None` if that leaves
+/// no two parts.
+pub(super) fn pool_rows(
+    taxonomy: &Taxonomy,
+    level: usize,
+    nodes: impl Iterator<Item = (u32, u64)> + Clone,
+    enough: u64,
+    judge: &Judge<'_>,
+) -> Option<Pool> {
+    let (mut small, mut apart, mut together) = (0, 0, 0);
+    for (_, rows) in nodes.clone() {
+        if rows < enough {
+            (small, together) = (small + 1, together + rows);
+        } else {
+            apart += 1;
+        }
+    }
+    if small > 0 && !judge.pools {
+        return None;
+    }
+    let mut joined = None;
+    if small > 0 && together < enough {
+        let key = |(node, rows): &(u32, u64)| (*rows, taxonomy.level(level).label(*node));
+        let others = nodes.filter(|(_, rows)| *rows >= enough);
+        joined = Some(others.min_by(|a, b| key(a).cmp(&key(b)))?.0);
+        apart -= 1;
+    }
+    (apart > 0 && small + apart > 1).then_some(Pool { enough, joined })
+}
+
+/// Which children of a node are pooled: those that are not allowable by themselves. If these are
+/// not allowable together, others join them, the smallest first. In the end each child is tried as
+/// the only one that is apart. Allowable groups make an allowable group, so if any set of children
+/// can be apart with all others together, one of them can, and nothing is missed.
+fn pool(
+    level: &Level,
+    set: &FrequencySet,
+    ranges: &[(u32, Range<usize>)],
+    nodes: &[(u32, u64)],
+    judge: &Judge<'_>,
+    watch: &Watch,
+) -> Result<Option<Vec<bool>>> {
+    let (number, least) = (ranges.len(), judge.least_rows());
+    let all_large = nodes.iter().all(|(_, rows)| *rows >= least);
+    if number < 2 || !(judge.pools || all_large) {
+        return Ok(None);
+    }
+    let mut pooled = Vec::with_capacity(number);
+    for ((_, range), (_, rows)) in ranges.iter().zip(nodes) {
+        watch.check()?;
+        let is_alone = *rows >= least && judge.allows(*rows, &merged(set, range, watch)?, number);
+        if !is_alone && !judge.pools {
+            return Ok(None);
+        }
+        pooled.push(!is_alone);
+    }
+    let mut apart: Vec<usize> = (0..number).filter(|child| !pooled[*child]).collect();
+    if apart.len() == number {
+        return Ok(Some(pooled));
+    }
+    let key = |child: usize| (nodes[child].1, level.label(nodes[child].0));
+    apart.sort_by(|a, b| key(*a).cmp(&key(*b)));
+    let mut rest = Rest::new(set);
+    (0..number)
+        .filter(|child| pooled[*child])
+        .try_for_each(|child| rest.add(&ranges[child].1, watch))?;
+    for child in &apart {
+        if rest.is_allowed(judge, number) {
+            return Ok(Some(pooled));
+        }
+        pooled[*child] = true;
+        rest.add(&ranges[*child].1, watch)?;
+    }
+    // All are in it now, and the largest has been the only one apart.
+    for child in apart.iter().rev().skip(1) {
+        rest.remove(&ranges[*child].1, watch)?;
+        if rest.is_allowed(judge, number) {
+            return Ok(Some((0..number).map(|other| other != *child).collect()));
+        }
+        rest.add(&ranges[*child].1, watch)?;
+    }
+    Ok(None)
+}
+
+/// Children that are pooled, counted.
+struct Rest<'a> {
+    set: &'a FrequencySet,
+    rows: u64,
+    tallies: Vec<Tallies>,
+}
+
+impl Rest<'_> {
+    fn new(set: &FrequencySet) -> Rest<'_> {
+        let tallies = set.tallies.iter().map(|_| Tallies::single()).collect();
+        Rest { set, rows: 0, tallies }
+    }
+
+    fn add(&mut self, range: &Range<usize>, watch: &Watch) -> Result<()> {
+        self.rows += self.set.counts[range.clone()].iter().sum::<u64>();
+        for (known, counted) in self.tallies.iter_mut().zip(&self.set.tallies) {
+            known.add_groups(counted, range.clone(), watch)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, range: &Range<usize>, watch: &Watch) -> Result<()> {
+        self.rows -= self.set.counts[range.clone()].iter().sum::<u64>();
+        watch.check()?;
+        for (known, counted) in self.tallies.iter_mut().zip(&self.set.tallies) {
+            let groups = range.clone().flat_map(|at| counted.group(at));
+            groups.for_each(|(value, count)| known.remove(*value, *count));
+        }
+        Ok(())
+    }
+
+    fn is_allowed(&self, judge: &Judge<'_>, parts: usize) -> bool {
+        judge.allows(self.rows, &self.tallies, parts)
+    }
 }
 
 /// The allowable split with the greatest gain.
@@ -389,7 +660,8 @@ fn by_gain(
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 let parts = vec![0..at, at..all];
-                candidates.push((gain(aim, &set, &parts), parts, apart(column, &set, at, missing)));
+                let gain = gain(aim, &set, &[vec![0..at], vec![at..all]]);
+                candidates.push((gain, parts, apart(column, &set, at, missing)));
             }
             Splits::Thresholds { .. } => {
                 for (at, gain) in gains(aim, &set, watch)? {
@@ -403,12 +675,16 @@ fn by_gain(
                 }
             }
             Splits::Children { level } => {
-                let ranges = child_ranges(axis, level, &set);
-                let parts: Vec<Range<usize>> =
-                    ranges.iter().map(|(_, range)| range.clone()).collect();
-                let children = ranges.iter().map(|(node, _)| *node).collect();
-                let choice = Choice::Children { column, level, children };
-                candidates.push((gain(aim, &set, &parts), parts, choice));
+                if let Some(Parted { choice, parts, .. }) =
+                    children(axis, column, level, (&set, WORTHLESS), judge, watch)?
+                {
+                    let gain = gain(aim, &set, &parts);
+                    let beats = |known: f64| gain.total_cmp(&known) == Ordering::Greater;
+                    if best.as_ref().is_none_or(|(known, _)| beats(*known)) {
+                        best = Some((gain, choice));
+                    }
+                }
+                continue;
             }
         }
         // Of equal gains the lowest threshold comes first.
@@ -450,7 +726,7 @@ impl Spread {
                     labels.map(|(label, _)| *label as usize + 1).max().unwrap_or(0)
                 ])
             }
-            Aim::Median | Aim::Regression { .. } => Spread::Numbers(0.0, 0.0, 0.0),
+            Aim::Loss | Aim::Median | Aim::Regression { .. } => Spread::Numbers(0.0, 0.0, 0.0),
         }
     }
 
@@ -494,29 +770,34 @@ impl Spread {
     }
 }
 
-/// Bits of information about the label per row, or the share of the squared error that goes away.
-/// Rounded far above a float's precision, so that gains which differ by the order of a sum only are
-/// equal, and the stated order decides.
-fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
+/// A gain rounded far above a float's precision, so that gains which differ by the order of a sum
+/// only are equal, and the stated order decides.
+fn rounded(gain: f64) -> f64 {
     const STEPS: f64 = (1u64 << 36) as f64;
+    // A sum with zero has no negative zero.
+    (gain * STEPS).round() / STEPS + 0.0
+}
+
+/// Bits of information about the label per row, or the share of the squared error that goes away.
+fn scaled(aim: &Aim, rows: u64, whole: f64, left: f64) -> f64 {
     let gain = match aim {
         Aim::InfoGain { .. } => (whole - left) / rows as f64,
         _ if whole > 0.0 => (whole - left) / whole,
         _ => 0.0,
     };
-    // A sum with zero has no negative zero.
-    (gain * STEPS).round() / STEPS + 0.0
+    rounded(gain)
 }
 
-fn spread_of(aim: &Aim, set: &FrequencySet, part: Range<usize>) -> Spread {
+fn spread_of(aim: &Aim, set: &FrequencySet, part: impl Iterator<Item = usize>) -> Spread {
     let mut spread = Spread::none(aim, set);
     part.for_each(|at| spread.add(aim, set, at, 1));
     spread
 }
 
-fn gain(aim: &Aim, set: &FrequencySet, parts: &[Range<usize>]) -> f64 {
+fn gain(aim: &Aim, set: &FrequencySet, parts: &[Vec<Range<usize>>]) -> f64 {
     let whole = spread_of(aim, set, 0..set.codes.len()).uncertainty();
-    let left = parts.iter().map(|part| spread_of(aim, set, part.clone()).uncertainty()).sum();
+    let positions = |part: &Vec<Range<usize>>| part.clone().into_iter().flatten();
+    let left = parts.iter().map(|part| spread_of(aim, set, positions(part)).uncertainty()).sum();
     scaled(aim, set.rows(), whole, left)
 }
 

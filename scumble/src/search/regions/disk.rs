@@ -437,9 +437,10 @@ pub fn parts_of(choice: &Choice, places: &[Place]) -> Vec<Vec<Place>> {
             let parted = places[*column].parted(choice.up_to());
             parted.into_iter().map(|place| with(*column, place)).collect()
         }
-        Choice::Children { column, level, children } => {
+        Choice::Children { column, level, children, rest } => {
             let place = |index: &u32| Place::Below(TreeNode { level: *level, index: *index });
-            children.iter().map(|child| with(*column, place(child))).collect()
+            let rest = (!rest.is_empty()).then(|| places.to_vec());
+            children.iter().map(|child| with(*column, place(child))).chain(rest).collect()
         }
     }
 }

@@ -19,6 +19,48 @@ pub struct FrequencySet {
     pub tallies: Vec<Tallies>,
 }
 
+/// The codes of a column between two ends that occur, with the rows of each, and for every code the
+/// number of those before it that do.
+fn dense(
+    points: &Points<'_>,
+    column: usize,
+    first: u64,
+    last: u64,
+    watch: &Watch,
+) -> Result<(Vec<u64>, Vec<u64>, Vec<u32>)> {
+    let mut rows_of = vec![0u64; (last - first) as usize + 1];
+    points.each_code(column, watch, |code, rows| rows_of[(code - first) as usize] += rows)?;
+    let mut places = Vec::with_capacity(rows_of.len());
+    let (mut codes, mut counts) = (Vec::new(), Vec::new());
+    for (code, rows) in (first..).zip(rows_of) {
+        places.push(codes.len() as u32);
+        if rows > 0 {
+            codes.push(code);
+            counts.push(rows);
+        }
+    }
+    Ok((codes, counts, places))
+}
+
+/// The same of codes that lie far apart, each as often as it occurs.
+fn sorted(mut sorted: Vec<u64>, watch: &Watch) -> Result<(Vec<u64>, Vec<u64>)> {
+    watch.sort(&mut sorted)?;
+    let (mut codes, mut counts) = (Vec::new(), Vec::new());
+    for piece in sorted.chunks(PIECE) {
+        watch.check()?;
+        for run in piece.chunk_by(|a, b| a == b) {
+            match counts.last_mut() {
+                Some(count) if codes.last() == Some(&run[0]) => *count += run.len() as u64,
+                _ => {
+                    codes.push(run[0]);
+                    counts.push(run.len() as u64);
+                }
+            }
+        }
+    }
+    Ok((codes, counts))
+}
+
 impl FrequencySet {
     /// Counts one attribute of some points; `counted` columns are counted beside it.
     pub fn of(
@@ -27,30 +69,26 @@ impl FrequencySet {
         counted: usize,
         watch: &Watch,
     ) -> Result<FrequencySet> {
-        let code = |point: &[u32]| points.layout().code(point, column);
-        let mut sorted = points.by_row(watch, code)?;
-        watch.sort(&mut sorted)?;
-        let (mut codes, mut counts) = (Vec::new(), Vec::new());
-        for piece in sorted.chunks(PIECE) {
-            watch.check()?;
-            for run in piece.chunk_by(|a, b| a == b) {
-                match counts.last_mut() {
-                    Some(count) if codes.last() == Some(&run[0]) => *count += run.len() as u64,
-                    _ => {
-                        codes.push(run[0]);
-                        counts.push(run.len() as u64);
-                    }
-                }
-            }
-        }
-        drop(sorted);
+        let code = points.layout().reader(column);
+        let (mut first, mut last) = (u64::MAX, 0);
+        points.each_code(column, watch, |code, _| {
+            (first, last) = (first.min(code), last.max(code))
+        })?;
+        let is_dense = first <= last && last - first < points.rows().saturating_mul(2);
+        let (codes, counts, places) = if is_dense {
+            dense(points, column, first, last, watch)?
+        } else {
+            let (codes, counts) = sorted(points.by_row(watch, code)?, watch)?;
+            (codes, counts, Vec::new())
+        };
         let mut tallies = Vec::with_capacity(counted);
         if counted > 0 {
-            let rank = |point: &[u32]| {
-                let code = code(point);
-                codes.partition_point(|known| *known < code) as u32
+            let ranks = if is_dense {
+                points.by_row(watch, |point| places[(code(point) - first) as usize])?
+            } else {
+                let rank = |point: &[u32]| codes.partition_point(|known| *known < code(point));
+                points.by_row(watch, |point| rank(point) as u32)?
             };
-            let ranks = points.by_row(watch, rank)?;
             for column in 0..counted {
                 let values = points.by_row(watch, |point| points.layout().value(point, column))?;
                 tallies.push(Tallies::try_count(codes.len(), &ranks, &values, watch)?);

@@ -220,7 +220,7 @@ impl Settling<'_> {
                 };
                 (choice, vec![Some(*below), Some(*above)])
             }
-            Some(RegionNode::Children { column, level, children }) => {
+            Some(RegionNode::Children { column, level, children, .. }) => {
                 let Axis::Tree(taxonomy) = &self.growth.axes[*column] else {
                     return self.growth.grow(points, false);
                 };
@@ -238,7 +238,8 @@ impl Settling<'_> {
                 if let [only] = held[..] {
                     return self.settle(words, rows, foreseen(&only));
                 }
-                (Choice::Children { column: *column, level: *level, children: held }, below)
+                let (column, level, rest) = (*column, *level, Vec::new());
+                (Choice::Children { column, level, children: held, rest }, below)
             }
         };
         let parts = self.growth.part(points, &choice)?;

@@ -223,7 +223,7 @@ impl WorldGrowth<'_> {
                 }
                 let children = child_ranges(axis, here - 1, &set()?).into_iter();
                 let children = children.map(|(node, _)| node).collect();
-                Ok(Some(Choice::Children { column, level: here - 1, children }))
+                Ok(Some(Choice::Children { column, level: here - 1, children, rest: Vec::new() }))
             }
             Axis::Ordered(_) => {
                 let node = |code: u64| taxonomy.level(level).node_of(code as u32);

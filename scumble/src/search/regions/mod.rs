@@ -12,7 +12,13 @@
 //! | allowable | every part of the split meets every requirement |
 //! | minimal | no allowable split is left |
 //!
-//! Stated order of choice. `median`: attributes by descending share of their range that is left in
+//! A split of a tree makes a part of every child that occurs. Where children are pooled, those
+//! that are not allowable by themselves are one part together, and if this part is not allowable
+//! either, the smallest of the others join it.
+//!
+//! Stated order of choice. `loss`: the allowable split that gives a row the most detail back for
+//! each bit of its parts, where a threshold is taken to halve the range; of equal ones the
+//! attribute that `median` tries first. `median`: attributes by descending share of their range that is left in
 //! the partition, equal ones by their position in the table; within a numeric attribute the
 //! allowable threshold that leaves the most equal halves, of two such the lower. `info-gain`,
 //! `regression`: the allowable split with the greatest gain, of equal ones the first attribute and
@@ -41,8 +47,10 @@ use std::sync::Arc;
 /// How splits are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Criterion {
-    /// The widest attribute at its median.
+    /// The attribute whose split removes the most loss, numbers at their median.
     #[default]
+    Loss,
+    /// The widest attribute at its median.
     Median,
     /// The greatest gain of information about a class label.
     InfoGain,
@@ -52,11 +60,17 @@ pub enum Criterion {
 
 impl Criterion {
     /// Every criterion with its name in a policy.
-    pub const NAMES: [(&'static str, Criterion); 3] = [
+    pub const NAMES: [(&'static str, Criterion); 4] = [
+        ("loss", Criterion::Loss),
         ("median", Criterion::Median),
         ("info-gain", Criterion::InfoGain),
         ("regression", Criterion::Regression),
     ];
+
+    /// Whether it looks at a target.
+    pub fn needs_target(self) -> bool {
+        matches!(self, Criterion::InfoGain | Criterion::Regression)
+    }
 }
 
 /// How to partition.
@@ -67,19 +81,24 @@ pub struct Partitioning {
     /// Below this gain the median takes over, for a node and all below it (the paper's footnote
     /// 13).
     pub least_gain: f64,
+    /// Whether children of a node that are not allowable by themselves may be one part together.
+    pub pooling: bool,
     /// What regions are called.
     pub style: Style,
 }
 
 impl Default for Partitioning {
     fn default() -> Self {
-        Partitioning { criterion: Criterion::Median, least_gain: 0.01, style: Style::Cover }
+        let (criterion, style) = (Criterion::default(), Style::default());
+        Partitioning { criterion, least_gain: 0.01, pooling: true, style }
     }
 }
 
 /// What a split is good for, beside the median's equal halves.
 #[derive(Clone, Debug)]
 pub enum Aim {
+    /// Less loss.
+    Loss,
     /// Nothing: halves.
     Median,
     /// To tell the values of a counted column.
@@ -115,12 +134,21 @@ pub struct Judge<'a> {
     pub requirements: &'a [Box<dyn Requirement>],
     /// The sample that was counted, and the chance of error of a whole split.
     pub sampled: Option<Sample>,
+    /// Whether children of a node that are not allowable by themselves may be one part together.
+    pub pools: bool,
 }
 
 impl<'a> Judge<'a> {
-    /// A judge of rows that were all counted.
+    /// A judge of rows that were all counted. All children of a node are parts by themselves.
     pub fn exact(requirements: &'a [Box<dyn Requirement>]) -> Judge<'a> {
-        Judge { requirements, sampled: None }
+        Judge { requirements, sampled: None, pools: false }
+    }
+
+    /// The same, with rare children pooled or not. What lies in the rest cannot be told from its
+    /// name alone, so they are never pooled if a population is matched by names.
+    pub fn pooling(self, pools: bool) -> Judge<'a> {
+        let about_absent = |requirement: &Box<dyn Requirement>| requirement.is_about_absent();
+        Judge { pools: pools && !self.requirements.iter().any(about_absent), ..self }
     }
 
     /// The sample, with the chance of error of one of `parts` parts (Bonferroni).

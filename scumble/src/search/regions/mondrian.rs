@@ -6,14 +6,17 @@
 //! point is a cell with the number of its rows, and the threshold is found by selection in linear
 //! time; everything else goes row by row through frequency sets.
 //!
-//! Departures: the threshold is the allowable one nearest to the median, not the median itself, so
+//! Departures: children of a node of a tree that are too rare may be one part together (see
+//! `pooling`; the paper splits a node into all children or not at all, so that one rare child
+//! blocks the split); by default the attribute is chosen by the loss that its split removes, not by
+//! its range; the threshold is the allowable one nearest to the median, not the median itself, so
 //! the result is minimal with many equal values and under diversity too; a missing number is parted
 //! from all numbers before they are parted.
 //!
 //! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows (along trees n
 //! cells, where rows alone decide) and a fixed number of attributes.
 
-use super::choose::by_range;
+use super::choose::{WORTHLESS, by_loss, by_range, halved, parted, pool_rows, worth};
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
@@ -68,7 +71,7 @@ impl<'a> Growth<'a> {
     ) -> Growth<'a> {
         Growth {
             axes: &task.axes,
-            judge: Judge::exact(&task.requirements),
+            judge: Judge::exact(&task.requirements).pooling(partitioning.pooling),
             counted: if rows_decide(task, aim) { 0 } else { task.tallies.len() },
             aim,
             least_gain: partitioning.least_gain,
@@ -102,6 +105,7 @@ pub(super) fn found(grown: &Grown, task: &Task, style: Style, watch: &Watch) -> 
 /// The aim of a criterion, for the target that the task counts.
 pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     match (criterion, task.target, &task.target_numbers) {
+        (Criterion::Loss, ..) => Ok(Aim::Loss),
         (Criterion::Median, ..) => Ok(Aim::Median),
         (Criterion::InfoGain, Some(column), _) => Ok(Aim::InfoGain { column }),
         (Criterion::Regression, Some(column), Some(numbers)) => {
@@ -142,7 +146,7 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
 
 /// Whether splits are chosen by rows alone, and counted columns do not matter.
 fn rows_decide(task: &Task, aim: &Aim) -> bool {
-    matches!(aim, Aim::Median)
+    matches!(aim, Aim::Loss | Aim::Median)
         && task.requirements.iter().all(|requirement| requirement.rows_decide())
 }
 
@@ -238,7 +242,20 @@ impl Growth<'_> {
     ) -> Result<(Option<Choice>, bool)> {
         let aim = if plain { &Aim::Median } else { self.aim };
         match (aim, self.judge.enough(2)) {
-            (Aim::Median, Some(enough)) => Ok((self.halve(points, extents, enough)?, true)),
+            (Aim::Median, Some(enough)) => {
+                for column in by_range(self.axes, extents) {
+                    if let Some((_, choice)) =
+                        self.split(points, extents, (column, WORTHLESS), enough)?
+                    {
+                        return Ok((Some(choice), true));
+                    }
+                }
+                Ok((None, true))
+            }
+            (Aim::Loss, Some(enough)) => {
+                let split = |column, known| self.split(points, extents, (column, known), enough);
+                Ok((by_loss(self.axes, extents, split)?, false))
+            }
             _ => {
                 let set = |column| FrequencySet::of(points, column, self.counted, self.watch);
                 choose(self.axes, extents, &self.judge, aim, self.least_gain, self.watch, set)
@@ -246,31 +263,30 @@ impl Growth<'_> {
         }
     }
 
-    /// The median's choice where `enough` rows on either side are all that is asked: by counting or
-    /// selection, without sorting.
-    fn halve(
+    /// The split of an attribute, and what it is worth to the loss if that is more than is known,
+    /// where `enough` rows on either side are all that is asked: by counting or selection, without
+    /// sorting.
+    fn split(
         &self,
         points: &Points<'_>,
         extents: &[Extent],
+        (column, known): (usize, f64),
         enough: u64,
-    ) -> Result<Option<Choice>> {
-        for column in by_range(self.axes, extents) {
-            let extent = extents[column];
-            let choice = match &self.axes[column] {
-                Axis::Tree(taxonomy) => self.specialize(taxonomy, points, column, extent)?,
-                Axis::Ordered(axis) if axis.missing == Some(extent.last) => {
-                    self.set_apart(points, column, extent.last, enough)?
-                }
-                axis @ Axis::Ordered(_) => {
-                    let middle = self.middle(points, column, extent, enough)?;
-                    middle.map(|(last, next)| Choice::between(axis, column, last, next))
-                }
-            };
-            if choice.is_some() {
-                return Ok(choice);
+    ) -> Result<Option<(f64, Choice)>> {
+        let (axis, extent) = (&self.axes[column], extents[column]);
+        let choice = match axis {
+            Axis::Tree(taxonomy) => {
+                return self.specialize(taxonomy, points, (column, known), extent);
             }
-        }
-        Ok(None)
+            Axis::Ordered(ordered) if ordered.missing == Some(extent.last) => {
+                self.set_apart(points, column, extent.last, enough)?
+            }
+            Axis::Ordered(_) => {
+                let middle = self.middle(points, column, extent, enough)?;
+                middle.map(|(last, next)| Choice::between(axis, column, last, next))
+            }
+        };
+        Ok(choice.map(|choice| (halved(axis, extent), choice)))
     }
 
     /// The split of missing values from all numbers.
@@ -318,9 +334,9 @@ impl Growth<'_> {
         &self,
         taxonomy: &Taxonomy,
         points: &Points<'_>,
-        column: usize,
+        (column, known): (usize, f64),
         extent: Extent,
-    ) -> Result<Option<Choice>> {
+    ) -> Result<Option<(f64, Choice)>> {
         let level = Axis::ancestor(taxonomy, extent).level - 1;
         let nodes = taxonomy.level(level);
         let (first, last) = (nodes.node_of(extent.first as u32), nodes.node_of(extent.last as u32));
@@ -336,14 +352,15 @@ impl Growth<'_> {
         points.each_code(column, self.watch, |code, rows| {
             counts[(nodes.node_of(code as u32) - first) as usize] += rows;
         })?;
-        let occurring = || counts.iter().zip(first..).filter(|(count, _)| **count > 0);
-        let enough = self.judge.enough(occurring().count());
-        let allowed = enough.is_some_and(|enough| occurring().all(|(count, _)| *count >= enough));
-        Ok(allowed.then(|| Choice::Children {
-            column,
-            level,
-            children: occurring().map(|(_, node)| node).collect(),
-        }))
+        let children = (first..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0);
+        let pool = self
+            .judge
+            .enough(children.clone().count())
+            .and_then(|enough| pool_rows(taxonomy, level, children.clone(), enough, &self.judge));
+        let Some(pool) = pool else { return Ok(None) };
+        let parts = children.map(|(node, rows)| (node, rows, pool.holds((node, rows))));
+        let worth = worth(taxonomy, level, parts.clone());
+        Ok((worth > known).then(|| (worth, parted(column, level, parts))))
     }
 
     /// The parts of a split, in order.
@@ -353,18 +370,20 @@ impl Growth<'_> {
                 let (below, above) = points.part(*column, *before, self.watch)?;
                 Ok(vec![below, above])
             }
-            Choice::Children { column, level, children } => {
+            Choice::Children { column, level, children, rest } => {
                 let Axis::Tree(taxonomy) = &self.axes[*column] else { return Ok(vec![points]) };
                 let level = taxonomy.level(*level);
-                let first = children.first().copied().unwrap_or(0);
-                let mut part_of =
-                    vec![0; children.last().map_or(0, |last| (last - first) as usize + 1)];
+                let all = || children.iter().chain(rest).copied();
+                let (first, last) = (all().min().unwrap_or(0), all().max().unwrap_or(0));
+                // What is no child of its own is in the rest, behind them.
+                let mut part_of = vec![children.len(); (last - first) as usize + 1];
                 children
                     .iter()
                     .enumerate()
                     .for_each(|(part, child)| part_of[(child - first) as usize] = part);
                 let part_of = |code: u64| part_of[(level.node_of(code as u32) - first) as usize];
-                points.part_many(*column, children.len(), part_of, self.watch)
+                let parts = children.len() + usize::from(!rest.is_empty());
+                points.part_many(*column, parts, part_of, self.watch)
             }
         }
     }

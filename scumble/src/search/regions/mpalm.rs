@@ -15,7 +15,7 @@
 //! Cost: O(c log² c) for c cells of the population and a fixed number of attributes.
 
 use super::mondrian::{Grown, aim, check_whole, found};
-use super::{Aim, Choice, FrequencySet, Judge, Partitioning, choose};
+use super::{Aim, Choice, Criterion, FrequencySet, Judge, Partitioning, choose};
 use crate::error::Result;
 use crate::ids::CellId;
 use crate::search::{Found, Task};
@@ -29,7 +29,11 @@ const ALONE: usize = 4096;
 /// Partitions the population of a task.
 pub fn search(task: &Task, partitioning: Partitioning, watch: &Watch) -> Result<Found> {
     check_whole(task, watch)?;
-    let aim = aim(task, partitioning.criterion)?;
+    let aim = match partitioning.criterion {
+        // What the papers do, and what the policy's documentation promises for a presence.
+        Criterion::Loss => Aim::Median,
+        criterion => aim(task, criterion)?,
+    };
     let growth = PopulationGrowth {
         task,
         judge: Judge::exact(&task.requirements),
@@ -106,7 +110,7 @@ pub(super) fn part(
             }
             Ok(vec![below, above])
         }
-        Choice::Children { column, level, children } => {
+        Choice::Children { column, level, children, .. } => {
             let Axis::Tree(taxonomy) = &task.axes[*column] else { return Ok(vec![cells]) };
             let level = taxonomy.level(*level);
             let mut parts = vec![Vec::new(); children.len()];
