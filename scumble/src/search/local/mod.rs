@@ -10,6 +10,7 @@
 //! cells: all rows of one tuple stay together. The judge knows every requirement through its
 //! tallies, and searching never needs to know which one it is.
 
+pub mod bound;
 mod improve;
 mod index;
 mod judge;
