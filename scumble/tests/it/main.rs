@@ -22,6 +22,7 @@
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
+//! | `bound` | is the lower bound of local recoding below every release? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
 //! | `corpus` | are damaged files, policies and queries refused calmly, whatever the damage? |
@@ -33,6 +34,7 @@
 mod abort;
 mod adult;
 mod asked;
+mod bound;
 mod brute;
 mod buckets;
 mod buffers;

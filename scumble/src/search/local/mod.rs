@@ -11,6 +11,7 @@
 //! tallies, and searching never needs to know which one it is. Rows are suppressed where that costs
 //! less than to join them with others, as far as the policy allows it.
 
+pub mod bound;
 mod improve;
 mod index;
 mod judge;

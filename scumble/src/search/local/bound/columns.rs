@@ -1,0 +1,252 @@
+//! What is priced: the distinct tuples of a task, and what labels cost in each column.
+//!
+//! Costs are whole numbers, shares of detail in units of 2^-32, rounded down: a label is never
+//! taken for dearer than it is.
+//!
+//! A column of numbers without a hierarchy may have a label for every pair of its values. If there
+//! are too many of them, neighbours form groups of about equal width, and a range of groups costs
+//! what the narrowest range of values costs that reaches from the first group to the last. That can
+//! only lower the bound.
+
+use crate::ids::CellId;
+use crate::search::Task;
+use crate::taxonomy::{Axis, Extent, Ordered, Taxonomy};
+
+/// The share of detail that is lost with the whole of a column.
+pub const ONE: u64 = 1 << 32;
+
+/// The labels of one column.
+#[derive(Debug)]
+pub enum Menu {
+    /// The nodes of a tree, from the leaves to the root.
+    Layers(Vec<Layer>),
+    /// All ranges of groups.
+    Ranges(Ranges),
+}
+
+/// The nodes of one level of a tree.
+#[derive(Debug)]
+pub struct Layer {
+    /// The node of each code.
+    pub node_of: Vec<u32>,
+    /// What each node costs.
+    pub costs: Vec<u64>,
+    /// What the cheapest of them costs.
+    pub least: u64,
+}
+
+/// Ranges of groups of codes.
+#[derive(Debug)]
+pub struct Ranges {
+    /// How many groups there are.
+    pub groups: usize,
+    /// The first code of each group.
+    pub firsts: Vec<u32>,
+    /// What a range from one group to another costs, the first group's ranges first.
+    pub costs: Vec<u64>,
+    /// The group of missing values. No range has it and others but that of all groups.
+    pub missing: Option<u32>,
+}
+
+impl Ranges {
+    /// What a range of groups costs.
+    pub fn cost(&self, first: u32, last: u32) -> u64 {
+        self.costs[first as usize * self.groups + last as usize]
+    }
+}
+
+impl Menu {
+    /// What the cheapest label costs that covers two codes and all between them.
+    pub fn cost(&self, low: u32, high: u32) -> u64 {
+        match self {
+            Menu::Layers(layers) => {
+                let holds =
+                    |layer: &&Layer| layer.node_of[low as usize] == layer.node_of[high as usize];
+                layers
+                    .iter()
+                    .find(holds)
+                    .map_or(ONE, |layer| layer.costs[layer.node_of[low as usize] as usize])
+            }
+            Menu::Ranges(ranges) => ranges.cost(low, high),
+        }
+    }
+
+    /// The least cost above 0.
+    fn least(&self) -> Option<u64> {
+        let costs: &mut dyn Iterator<Item = &u64> = match self {
+            Menu::Layers(layers) => &mut layers.iter().flat_map(|layer| &layer.costs),
+            Menu::Ranges(ranges) => &mut ranges.costs.iter(),
+        };
+        costs.filter(|cost| **cost > 0).min().copied()
+    }
+}
+
+/// The distinct tuples of a task. Of columns of numbers, codes are groups.
+#[derive(Debug)]
+pub struct Tuples {
+    /// The labels of each column.
+    pub menus: Vec<Menu>,
+    /// The codes of each column, by tuple.
+    pub codes: Vec<Vec<u32>>,
+    /// The rows of each tuple.
+    pub rows: Vec<u64>,
+    /// The tuple of each cell.
+    pub of_cell: Vec<u32>,
+    /// Whether some column has fewer groups than values.
+    pub is_coarse: bool,
+}
+
+impl Tuples {
+    /// The tuples of a task; columns of numbers have so many groups at most, besides that of
+    /// missing values.
+    pub fn new(task: &Task, groups: usize) -> Tuples {
+        let mut menus = Vec::new();
+        let mut group_of: Vec<Option<Vec<u32>>> = Vec::new();
+        let mut is_coarse = false;
+        for (axis, tree) in task.axes.iter().zip(&task.taxonomies) {
+            match axis {
+                Axis::Tree(tree) => {
+                    menus.push(Menu::Layers(layers(tree)));
+                    group_of.push(None);
+                }
+                Axis::Ordered(ordered) => {
+                    let groups = grouped(ordered, tree.codes(), groups);
+                    let ranges = ranges(axis, ordered, tree, &groups);
+                    is_coarse |= ranges.groups < tree.codes() as usize;
+                    menus.push(Menu::Ranges(ranges));
+                    group_of.push(Some(groups));
+                }
+            }
+        }
+        let width = menus.len();
+        let mut keyed: Vec<(Vec<u32>, u32)> = Vec::with_capacity(task.cells.len());
+        for cell in 0..task.cells.len() as u32 {
+            let codes = task.cells.codes(CellId(cell)).iter().zip(&group_of);
+            let code = |(code, groups): (&u32, &Option<Vec<u32>>)| {
+                groups.as_ref().map_or(*code, |groups| groups[*code as usize])
+            };
+            keyed.push((codes.map(code).collect(), cell));
+        }
+        // The order of the codes, so that the answer does not depend on the order of the rows.
+        keyed.sort_unstable();
+        let mut tuples = Tuples {
+            menus,
+            codes: vec![Vec::new(); width],
+            rows: Vec::new(),
+            of_cell: vec![0; task.cells.len()],
+            is_coarse,
+        };
+        for same in keyed.chunk_by(|a, b| a.0 == b.0) {
+            let tuple = tuples.rows.len() as u32;
+            let mut rows = 0;
+            for (_, cell) in same {
+                tuples.of_cell[*cell as usize] = tuple;
+                rows += u64::from(task.cells.count(CellId(*cell)));
+            }
+            tuples.rows.push(rows);
+            for (known, code) in tuples.codes.iter_mut().zip(&same[0].0) {
+                known.push(*code);
+            }
+        }
+        tuples
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// The least cost of a label that costs something.
+    pub fn least(&self) -> Option<u64> {
+        self.menus.iter().filter_map(Menu::least).min()
+    }
+
+    /// What the cheapest label costs that covers some tuples, all columns together.
+    pub fn hull(&self, tuples: &[(u32, u64)]) -> u64 {
+        let cost = |(codes, menu): (&Vec<u32>, &Menu)| {
+            let codes = tuples.iter().map(|(tuple, _)| codes[*tuple as usize]);
+            let (low, high) = codes.fold((u32::MAX, 0), |(low, high): (u32, u32), code| {
+                (low.min(code), high.max(code))
+            });
+            menu.cost(low, high)
+        };
+        self.codes.iter().zip(&self.menus).map(cost).sum()
+    }
+}
+
+/// The levels of a tree that differ from the one below.
+fn layers(tree: &Taxonomy) -> Vec<Layer> {
+    let mut layers: Vec<Layer> = Vec::new();
+    for level in tree.levels() {
+        if layers.last().is_some_and(|below| below.costs.len() == level.len()) {
+            continue;
+        }
+        let costs: Vec<u64> = (0..level.len() as u32)
+            .map(|node| part_of(level.leaves(node) - 1, tree.leaves() - 1))
+            .collect();
+        let least = costs.iter().min().copied().unwrap_or(0);
+        layers.push(Layer { node_of: level.nodes().to_vec(), costs, least });
+    }
+    layers
+}
+
+/// A fraction in units of 2^-32, rounded down.
+fn part_of(lost: u64, whole: u64) -> u64 {
+    ((u128::from(lost) << 32) / u128::from(whole.max(1))) as u64
+}
+
+/// The group of each code.
+fn grouped(axis: &Ordered, codes: u32, most: usize) -> Vec<u32> {
+    if codes as usize <= most {
+        return (0..codes).collect();
+    }
+    let width = axis.greatest - axis.least;
+    let mut group_of = Vec::with_capacity(codes as usize);
+    let (mut group, mut known) = (0, None);
+    for code in 0..codes {
+        // Missing values are a group of their own.
+        let part = match axis.missing {
+            Some(missing) if missing == u64::from(code) => most as u64,
+            _ => {
+                let share = (axis.number(code.into()) - axis.least) / width;
+                ((share * most as f64) as u64).min(most as u64 - 1)
+            }
+        };
+        if known.is_some_and(|known| known != part) {
+            group += 1;
+        }
+        known = Some(part);
+        group_of.push(group);
+    }
+    group_of
+}
+
+fn ranges(axis: &Axis, ordered: &Ordered, tree: &Taxonomy, group_of: &[u32]) -> Ranges {
+    let groups = group_of.last().map_or(0, |last| *last as usize + 1);
+    let mut firsts = vec![u32::MAX; groups];
+    let mut lasts = vec![0; groups];
+    for (code, group) in (0..).zip(group_of) {
+        let group = *group as usize;
+        (firsts[group], lasts[group]) = (firsts[group].min(code), code);
+    }
+    let mut costs = vec![0; groups * groups];
+    for first in 0..groups {
+        for last in first + 1..groups {
+            costs[first * groups + last] = narrowest(axis, tree, lasts[first], firsts[last]);
+        }
+    }
+    let missing = ordered.missing.map(|missing| group_of[missing as usize]);
+    Ranges { groups, firsts, costs, missing }
+}
+
+/// What the cheapest label costs, of whatever kind of recoding, that covers two codes of numbers.
+/// Rounded ranges and boxes are never narrower than the range of the values, but days have a
+/// calendar as well, whose units count the days that occur.
+fn narrowest(axis: &Axis, tree: &Taxonomy, first: u32, last: u32) -> u64 {
+    let extent = Extent { first: first.into(), last: last.into() };
+    // One less, in case the share was rounded up.
+    let range = ((axis.lost(extent) * ONE as f64) as u64).saturating_sub(1);
+    let node = Axis::ancestor(tree, extent);
+    let leaves = tree.level(node.level).leaves(node.index);
+    range.min(part_of(leaves - 1, tree.leaves() - 1))
+}
