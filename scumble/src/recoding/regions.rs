@@ -507,7 +507,12 @@ impl Bound<'_> {
                         quoted(attribute)
                     )));
                 }
-                RegionNode::Children { column, level: *level, children }
+                // Where no part is left, rows stay at the split. The tree may not even have its level.
+                if children.is_empty() {
+                    RegionNode::Region
+                } else {
+                    RegionNode::Children { column, level: *level, children }
+                }
             }
         };
         if let Some(at) = at {
