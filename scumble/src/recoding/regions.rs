@@ -67,7 +67,9 @@ impl Style {
             _ => (None, None),
         };
         let (above, up_to) = rounded_outwards(axis.kind, ends, limits);
-        Some(Place::Numbers { above: Some(above), up_to: Some(up_to) })
+        // No number is below the smallest float.
+        let above = Some(above).filter(|side| side.is_finite());
+        Some(Place::Numbers { above, up_to: Some(up_to) })
     }
 
     /// The share of detail that a range of codes loses if only its name is released.
