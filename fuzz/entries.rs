@@ -6,11 +6,12 @@
 
 use scumble::query::sql::{Names, parse};
 use scumble::{
-    Error, FileFormat, Format, Job, Policy, Recoding, ReleaseBatches, Source, Summary, TableFile,
-    Type, Watch, init, read_hierarchy,
+    Error, FileFormat, Format, Job, Policy, Recoding, ReleaseBatches, Report, Sink, Source,
+    Summary, TableBatches, TableFile, Tables, Type, Watch, init, query, read_hierarchy,
 };
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// Rows after which a table has been seen: a batch of nulls may have any number of them.
 const ROWS: usize = 1 << 18;
@@ -23,6 +24,9 @@ const MEMORY: u64 = 64 << 20;
 
 const PEOPLE: &[u8] = include_bytes!("corpus/csv/people.csv");
 const POLICY: &str = include_str!("corpus/policy/people.toml");
+/// The same with ages that have no hierarchy, so that they can be split at any number.
+const SPLIT: &str = include_str!("corpus/policy/mondrian.toml");
+const DISTRIBUTION: &str = include_str!("corpus/policy/uniform.toml");
 
 fn spooled(bytes: &[u8], format: Format) -> Result<TableFile, Error> {
     let format = FileFormat::new(format).within(MEMORY);
@@ -30,7 +34,36 @@ fn spooled(bytes: &[u8], format: Format) -> Result<TableFile, Error> {
     TableFile::spool(bytes, name, format, &std::env::temp_dir(), &Watch::silent())
 }
 
-/// Reads all columns, by number and as they are, and guesses their types.
+/// The table on which policies and recodings are tried. It is in memory, because it is always the
+/// same.
+fn people() -> TableBatches {
+    static TABLE: OnceLock<TableBatches> = OnceLock::new();
+    let read = || {
+        let batches = spooled(PEOPLE, Format::Csv)?.scan(&[0, 1, 2, 3])?;
+        TableBatches::new(batches.collect::<Result<_, Error>>()?)
+    };
+    TABLE.get_or_init(|| read().expect("the table of people is whole")).clone()
+}
+
+/// A distribution release of that table.
+fn release() -> &'static (Tables, Report) {
+    static RELEASE: OnceLock<(Tables, Report)> = OnceLock::new();
+    let make = || {
+        let job = Job::new(Policy::from_toml(DISTRIBUTION)?).seed(1);
+        let mut sink = ReleaseBatches::new();
+        let report = job.run(people(), &mut sink, &Watch::silent())?;
+        Ok::<_, Error>((sink.seal()?, report))
+    };
+    RELEASE.get_or_init(|| make().expect("the table of people can be released"))
+}
+
+/// Runs a job on a table.
+fn run(job: Job, table: &dyn Source) -> Result<(), Error> {
+    fine(job.memory(MEMORY).run(table, ReleaseBatches::new(), &Watch::aborting_after(POLLS)))
+}
+
+/// Reads all columns, by number and as they are, guesses their types and roles, and anonymizes the
+/// table by these guesses.
 fn table(bytes: &[u8], format: Format) -> Result<(), Error> {
     let table = spooled(bytes, format)?;
     let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
@@ -41,7 +74,8 @@ fn table(bytes: &[u8], format: Format) -> Result<(), Error> {
             return Ok(());
         }
     }
-    fine(init(&table, &Watch::aborting_after(POLLS)))
+    let policy = init(&table, &Watch::aborting_after(POLLS))?;
+    run(Job::new(Policy::from_toml(&policy)?), &table)
 }
 
 /// An error of the library, which is an answer, unless it is a defect.
@@ -77,18 +111,20 @@ pub fn arrow(bytes: &[u8]) {
 /// A policy by itself, and on a table.
 pub fn policy(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
-    end(Policy::from_toml(text).and_then(|policy| {
-        let people = spooled(PEOPLE, Format::Csv)?;
-        let watch = Watch::aborting_after(POLLS);
-        fine(Job::new(policy).run(&people, &mut ReleaseBatches::new(), &watch))
-    }));
+    end(Policy::from_toml(text).and_then(|policy| run(Job::new(policy), &people())));
 }
 
+/// A hierarchy by itself, and over the values of a column.
 pub fn hierarchy(bytes: &[u8]) {
     let name = format!("scumble-fuzz-{}-{:?}", std::process::id(), std::thread::current().id());
     let file: PathBuf = std::env::temp_dir().join(name);
     if std::fs::write(&file, bytes).is_ok() {
-        end(read_hierarchy(&file).map(|_| ()));
+        end(read_hierarchy(&file).and_then(|_| {
+            let path = file.to_string_lossy().into_owned();
+            let policy = Policy::from_toml(POLICY)?.edit();
+            let policy = policy.set(["attributes", "city", "hierarchy"], path);
+            run(Job::new(policy.build()?), &people())
+        }));
         let _ = std::fs::remove_file(&file);
     }
 }
@@ -97,9 +133,12 @@ pub fn hierarchy(bytes: &[u8]) {
 pub fn recoding(bytes: &[u8]) {
     let file = Path::new("recoding.json");
     end(Recoding::from_json(bytes, file).and_then(|saved| {
-        let job = Job::new(Policy::from_toml(POLICY)?).recoding(saved, file);
-        let people = spooled(PEOPLE, Format::Csv)?;
-        fine(job.run(&people, &mut ReleaseBatches::new(), &Watch::aborting_after(POLLS)))
+        let apply = |policy: &str| {
+            let job = Job::new(Policy::from_toml(policy)?);
+            run(job.recoding(saved.clone(), file), &people())
+        };
+        // Most recodings fit only one of the two.
+        apply(POLICY).or(apply(SPLIT))
     }));
 }
 
@@ -111,10 +150,13 @@ pub fn summary(bytes: &[u8]) {
     }));
 }
 
+/// A query by itself, and answered from a release.
 pub fn sql(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let columns = [("zipcode", Type::Text), ("gender", Type::Text), ("age", Type::Integer)];
     let columns = columns.map(|(name, kind)| (name.to_string(), kind));
     let names = Names { attribute: "salary", numeric: true, columns: &columns };
     end(parse(text, names).map(|_| ()));
+    let (tables, report) = release();
+    end(fine(query(tables, report, text, &Watch::aborting_after(POLLS))));
 }

@@ -1,7 +1,7 @@
 """Writes the seed corpus again. Needs pyarrow; run from the folder of the checkout as
 `python3 fuzz/corpus/make.py PATH-OF-SCUMBLE`. All data are invented."""
 
-import pathlib, subprocess, sys, tempfile
+import decimal, gzip, pathlib, subprocess, sys, tempfile
 import pyarrow as pa, pyarrow.ipc as ipc, pyarrow.parquet as pq
 
 HERE = pathlib.Path(__file__).parent
@@ -35,6 +35,9 @@ put("csv/people.csv", PEOPLE)
 put("csv/quoted.csv", '\ufeffa;"b;c";d\r\n1;"x\r\ny";""\r\n"2"";";;é\r\n\r\n3;4;5')
 put("csv/tabs.csv", "a\tb\n1\t2\n")
 put("csv/open.csv", 'a,b\n1,"2\n')
+put("csv/types.csv", "i,r,d,t\n1,1.50,2020-02-29,x\n-007,-1e3,1999-12-31,\n,,,?\n9007199254740993,.5,0001-01-01,é\n")
+put("csv/people.csv.gz", gzip.compress(PEOPLE.encode(), mtime=0))
+put("csv/people.csv.zst", pa.compress(PEOPLE.encode(), codec="zstd", asbytes=True))
 put("hierarchy/cities.csv", CITIES)
 put("hierarchy/ages.csv", "".join(f"{age};{age // 10}0s;*\n" for age in range(30, 60)))
 put("hierarchy/quoted.csv", '"a, b";"x;y";*\nc;"x;y";*\n')
@@ -76,11 +79,43 @@ type = "integer"
 [privacy]
 distribution = { attribute = "salary", target = "uniform", groups = ["zip"], fakes = "5%" }
 """)
+
+# Policies for the table of people, one for each search, so that the target gets past the columns.
+AGE = '[attributes.age]\nrole = "quasi-identifier"\n'
+CITY = '[attributes.city]\nrole = "quasi-identifier"\nhierarchy = { tree = [["Bern", "plain", "*"], ["Biel", "plain", "*"], ["Thun", "lake", "*"]] }\n'
+ILL = '[attributes.ill]\nrole = "sensitive"\n'
+REST = '[defaults]\nrole = "insensitive"\n'
+for name, attributes, rest in [
+    ("incognito", AGE + "hierarchy = { intervals = [5, 10] }\n" + CITY + ILL,
+     '[privacy]\nl-diversity = [{ kind = "distinct", l = 2 }, { kind = "entropy", l = 1.5 }]\nt-closeness = { t = 0.9, distance = "equal" }\n'
+     '[search]\nalgorithm = "incognito"\nstrategy = "bottom-up"\nloss = "dm"\nsuppression = { scheme = "records", limit = "50%" }\n'),
+    ("mondrian", AGE + CITY + '[attributes.ill]\nrole = "target"\n',
+     '[privacy]\nk = 2\n[search]\nalgorithm = "mondrian"\nsplit = "info-gain"\nleast-gain = 0.1\nregions = "cover"\n'),
+    ("rothko", AGE + CITY + ILL,
+     '[privacy]\nk = 2\nl-diversity = { kind = "recursive", l = 2, c = "3" }\n'
+     '[search]\nalgorithm = "rothko-s"\nsample-tuples = 2\nfan-out = 2\nalpha = 0.1\nregions = "tight"\n'),
+    ("local", AGE + CITY + ILL, '[privacy]\nk = 2\n[search]\nrecoding = "local"\ntime-limit = "1s"\n'),
+    ("cuts", AGE + 'hierarchy = { intervals = [10, 20], from = 0, to = 100 }\n' + CITY + ILL,
+     '[privacy]\nk = 2\nthresholds = { default = "2/3", flu = "1/2", values-known = ["HIV"] }\n[search]\nalgorithm = "l-plus-optimize"\n'
+     'top = 2\nextra-generalization = true\nextra-suppression = "40%"\nsuppression = { scheme = "violating-values", token = "#" }\n'),
+    ("annealing", AGE + 'hierarchy = { mask = "left", char = "_" }\n' + CITY + '[attributes.ill]\nrole = "target"\n',
+     '[privacy]\nk = 2\n[search]\nalgorithm = "annealing"\nloss = "cm"\nsuppression = { scheme = "all-records", limit = 0.5 }\n'),
+    ("instant", AGE + CITY + ILL,
+     '[privacy]\nk = 2\n[search]\nalgorithm = "s-instant"\nspace = "subtree"\nby = "probability"\nthreshold = 0.5\nsummary-kind = "bayes"\nmax-parents = 2\n'),
+    ("uniform", CITY + '[attributes.age]\nrole = "sensitive"\ntype = "integer"\n',
+     '[privacy.distribution]\nattribute = "age"\ntarget = { kind = "normal", mean = 45, deviation = 9 }\ngroups = { city = 1 }\n'
+     'fakes = 2\narity = 3\ndomain = [30, 60]\nrounding = "5%"\nalgorithm = "qi-sa"\n'),
+    ("variance", CITY + '[attributes.age]\nrole = "sensitive"\n', '[privacy]\nvariance = { at-least = 2.5, sensitive = "age" }\nthresholds = { from-frequency = "1/2" }\n'),
+]:
+    put(f"policy/{name}.toml", attributes + REST + rest)
 for number, sql in enumerate([
     "SELECT SUM(salary) FROM release",
     "SELECT gender, AVG(salary) FROM release WHERE age BETWEEN 30 AND 39 AND NOT gender = 'F' GROUP BY gender",
     "SELECT COUNT(*) FROM release WHERE zipcode IN ('91110', '94%') OR zipcode LIKE '9_1%' AND age <> -3.5e2",
     "SELECT MEDIAN(salary) FROM release WHERE age IS NOT NULL AND (gender ILIKE 'f' OR (age >= 1 AND age < 2))",
+    # About the release of people, in which age is the attribute.
+    "SELECT city, COUNT(*), SUM(age), AVG(age), MEDIAN(age) FROM release WHERE NOT city = 'Biel' AND age > 40 GROUP BY city",
+    "SELECT MIN(age), MAX(age) FROM release WHERE ill IN ('flu', 'gout') OR city LIKE 'T%' AND age BETWEEN 31 AND 55",
 ]):
     put(f"sql/{number}.sql", sql)
 
@@ -105,6 +140,32 @@ for codec in ["none", "snappy", "gzip", "lz4", "zstd"]:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression=codec, write_statistics=False)
     put(f"parquet/{codec}.parquet", sink.getvalue().to_pybytes())
+
+# Other types, some of them nested, one column of each.
+moments = [0, 1, None, 3, 4, 5]
+numbers = {f"{kind}": pa.array(moments, kind) for kind in [pa.int8(), pa.uint64(), pa.float32(), pa.date64(), pa.time32("ms"), pa.timestamp("us", "UTC")]}
+numbers["decimal"] = pa.array([None if at is None else decimal.Decimal(at) / 4 for at in moments], pa.decimal128(9, 2))
+texts = {f"{kind}": pa.array(["a", None, "", "é", "b", "a"], kind) for kind in [pa.large_string(), pa.string_view()]}
+nested = {
+    "binary": pa.array([b"a", None, b"\xff", b"", b"c", b"d"]),
+    "fixed": pa.array([b"ab", None, b"cd", b"ef", b"gh", b"ij"], pa.binary(2)),
+    "list": pa.array([[1, 2], None, [], [3], [None], [4]]),
+    "struct": pa.array([{"x": at} for at in range(6)]),
+    "null": pa.nulls(6),
+}
+for name, columns in [("numbers", numbers), ("texts", texts), ("nested", nested)]:
+    typed = pa.table(columns)
+    for kind, make in [("file", ipc.new_file), ("stream", ipc.new_stream)]:
+        if (name, kind) != ("nested", "file"):
+            sink = pa.BufferOutputStream()
+            with make(sink, typed.schema) as writer:
+                writer.write_table(typed, max_chunksize=4)
+            put(f"arrow/{name}-{kind}.arrow", sink.getvalue().to_pybytes())
+    sink = pa.BufferOutputStream()
+    pq.write_table(typed, sink, compression="none", row_group_size=4, data_page_version="2.0", store_schema=name == "texts",
+                   write_page_index=name == "texts", use_byte_stream_split=["float"] if name == "numbers" else False,
+                   use_dictionary=name != "numbers")
+    put(f"parquet/{name}.parquet", sink.getvalue().to_pybytes())
 for encoding in ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"]:
     for version in ["1.0", "2.0"]:
         sink = pa.BufferOutputStream()
@@ -122,5 +183,7 @@ with tempfile.TemporaryDirectory() as folder:
         more = ["--scheme", "none"] if name == "cuts" else []
         run("anonymize", "people.csv", "-p", "policy.toml", "-o", "out.csv", "--algorithm", algorithm,
             "--save-recoding", str(HERE.resolve() / f"recoding/{name}.json"), *more)
+    run("anonymize", "people.csv", "-p", str(HERE.resolve() / "policy/mondrian.toml"), "-o", "out.csv",
+        "--save-recoding", str(HERE.resolve() / "recoding/thresholds.json"))
     for kind in ["histogram", "bayes", "sample"]:
         run("summarize", "people.csv", "-p", "policy.toml", "--kind", kind, "-o", str(HERE.resolve() / f"summary/{kind}.json"))

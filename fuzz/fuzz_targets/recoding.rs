@@ -2,5 +2,7 @@
 
 #[path = "../entries.rs"]
 mod entries;
+#[path = "../harness.rs"]
+mod harness;
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| entries::recoding(bytes));
+libfuzzer_sys::fuzz_target!(init: harness::begin(), |bytes: &[u8]| entries::recoding(bytes));

@@ -72,7 +72,9 @@ impl Style {
             _ => (None, None),
         };
         let (above, up_to) = rounded_outwards(axis.kind, ends, limits);
-        Some(Place::Numbers { above: Some(above), up_to: Some(up_to) })
+        // No number is below the smallest float.
+        let above = Some(above).filter(|side| side.is_finite());
+        Some(Place::Numbers { above, up_to: Some(up_to) })
     }
 
     /// The share of detail that a range of codes loses if only its name is released.
@@ -526,9 +528,13 @@ impl Bound<'_> {
                         quoted(attribute)
                     )));
                 }
-                // The table's tree may not even have the level.
+                // Where no part is left, rows stay at the split. The tree may not even have its level.
                 let level = if children.is_empty() { 0 } else { *level };
-                RegionNode::Children { column, level, children, rest: of_rest }
+                if children.is_empty() && of_rest.is_none() {
+                    RegionNode::Region
+                } else {
+                    RegionNode::Children { column, level, children, rest: of_rest }
+                }
             }
         };
         if let Some(at) = at {

@@ -2,7 +2,7 @@
 
 use super::messages::{check_file, check_stream};
 use super::meter::{Meter, Metered};
-use super::pages::reader;
+use super::pages::{metadata, reader};
 use super::slices::Slices;
 use super::texts::coded_type;
 use super::{BATCH_BYTES, BATCH_ROWS, Form, Format, RecordBatches};
@@ -44,8 +44,8 @@ impl Reader {
         let broken = |source: ArrowError| Error::Columnar { file: path.to_path_buf(), source };
         let kind = match format {
             Format::Parquet => {
-                let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::default());
-                FileKind::Parquet(file, Box::new(metadata.map_err(|error| broken(error.into()))?))
+                let metadata = metadata(&file).map_err(|error| broken(error.into()))?;
+                FileKind::Parquet(file, Box::new(metadata))
             }
             _ => {
                 let mut start = Vec::new();

@@ -24,6 +24,7 @@ pub mod spill;
 mod stream;
 mod survey;
 mod texts;
+mod thrift;
 
 pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};

@@ -1,4 +1,4 @@
-//! The pages of a Parquet file, looked at before they are decoded.
+//! The footer and the pages of a Parquet file, looked at before they are decoded.
 //!
 //! A page tells how many values it has, and Parquet's decoders make room for that many at once: a
 //! damaged number takes all memory, or aborts the process. So it is compared with the bytes of the
@@ -6,16 +6,91 @@
 
 use super::messages::damaged;
 use super::meter::Metered;
+use super::thrift::{Flaw, check_footer, check_page_header};
 use arrow_schema::ArrowError;
+use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowGroups};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, RowGroups,
+};
 use parquet::arrow::parquet_to_arrow_field_levels;
 use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
+use std::io::{BufRead, BufReader};
 use std::sync::Arc;
+
+fn refused(what: &str) -> ParquetError {
+    ParquetError::from(ArrowError::ExternalError(Box::new(damaged(what))))
+}
+
+/// What a file ends with: the length of its footer, and four letters.
+const TAIL: u64 = 8;
+const MAGIC: &[u8] = b"PAR1";
+
+/// Reads the footer of a file, which is checked.
+pub(super) fn metadata(file: &Metered) -> Result<ArrowReaderMetadata> {
+    let options = ArrowReaderOptions::default();
+    match footer(file)? {
+        Some(footer) => {
+            check_footer(&footer).map_err(|_| refused("invalid metadata"))?;
+            let metadata = ParquetMetaDataReader::decode_metadata(&footer)?;
+            ArrowReaderMetadata::try_new(Arc::new(metadata), options)
+        }
+        // Parquet's reader says what is wrong.
+        None => ArrowReaderMetadata::load(file, options),
+    }
+}
+
+/// The bytes of the footer; `None` if the file does not end as a Parquet file does.
+fn footer(file: &Metered) -> Result<Option<Bytes>> {
+    let Some(end) = Length::len(file).checked_sub(TAIL) else { return Ok(None) };
+    let tail = file.get_bytes(end, TAIL as usize)?;
+    let Some((length, MAGIC)) = tail.split_first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length);
+    match end.checked_sub(length.into()) {
+        Some(start) => Ok(Some(file.get_bytes(start, length as usize)?)),
+        None => Ok(None),
+    }
+}
+
+/// A file from which Parquet's reader gets page headers only after they were checked.
+struct CheckedHeaders(Metered);
+
+/// By how much more is looked at if a header is longer than what was looked at.
+const LONGER: usize = 16;
+
+impl Length for CheckedHeaders {
+    fn len(&self) -> u64 {
+        Length::len(&self.0)
+    }
+}
+
+impl ChunkReader for CheckedHeaders {
+    type T = BufReader<Metered>;
+
+    /// Parquet's reader of pages calls this for their headers only.
+    fn get_read(&self, start: u64) -> Result<Self::T> {
+        let mut read = self.0.get_read(start)?;
+        let seen = read.fill_buf()?;
+        let (mut found, mut length) = (check_page_header(seen), seen.len());
+        let rest = usize::try_from(self.len().saturating_sub(start)).unwrap_or(usize::MAX);
+        // Statistics may make it long.
+        while found == Err(Flaw::Short) && length < rest {
+            length = length.max(1).saturating_mul(LONGER).min(rest);
+            found = check_page_header(&self.0.get_bytes(start, length)?);
+        }
+        found.map_err(|_| refused("invalid page header"))?;
+        Ok(read)
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
+        self.0.get_bytes(start, length)
+    }
+}
 
 /// A reader of the columns of a mask whose pages are checked.
 pub(super) fn reader(
@@ -26,13 +101,14 @@ pub(super) fn reader(
 ) -> Result<ParquetRecordBatchReader> {
     let fields = Some(metadata.schema().fields());
     let levels = parquet_to_arrow_field_levels(metadata.parquet_schema(), mask, fields)?;
-    let pages = Pages { file: Arc::new(file), metadata: metadata.metadata().clone() };
+    let pages =
+        Pages { file: Arc::new(CheckedHeaders(file)), metadata: metadata.metadata().clone() };
     ParquetRecordBatchReader::try_new_with_row_groups(&levels, &pages, rows, None)
 }
 
 /// All row groups of a file.
 struct Pages {
-    file: Arc<Metered>,
+    file: Arc<CheckedHeaders>,
     metadata: Arc<ParquetMetaData>,
 }
 
@@ -58,7 +134,7 @@ impl RowGroups for Pages {
 
 /// A column, one row group after the other.
 struct Chunks {
-    file: Arc<Metered>,
+    file: Arc<CheckedHeaders>,
     metadata: Arc<ParquetMetaData>,
     column: usize,
     group: usize,
@@ -90,8 +166,7 @@ impl<P: PageReader> Checked<P> {
     fn check(&self, page: Option<Page>) -> Result<Option<Page>> {
         match page {
             Some(page) if claims_too_many(&page, self.levels) => {
-                let error = damaged("a page claims more values than it can hold");
-                Err(ParquetError::from(ArrowError::ExternalError(Box::new(error))))
+                Err(refused("a page claims more values than it can hold"))
             }
             page => Ok(page),
         }

@@ -28,8 +28,8 @@ pub fn rounded_outwards(
     (above, up_to): (Option<f64>, Option<f64>),
 ) -> (f64, f64) {
     let (above, up_to) = (above.unwrap_or(f64::NEG_INFINITY), up_to.unwrap_or(f64::INFINITY));
-    let fits_below = |side: &f64| above <= *side && *side < first;
-    let fits_above = |side: &f64| last <= *side && *side <= up_to;
+    let fits_below = |side: &f64| above <= *side && *side < first && side.is_finite();
+    let fits_above = |side: &f64| last <= *side && *side <= up_to && side.is_finite();
     let (lower, upper): (Vec<f64>, Vec<f64>) = match kind {
         Type::Real => {
             let steps = real_steps(last - first);
@@ -48,11 +48,13 @@ pub fn rounded_outwards(
         Type::Text => (Vec::new(), Vec::new()),
     };
     let step = if kind == Type::Real { 0.0 } else { 1.0 };
+    // The numbers lie above it even if there is no room for a step.
+    let before_first = if kind == Type::Real { first.next_down() } else { first - 1.0 };
     // Numbers that cannot be negative do not get a range that can.
     let lower = lower.into_iter().map(|side| if first > 0.0 { side.max(-step) } else { side });
-    let nearest_below = if above.is_finite() { above } else { first - step };
+    let nearest_below = if above.is_finite() { above } else { before_first };
     (
-        lower.into_iter().find(fits_below).unwrap_or(nearest_below.min(first - step)),
+        lower.into_iter().find(fits_below).unwrap_or(nearest_below.min(before_first)),
         upper.into_iter().find(fits_above).unwrap_or(last),
     )
 }
@@ -73,9 +75,12 @@ fn multiple_above(number: f64, step: f64) -> f64 {
 }
 
 /// Powers of ten, and five and two of them, for a range of this width: the exponent and the factor.
+///
+/// There are none for a width that is too small or too large for a float.
 fn real_steps(width: f64) -> impl Iterator<Item = (i32, f64)> {
-    let widest = (width / 4.0).log10().floor() as i32;
-    let steps = (widest - 3..=widest).rev();
+    let widest = (width / 4.0).log10().floor();
+    let steps = if widest.is_finite() { widest as i32 - 3..=widest as i32 } else { 1..=0 };
+    let steps = steps.rev();
     let steps = steps.flat_map(|power| [5.0, 2.0, 1.0].map(|times| (power, times)));
     steps.filter(move |(power, times)| decimal(*times, *power) <= width / 4.0)
 }
@@ -225,6 +230,21 @@ mod tests {
         assert_eq!(date("1979-03-17", "2021-04-09"), "2000-01-01");
         assert_eq!(date("1980-03-17", "1980-03-29"), "1980-03-23");
         assert_eq!(date("1980-03-17", "1980-03-18"), "1980-03-18");
+    }
+
+    /// The width of a range may be too small or too large for a float, and so may a quarter of it.
+    #[test]
+    fn ranges_of_extreme_numbers_hold_them() {
+        let tiny = f64::from_bits(1);
+        let extremes = [f64::MIN, -1e308, -1.0, -tiny, 0.0, tiny, 2.0 * tiny, 1e-300, 1.7e308];
+        for (at, first) in extremes.iter().enumerate() {
+            for last in extremes[at + 1..].iter().chain([&f64::MAX]) {
+                let (above, up_to) = rounded_outwards(Type::Real, (*first, *last), (None, None));
+                assert!(above < *first && *last <= up_to && up_to.is_finite(), "{first} {last}");
+                let threshold = threshold_between(Type::Real, *first, *last);
+                assert!(*first <= threshold && threshold < *last, "{first} {last}");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The seed corpus of the fuzzer, and mutations of it, through the same functions.
 
 use scumble::random::Random;
-use scumble::{Error, FileFormat, Format, Source, TableFile, Watch};
+use scumble::{
+    Error, FileFormat, Format, Job, Policy, Recoding, ReleaseBatches, Source, TableFile, Watch,
+};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -174,4 +176,22 @@ fn a_page_of_parquet_cannot_claim_more_values_than_it_holds() {
         refused += 1;
     }
     assert!(refused >= 2, "{refused}");
+}
+
+/// The level was looked up in the tree, which panicked.
+#[test]
+fn a_split_at_a_level_that_the_tree_does_not_have_parts_nothing() {
+    let read = |target: &str, name: &str| {
+        let found = corpus(target).into_iter().find(|(file, _)| file.ends_with(name));
+        found.unwrap_or_else(|| panic!("{name} is missing")).1
+    };
+    let policy = String::from_utf8(read("policy", "people.toml")).unwrap();
+    let file = Path::new("recoding.json");
+    let saved = Recoding::from_json(&read("recoding", "level-beyond-the-tree.json"), file).unwrap();
+    let people = Cursor::new(read("csv", "people.csv"));
+    let (format, folder) = (FileFormat::new(Format::Csv), std::env::temp_dir());
+    let people = TableFile::spool(people, file, format, &folder, &Watch::silent()).unwrap();
+    let job = Job::new(Policy::from_toml(&policy).unwrap()).recoding(saved, file);
+    let report = job.run(&people, ReleaseBatches::new(), &Watch::silent()).unwrap();
+    assert_eq!((report.released, report.classes.classes), (6, 1));
 }

@@ -1,0 +1,1 @@
+SELECT city, COUNT(*), SUM(age), AVG(age), MEDIAN(age) FROM release WHERE NOT city = 'Biel' AND age > 40 GROUP BY city

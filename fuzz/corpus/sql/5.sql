@@ -1,0 +1,1 @@
+SELECT MIN(age), MAX(age) FROM release WHERE ill IN ('flu', 'gout') OR city LIKE 'T%' AND age BETWEEN 31 AND 55
