@@ -58,6 +58,17 @@ impl Series {
         self.len() == 0
     }
 
+    /// Some of its rows.
+    pub(crate) fn slice(&self, start: usize, rows: usize) -> Series {
+        match self {
+            Series::Array(array) => Series::Array(array.slice(start, rows)),
+            Series::Numbered(keys, texts) => {
+                Series::Numbered(keys.slice(start, rows), texts.clone())
+            }
+            Series::Decimals(units, scale) => Series::Decimals(units.slice(start, rows), *scale),
+        }
+    }
+
     /// The columns of a batch of arrays.
     pub fn all(batch: &RecordBatch) -> Vec<Series> {
         batch.columns().iter().cloned().map(Series::Array).collect()
