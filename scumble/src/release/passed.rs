@@ -1,7 +1,7 @@
 //! Columns that are passed on as they came.
 //!
-//! To compare the numbers of recurring values is far quicker than to compare the values, and rows
-//! are picked from a short list of values that stays in cache.
+//! Comparing the numbers of recurring values is much faster than comparing the values, and rows are
+//! picked from a short list of values that stays in cache.
 
 use super::rows::{inverse, wide};
 use crate::error::{Error, Result};
@@ -104,7 +104,7 @@ impl<'a> Distinct<'a> {
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         order.sort_unstable_by(|one, other| compare(*one as usize, *other as usize));
         let ranks = inverse(&order);
-        // If no row is null, nobody needs to look for nulls.
+        // If no row is null, there are no nulls to look for later.
         let values = if numbers.contains(0) { values } else { without_nulls(&values)? };
         Ok(Distinct { numbers, values, ranks })
     }
@@ -138,8 +138,8 @@ fn joined(
     Ok(make_array(whole.freeze()))
 }
 
-/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as
-/// the value that somebody set to null, and Arrow's files keep it.
+/// The same values with zeros under nulls. Readers leave anything there, such as the value that was
+/// set to null, and Arrow's files keep it.
 fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     fn has_nulls(data: &ArrayData) -> bool {
         data.nulls().is_some_and(|nulls| nulls.null_count() > 0)

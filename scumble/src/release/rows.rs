@@ -9,7 +9,7 @@ use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, Code, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::source::Series;
-use crate::table::{Column, Data, Dictionary, Role, RowNumbers, Table, neighbours, try_gather};
+use crate::table::{Column, Data, Dictionary, Role, RowNumbers, Table, gather, neighbours};
 use crate::watch::{AT_ONCE, PIECE, Watch};
 use arrow_array::{StringArray, UInt32Array};
 use arrow_ord::ord::{DynComparator, make_comparator};
@@ -71,7 +71,7 @@ pub(super) fn wide(kind: &DataType) -> DataType {
 }
 
 /// Whether a column of this type can be released row by row with nothing of other rows left in its
-/// buffers: nested types only where they hold no dictionaries and views.
+/// buffers: nested types only if they hold no dictionaries and views.
 pub(crate) fn is_releasable(kind: &DataType) -> bool {
     fn is_plain(kind: &DataType) -> bool {
         match kind {
@@ -95,8 +95,8 @@ pub struct ReleasedRows<'a> {
     recoded: &'a Recoded,
     /// The columns that are passed on as they came.
     passed: Vec<Option<PassedOn<'a>>>,
-    /// For each column that is told by number, its names; `None` where there are as many as rows,
-    /// more or less.
+    /// For each column that is released by number, its names; `None` if there are about as many
+    /// names as rows.
     names: Vec<Option<StringArray>>,
     /// The codes of the column with suppressed values; the first code that its dictionary does not
     /// have is the token.
@@ -169,7 +169,7 @@ enum ValueNumbers<'a> {
     Classes(usize),
 }
 
-/// Rows of a batch: few enough that somebody can write while the next ones are made.
+/// Rows of a batch: few enough that one is written while the next one is made.
 const BATCH: usize = 1 << 11;
 
 /// Rows that a name should have on average to be told by number.
@@ -204,7 +204,7 @@ impl<'a> ReleasedRows<'a> {
         } else {
             let places = class_ranks(recoded);
             let placed = released.map(|(row, class)| (places[class], row.number()));
-            let (mut rows, bounds) = try_gather(recoded.classes.len(), placed, watch)?;
+            let (mut rows, bounds) = gather(recoded.classes.len(), placed, watch)?;
             let order = Order::new(table, &passed, hidden.as_ref()).map_err(broken)?;
             order.sort(&mut rows, &bounds, watch)?;
             rows
@@ -332,7 +332,7 @@ pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
 
 /// The order of a class's rows: by every column that is passed on, the counted ones first, then the
 /// others. As many columns as fit are packed into one number per row, from the first on; the rest
-/// is compared only where that number is equal. So how many fit, and which come by number, does not
+/// is compared only if that number is equal. So how many fit, and which come by number, does not
 /// change the order: that depends on values that may be suppressed.
 struct Order<'a> {
     packed: Vec<Packed<'a>>,
@@ -393,7 +393,7 @@ impl<'a> Order<'a> {
                     let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
                     order.sort_unstable_by_key(|code| dictionary.value(*code));
                     let mut ranks = inverse(&order);
-                    // Suppressed values come last and are equal, whatever they were.
+                    // Suppressed values come last and are all equal.
                     ranks.push(order.len() as u32);
                     let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
                     let codes = hidden.map_or(codes, |hidden| &hidden.codes);
@@ -487,8 +487,8 @@ impl<'a> Order<'a> {
             rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
             return Ok(());
         }
-        // The number of the row behind its key: rows with one key are equal in all that is
-        // released, so their order is nobody's business.
+        // The number of the row follows its key. Rows with one key are equal in all that is
+        // released, so their order reveals nothing.
         numbers.clear();
         numbers.extend(rows.iter().map(|row| self.key(*row) << self.row_bits | u64::from(*row)));
         if rows.len() < MANY {

@@ -241,7 +241,7 @@ mod tests {
             }
         }
         // Bytes are never numbered; texts, decimals, floating-point numbers, days and integers are
-        // not where they hardly recur.
+        // not if they hardly recur.
         assert_eq!(spelled, 5 + 8);
     }
 }

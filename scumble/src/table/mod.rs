@@ -11,7 +11,7 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub(crate) use cells::{neighbours, try_gather};
+pub(crate) use cells::{gather, neighbours};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub use value::{Day, Type};
@@ -207,10 +207,5 @@ impl Table {
     /// The columns with a role, in order.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(move |column| column.role == role)
-    }
-
-    /// How often each value of a coded column occurs in each cell.
-    pub fn tallies(&self, codes: &IdMap<RowId, Code>) -> Tallies {
-        Tallies::count(self.cells.len(), self.row_cells.raw(), codes.raw())
     }
 }

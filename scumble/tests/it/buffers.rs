@@ -145,7 +145,7 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
 /// What lies under a null: eight bytes as a whole number, and as text.
 const HIDDEN: i64 = i64::from_le_bytes(*b"h1dd3n!!");
 
-/// Whoever sets a value to null may leave it in the buffer, and so may a reader.
+/// A program that sets a value to null may leave it in the buffer, and so may a reader.
 #[test]
 fn nothing_that_was_set_to_null_is_in_the_file() {
     let folder = Folder::new("nulls");
