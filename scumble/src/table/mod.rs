@@ -14,6 +14,7 @@ pub use cells::{Cells, Tallies};
 pub(crate) use cells::{gather, neighbours};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
+pub(crate) use dictionary::ShortText;
 pub use value::{Day, Type};
 
 use crate::ids::{Code, IdMap, RowId, TableCellId};

@@ -70,18 +70,16 @@ fn texts_of<O: OffsetSizeTrait>(keys: &[i32], texts: &StringArray) -> Result<Arr
     }));
     // If the last one fits, all do.
     O::from_usize(length).ok_or(ArrowError::OffsetOverflowError(length))?;
-    let mut bytes = vec![0; length];
-    let mut at = 0;
-    for key in keys {
-        let text = place(*key);
-        // The next text overwrites what is behind a short one. So the last ones are copied alone.
-        let piece = all.get(text.start..text.start + SHORT).filter(|_| text.len() <= SHORT);
-        match (piece, bytes.get_mut(at..at + SHORT)) {
-            (Some(piece), Some(room)) => room.copy_from_slice(piece),
-            _ => bytes[at..at + text.len()].copy_from_slice(&all[text.clone()]),
+    // The next text overwrites what is behind a short one, so there is room behind the last one.
+    let mut bytes = vec![0; length + SHORT];
+    for (key, at) in keys.iter().zip(&offsets) {
+        let (text, at) = (place(*key), at.as_usize());
+        match all.get(text.start..text.start + SHORT) {
+            Some(piece) if text.len() <= SHORT => bytes[at..at + SHORT].copy_from_slice(piece),
+            _ => bytes[at..at + text.len()].copy_from_slice(&all[text]),
         }
-        at += text.len();
     }
+    bytes.truncate(length);
     let nulls = texts.nulls().map(|nulls| -> NullBuffer {
         keys.iter().map(|key| nulls.is_valid(*key as usize)).collect()
     });
