@@ -196,7 +196,8 @@ impl Case<'_> {
         let values: Vec<u32> = self.table.values.iter().map(code).collect();
         let share = Ratio::new(self.fakes, 100).unwrap_or(Ratio::ZERO);
         let start = Instant::now();
-        let tallies = Tallies::count(target_of.len(), &groups, &values);
+        let tallies = Tallies::count(target_of.len(), &groups, &values, &Watch::default());
+        let Ok(tallies) = tallies else { unreachable!("a measurement is never aborted") };
         let problem = Problem {
             groups: &groups,
             values: &values,
@@ -212,7 +213,7 @@ impl Case<'_> {
             sa_only::search(&problem, &Watch::default())
         };
         let seconds = start.elapsed().as_secs_f64();
-        let Ok(found) = found else { unreachable!("nobody aborts a measurement") };
+        let Ok(found) = found else { unreachable!("a measurement is never aborted") };
         let found = found.into_owned();
         let ends = self.targets.iter().map(|(values, _)| values.clone()).collect();
         (targets, found, ends, seconds)

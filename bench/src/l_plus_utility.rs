@@ -198,7 +198,7 @@ fn by_levels(setting: &Setting<'_>) -> Result<Released> {
     let task = &bound.prepared.task;
     let found = incognito::search(task, Strategy::BestFirst, &Watch::default())?;
     let cost = found.cost.unwrap_or(f64::NAN) * task.rows() as f64;
-    bound.released(&Recoded::new(task, &found.mapping)?, cost)
+    bound.released(&Recoded::new(task, &found.mapping, &Watch::default())?, cost)
 }
 
 /// The rows to learn from and to test with: two thirds and one third, as in the paper. Split 0

@@ -240,7 +240,7 @@ impl Case<'_> {
 
 /// LM of a recoding; an error if it does not hold.
 pub fn lm(prepared: &Prepared, mapping: &Mapping) -> Result<f64> {
-    Ok(Recoded::new(&prepared.task, mapping)?.lm(&prepared.task))
+    Ok(Recoded::new(&prepared.task, mapping, &Watch::default())?.lm(&prepared.task))
 }
 
 /// The ranges of the paper.

@@ -196,8 +196,12 @@ fn of_population(task: &Task, delta: (f64, f64)) -> Distances {
 fn of_marginals(task: &Task) -> Result<(usize, usize, usize)> {
     let confident = task.confident.as_ref().ok_or(Error::Defect)?;
     let nodes = nodes(task);
-    let holding: BTreeSet<&Levels> =
-        nodes.iter().filter(|node| holds(task, confident, node)).collect();
+    let mut holding: BTreeSet<&Levels> = BTreeSet::new();
+    for node in &nodes {
+        if holds(task, confident, node)? {
+            holding.insert(node);
+        }
+    }
     let failing: Vec<&Levels> = nodes.iter().filter(|node| !holding.contains(node)).collect();
     let steps: Vec<Levels> = failing.iter().flat_map(|node| finer(node)).collect();
     let broken = steps.iter().filter(|node| holding.contains(node)).count();
@@ -205,7 +209,7 @@ fn of_marginals(task: &Task) -> Result<(usize, usize, usize)> {
 }
 
 /// Whether all classes of the table are confidently present.
-fn holds(task: &Task, confident: &ConfidentPresence, node: &Levels) -> bool {
+fn holds(task: &Task, confident: &ConfidentPresence, node: &Levels) -> Result<bool> {
     let mut rows = BTreeMap::<Vec<u32>, u64>::new();
     for (key, count) in keys(task, node).zip(task.cells.counts()) {
         *rows.entry(key).or_default() += u64::from(*count);
@@ -218,7 +222,7 @@ fn holds(task: &Task, confident: &ConfidentPresence, node: &Levels) -> bool {
         confident.tuple(rows, marked.collect(), 0)
     };
     let tuples: Vec<_> = rows.into_iter().map(tuple).collect();
-    confident.hold(&tuples)
+    confident.hold(&tuples, &Watch::default())
 }
 
 fn confident_lm(prepared: &Prepared) -> Result<f64> {

@@ -1,10 +1,10 @@
 //! How long does a search, or a whole job, go on after it was aborted?
 //!
-//! Every search is aborted at random moments, and so are jobs from file to file, over a synthetic census of 4 million rows, or as many
-//! as the variable `SCUMBLE_ROWS` says. For each the largest and the mean time from the abort to
-//! the end are printed, in milliseconds, and the largest processor time of all threads within it:
-//! on a busy machine that says more. With an argument only searches whose name contains it are
-//! tried.
+//! Every search is aborted at random moments, and so are jobs from file to file, over a synthetic
+//! census of 4 million rows, or of `SCUMBLE_ROWS` rows if that variable is set. For each it prints
+//! the largest and the mean time from the abort to the end, in milliseconds, and the largest
+//! processor time of all threads within it, which says more on a busy machine. With an argument,
+//! only searches whose name contains it are tried.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a bench prints what it measures")]
 
@@ -23,6 +23,7 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
+use scumble::search::local;
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::encode;
 use scumble::summary::{Estimator, Structure, SummaryKind};
@@ -95,7 +96,7 @@ impl Bench {
     }
 }
 
-/// The processor time of all threads so far; nothing where the system does not tell.
+/// The processor time of all threads so far; zero if the system does not tell.
 fn work() -> Duration {
     let of_thread = |task: std::io::Result<std::fs::DirEntry>| {
         let told = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
@@ -116,7 +117,7 @@ fn aborted<T>(
         let aborter = watch.clone();
         let (done, waiting) = std::sync::mpsc::channel::<()>();
         let handle = scope.spawn(move || {
-            // Whoever is done before drops the other end.
+            // A search that ends earlier drops the other end.
             let timed_out =
                 waiting.recv_timeout(after) == Err(std::sync::mpsc::RecvTimeoutError::Timeout);
             let before = work();
@@ -147,6 +148,7 @@ fn try_all(bench: &mut Bench, folder: &Path, rows: u64) -> Result<()> {
     let census = Census { files, data };
     lattice(bench, &census)?;
     regions(bench, &census)?;
+    local_recoding(bench, &census)?;
     cuts(bench, &census)?;
     instant(bench, &census)?;
     buckets(bench, &census)?;
@@ -168,6 +170,7 @@ fn jobs(bench: &mut Bench, census: &Census, folder: &Path, rows: u64) -> Result<
         let cases = [
             ("incognito", "k = 100", "algorithm = \"incognito\""),
             ("mondrian", "k = 100", "algorithm = \"mondrian\""),
+            ("local", "k = 100", "algorithm = \"local\""),
             ("rothko-s", "k = 100", "algorithm = \"rothko-s\""),
             ("rothko-t", "k = 100", "algorithm = \"rothko-t\""),
         ];
@@ -270,6 +273,15 @@ fn regions(bench: &mut Bench, census: &Census) -> Result<()> {
     Ok(())
 }
 
+fn local_recoding(bench: &mut Bench, census: &Census) -> Result<()> {
+    if !bench.wants("local") {
+        return Ok(());
+    }
+    let (policy, _, prepared) = census.bound("k = 100", "algorithm = \"local\"")?;
+    let style = policy.search().partitioning.style;
+    bench.abort("local", |watch| local::search(&prepared.task, style, 1, &mut |_| Some(0.5), watch))
+}
+
 fn cuts(bench: &mut Bench, census: &Census) -> Result<()> {
     if !bench.wants("l-plus-optimize") && !bench.wants("annealing") {
         return Ok(());
@@ -351,7 +363,7 @@ fn buckets(bench: &mut Bench, census: &Census) -> Result<()> {
     let codes = (0..domain as u32).collect();
     let targets = [Target { codes, hierarchy, rounding: Default::default() }];
     let groups: Vec<u32> = table.row_cells.raw().iter().map(|cell| cell % 1000).collect();
-    let tallies = Tallies::count(1000, &groups, values);
+    let tallies = Tallies::count(1000, &groups, values, &Watch::default())?;
     let problem = Problem {
         groups: &groups,
         values,

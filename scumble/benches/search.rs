@@ -7,7 +7,7 @@ use scumble::recoding::Mapping;
 use scumble::release::Recoded;
 use scumble::search::lattice::incognito::{Strategy, search};
 use scumble::source::{Source, TableFile, encode};
-use scumble::table::Table;
+use scumble::table::{Table, Tallies};
 use scumble::watch::Watch;
 
 fn main() {
@@ -41,7 +41,8 @@ fn tally_rows_by_cell(bencher: divan::Bencher<'_, '_>) {
         _ => None,
     });
     let codes = codes.expect("a sensitive column");
-    bencher.bench(|| table.tallies(codes));
+    let (cells, of_row) = (table.cells.len(), table.row_cells.raw());
+    bencher.bench(|| Tallies::count(cells, of_row, codes.raw(), &Watch::silent()));
 }
 
 /// Roll-up: cells to the classes of the coarsest node but one, judged.
@@ -49,7 +50,7 @@ fn tally_rows_by_cell(bencher: divan::Bencher<'_, '_>) {
 fn roll_up_cells_to_classes(bencher: divan::Bencher<'_, '_>) {
     let (_, prepared) = census("");
     let top = Mapping::Levels(prepared.task.taxonomies.iter().map(|tree| tree.height()).collect());
-    bencher.bench(|| Recoded::new(&prepared.task, &top));
+    bencher.bench(|| Recoded::new(&prepared.task, &top, &Watch::default()));
 }
 
 #[divan::bench(args = [Strategy::BestFirst, Strategy::TopDown], sample_count = 10)]

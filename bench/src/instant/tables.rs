@@ -157,7 +157,8 @@ impl Reached {
 
 impl Bound<'_> {
     pub(super) fn lm(&self, found: &Found) -> Result<f64> {
-        Ok(Recoded::new(&self.prepared.task, &found.mapping)?.lm(&self.prepared.task))
+        Ok(Recoded::new(&self.prepared.task, &found.mapping, &Watch::default())?
+            .lm(&self.prepared.task))
     }
 
     pub(super) fn incognito(&self) -> Result<Reached> {
@@ -221,7 +222,10 @@ impl Bound<'_> {
         }
         let seconds = start.elapsed().as_secs_f64();
         let lm = found
-            .map(|found| Recoded::new(task, &found.mapping).map(|recoded| recoded.lm(task)))
+            .map(|found| {
+                Recoded::new(task, &found.mapping, &Watch::default())
+                    .map(|recoded| recoded.lm(task))
+            })
             .transpose()?;
         Ok(Reached { seconds, checks, lm })
     }
@@ -243,7 +247,7 @@ impl Bound<'_> {
         let seconds = start.elapsed().as_secs_f64();
         let cut = outcome.best.first().and_then(|(_, cuts)| machine.taxonomy_cuts(cuts));
         let lm = cut.map(|cut| {
-            Recoded::new(&prepared.task, &Mapping::Cuts(cut))
+            Recoded::new(&prepared.task, &Mapping::Cuts(cut), &Watch::default())
                 .map(|recoded| recoded.lm(&prepared.task))
         });
         Ok(Some(Reached { seconds, checks: outcome.visited, lm: lm.transpose()? }))

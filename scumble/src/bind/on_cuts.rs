@@ -70,7 +70,7 @@ impl Policy {
         let extra = self.search().cuts().extra_suppression.unwrap_or(Ratio::ZERO).floor_of(rows);
         let problem = Problem {
             taxonomies: taxonomies.to_vec(),
-            tallies: Tallies::try_count(cells.len(), cell_of_row.raw(), &joint, watch)?,
+            tallies: Tallies::count(cells.len(), cell_of_row.raw(), &joint, watch)?,
             labels: many,
             caps: Caps::new(caps).ok_or(Error::Defect)?,
             k,

@@ -62,9 +62,8 @@ impl Counted {
         cell_of_row: &CellOfRow<'_>,
         watch: &Watch,
     ) -> Result<Vec<Tallies>> {
-        let tallies = |leaves: &IdMap<_, _>| {
-            Tallies::try_count(cells, cell_of_row.raw(), leaves.raw(), watch)
-        };
+        let tallies =
+            |leaves: &IdMap<_, _>| Tallies::count(cells, cell_of_row.raw(), leaves.raw(), watch);
         self.leaves.iter().map(tallies).collect()
     }
 }
@@ -116,7 +115,7 @@ impl Policy {
             leaves.push(bound.world);
         }
         let maps: Vec<&[u32]> = maps.iter().map(IdMap::raw).collect();
-        let (mut cells, leaf_cell) = table.cells.try_recode(&maps, watch)?;
+        let (mut cells, leaf_cell) = table.cells.recode(&maps, watch)?;
         let others = match &world {
             Some(World::Population(population, positions)) => {
                 Some(others(population, positions, &leaves, &mut cells, watch)?)
@@ -165,7 +164,7 @@ impl Policy {
             let place = |one: &Ratio| list.partition_point(|known| known < one) as u32;
             let codes = watch.list(of_rows.iter().map(place))?;
             confident = confident.map(|asked| asked.with_confidences(tallies.len(), list.clone()));
-            tallies.push(Tallies::try_count(cells.len(), cell_of_row.raw(), &codes, watch)?);
+            tallies.push(Tallies::count(cells.len(), cell_of_row.raw(), &codes, watch)?);
             required.names.push("confidence".into());
             required.values.push(list.len());
         }

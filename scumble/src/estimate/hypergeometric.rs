@@ -204,14 +204,7 @@ impl Hypergeometric {
     }
 
     /// The likelihoods after one more attribute, whose value `marked` of the others have.
-    pub fn next(&self, before: &Likelihoods, marked: u64, cut: Cut) -> Likelihoods {
-        // An inert watch aborts nothing.
-        let next = self.try_next(before, marked, cut, &Watch::default());
-        next.unwrap_or(Likelihoods { from: 0, values: Vec::new() })
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_next(
+    pub fn next(
         &self,
         before: &Likelihoods,
         marked: u64,
@@ -252,7 +245,7 @@ impl Hypergeometric {
     /// and the next one is too: h(a; y) (M - a) / (U - y). So these probabilities follow from one
     /// of them for all y, and no likelihood of a single number is needed. Only positive numbers are
     /// added, so small probabilities are as precise as large ones.
-    pub fn try_outside(
+    pub fn outside(
         &self,
         before: &Likelihoods,
         marked: u64,

@@ -80,7 +80,7 @@ fn candidate(
             ("incognito", incognito::search(task, job.parameters.strategy, watch)?)
         }
     };
-    let recoded = Recoded::try_new(task, &found.mapping, watch)?;
+    let recoded = Recoded::new(task, &found.mapping, watch)?;
     let (lm, suppressed) = (recoded.lm(task), recoded.suppressed);
     Ok(Some(Candidate { kind, algorithm, found, lm, suppressed }))
 }

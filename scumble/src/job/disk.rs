@@ -10,7 +10,8 @@ use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
     Background, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport, RELEASE,
-    RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes, wide,
+    RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
+    released_type,
 };
 use crate::search::Warrant;
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
@@ -77,11 +78,7 @@ struct ScannedTable {
 fn wanted(policy: &Policy, schema: &Schema, roles: &[Role]) -> Vec<Wanted> {
     let wants_target = policy.search().partitioning.criterion.needs_target();
     let of = |(field, role): (&Arc<Field>, &Role)| {
-        // As tables in memory have it: sensitive texts and targets keep their short offsets.
-        let kind = match (role, field.data_type()) {
-            (Role::Sensitive | Role::Target, DataType::Utf8) => DataType::Utf8,
-            (_, kind) => wide(kind),
-        };
+        let kind = released_type(field.data_type());
         match role {
             Role::Identifier => Wanted::Nothing,
             Role::QuasiIdentifier => {

@@ -278,7 +278,7 @@ impl Bound<'_> {
             if is_extra {
                 return Err(self.no_extra("requires cuts; leave it out if levels are given"));
             }
-            return Recoded::try_new(task, mapping, watch);
+            return Recoded::new(task, mapping, watch);
         };
         let cells = self.table.row_cells.then(&self.prepared.leaf_cell, watch)?;
         let records = Records { cells: &cells, values: &cuts.values, labels: &cuts.labels };
@@ -333,7 +333,7 @@ fn of_target(
     let mut whole = vec![0; dictionary.len()];
     watch.each(codes.raw(), PIECE, |code| whole[*code as usize] += 1)?;
     let by_class = |classes: &[u32], codes: &[u32]| {
-        Tallies::try_count(recoded.classes.len(), classes, codes, watch)
+        Tallies::count(recoded.classes.len(), classes, codes, watch)
     };
     let released = match &recoded.within {
         None => by_class(classes.raw(), codes.raw()),

@@ -24,7 +24,7 @@ pub(super) fn exactly(
 ) -> Result<Option<Judgement>> {
     let Some(confident) = task.confident.as_ref() else { return Ok(None) };
     let merge = |column: usize| {
-        task.tallies[column].try_merge(classes.len(), class_of.raw(), task.values[column], watch)
+        task.tallies[column].merge(classes.len(), class_of.raw(), task.values[column], watch)
     };
     let needed = confident.needed_by().map(merge).transpose()?;
     let tuple = |class: ClassId| {
@@ -39,7 +39,7 @@ pub(super) fn exactly(
     };
     let mut tuples = Vec::with_capacity(classes.len());
     watch.each(classes.ids(), TUPLES, |class| tuples.push(tuple(class)))?;
-    let (smallest, failing) = confident.try_smallest(&tuples, watch)?;
+    let (smallest, failing) = confident.smallest(&tuples, watch)?;
     let (statement, achieved) = (confident.statement(), Some(smallest));
     Ok(Some(Judgement { statement, achieved, failing, worst: None }))
 }

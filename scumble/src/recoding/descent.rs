@@ -47,17 +47,6 @@ impl Regions {
         axes: &[Axis],
         cells: &Cells<CellId>,
         order: &'a mut Vec<u32>,
-    ) -> Vec<(u32, &'a [u32])> {
-        // An inert watch aborts nothing.
-        self.try_descend(axes, cells, order, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_descend<'a>(
-        &self,
-        axes: &[Axis],
-        cells: &Cells<CellId>,
-        order: &'a mut Vec<u32>,
         watch: &Watch,
     ) -> Result<Vec<(u32, &'a [u32])>> {
         *order = (0..cells.len() as u32).collect();

@@ -32,7 +32,7 @@ impl Classes {
     pub(crate) fn new(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<Classes> {
         let (values, classes, class_of) = values::classes(task, mapping, watch)?;
         let merge = |(tally, values): (&Tallies, &usize)| {
-            tally.try_merge(classes.len(), class_of.raw(), *values, watch)
+            tally.merge(classes.len(), class_of.raw(), *values, watch)
         };
         let tallies = task.tallies.iter().zip(&task.values).map(merge).collect::<Result<_>>()?;
         Ok(Classes { values, classes, class_of, tallies })
@@ -68,15 +68,10 @@ pub struct Recoded {
 }
 
 impl Recoded {
-    /// Recodes the cells and leaves out the classes that fail, or says why nothing can be released.
-    /// This judges afresh what a search has judged; the two share the requirements and nothing
-    /// else.
-    pub fn new(task: &Task, mapping: &Mapping) -> Result<Recoded> {
-        Recoded::try_new(task, mapping, &Watch::default())
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_new(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<Recoded> {
+    /// Recodes the cells and leaves out the classes that fail. It is an error if nothing can be
+    /// released then. Classes are judged again, independently of the search: the two share only the
+    /// requirements.
+    pub fn new(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<Recoded> {
         let Classes { values, classes, class_of, tallies } = Classes::new(task, mapping, watch)?;
         let judge = |requirements: &[Box<dyn Requirement>], class: ClassId| {
             let (rows, index) = (u64::from(classes.count(class)), class.index());

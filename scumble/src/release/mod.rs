@@ -44,7 +44,7 @@ pub use report::{
 };
 pub use risk::{Risk, Risks};
 pub use rows::{ReleasedRows, Token, schema};
-pub(crate) use rows::{inverse, is_releasable, wide};
+pub(crate) use rows::{inverse, is_releasable, released_type};
 pub use rules::Rules;
 pub(crate) use sink::{Background, TableWriter};
 pub use sink::{

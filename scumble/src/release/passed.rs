@@ -1,12 +1,12 @@
 //! Columns that are passed on as they came.
 //!
-//! To compare the numbers of recurring values is far quicker than to compare the values, and rows
-//! are picked from a short list of values that stays in cache.
+//! Comparing the numbers of recurring values is much faster than comparing the values, and rows are
+//! picked from a short list of values that stays in cache.
 
 use super::rows::{inverse, wide};
 use crate::error::{Error, Result};
 use crate::source::Series;
-use crate::table::Passed;
+use crate::table::{Passed, RowNumbers};
 use crate::watch::Watch;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, UInt32Array, make_array};
@@ -54,13 +54,12 @@ impl<'a> PassedOn<'a> {
                 cleared(picked).map(Series::Array)
             }
             PassedOn::Distinct(Distinct { numbers, values, .. }) => {
-                let picked = rows.iter().map(|row| numbers[*row as usize]);
+                let picked = numbers.pick(rows);
                 if let Some(texts) = values.as_string_opt::<i32>() {
-                    let keys = picked.map(|number| number as i32).collect();
+                    let keys = picked.into_iter().map(|number| number as i32).collect();
                     return Ok(Series::Numbered(keys, texts.clone()));
                 }
-                let picked = UInt32Array::from_iter_values(picked);
-                take(values, &picked, None).map(Series::Array)
+                take(values, &UInt32Array::from(picked), None).map(Series::Array)
             }
         }
     }
@@ -70,7 +69,7 @@ impl<'a> PassedOn<'a> {
         match self {
             PassedOn::Whole(array) => make_comparator(array, array, SortOptions::default()),
             PassedOn::Distinct(Distinct { numbers, ranks, .. }) => {
-                let ranked = numbers.iter().map(|number| ranks[*number as usize]);
+                let ranked = numbers.iter().map(|number| ranks[number as usize]);
                 let ranked = UInt32Array::from_iter_values(ranked);
                 make_comparator(&ranked, &ranked, SortOptions::default())
             }
@@ -81,10 +80,10 @@ impl<'a> PassedOn<'a> {
     pub(super) fn is_told_by(&self, codes: &[u32], values: usize) -> bool {
         let PassedOn::Distinct(Distinct { numbers, .. }) = self else { return false };
         let mut number_of = vec![u32::MAX; values];
-        codes.iter().zip(*numbers).all(|(code, number)| {
+        codes.iter().zip(numbers.iter()).all(|(code, number)| {
             let known = number_of.get_mut(*code as usize);
-            let before = known.map(|known| std::mem::replace(known, *number));
-            before.is_some_and(|before| before == u32::MAX || before == *number)
+            let before = known.map(|known| std::mem::replace(known, number));
+            before.is_some_and(|before| before == u32::MAX || before == number)
         })
     }
 }
@@ -92,7 +91,7 @@ impl<'a> PassedOn<'a> {
 /// A column by number.
 pub(super) struct Distinct<'a> {
     /// The number of each row's value.
-    pub(super) numbers: &'a [u32],
+    pub(super) numbers: &'a RowNumbers,
     /// The values.
     pub(super) values: ArrayRef,
     /// The place of each value in the order in which Arrow compares them, nulls first.
@@ -100,13 +99,20 @@ pub(super) struct Distinct<'a> {
 }
 
 impl<'a> Distinct<'a> {
-    fn new(numbers: &'a [u32], values: ArrayRef) -> Result<Distinct<'a>, ArrowError> {
+    fn new(numbers: &'a RowNumbers, values: ArrayRef) -> Result<Distinct<'a>, ArrowError> {
         let compare = make_comparator(&values, &values, SortOptions::default())?;
         let mut order: Vec<u32> = (0..values.len() as u32).collect();
         order.sort_unstable_by(|one, other| compare(*one as usize, *other as usize));
         let ranks = inverse(&order);
+        // If no row is null, there are no nulls to look for later.
+        let values = if numbers.contains(0) { values } else { without_nulls(&values)? };
         Ok(Distinct { numbers, values, ranks })
     }
+}
+
+/// The same values with any value in place of a null.
+fn without_nulls(values: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    Ok(make_array(values.to_data().into_builder().nulls(None).build()?))
 }
 
 /// Rows of an array that are copied at once.
@@ -132,8 +138,8 @@ fn joined(
     Ok(make_array(whole.freeze()))
 }
 
-/// The same values with nothing but zeros under nulls. Readers leave what they like there, such as
-/// the value that somebody set to null, and Arrow's files keep it.
+/// The same values with zeros under nulls. Readers leave anything there, such as the value that was
+/// set to null, and Arrow's files keep it.
 fn cleared(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
     fn has_nulls(data: &ArrayData) -> bool {
         data.nulls().is_some_and(|nulls| nulls.null_count() > 0)
@@ -182,7 +188,8 @@ mod tests {
         let numbers = vec![3, 0, 1, 1, 5, 4, 2, 0, 5];
         for values in columns {
             let all = take(&values, &UInt32Array::from(numbers.clone()), None).unwrap();
-            let by_number = Passed::Numbered { numbers: numbers.clone(), values };
+            let by_number =
+                Passed::Numbered { numbers: RowNumbers::new(numbers.clone(), 6), values };
             let one_by_one = Passed::Arrays(vec![all.slice(0, 4), all.slice(4, 5)]);
             let watch = Watch::default();
             let [numbered, whole] = [&by_number, &one_by_one]
@@ -206,7 +213,7 @@ mod tests {
     #[test]
     fn another_numbering_tells_values_or_not() {
         let values: ArrayRef = Arc::new(Int64Array::from(vec![None, Some(5), Some(6)]));
-        let passed = Passed::Numbered { numbers: vec![1, 2, 1, 2], values };
+        let passed = Passed::Numbered { numbers: RowNumbers::new(vec![1, 2, 1, 2], 3), values };
         let passed = PassedOn::new(&passed, &Watch::default(), &broken).unwrap();
         assert!(passed.is_told_by(&[0, 1, 0, 1], 2) && passed.is_told_by(&[0, 1, 2, 3], 4));
         assert!(!passed.is_told_by(&[0, 0, 0, 0], 1) && !passed.is_told_by(&[0, 1, 1, 1], 2));

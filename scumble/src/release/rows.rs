@@ -9,7 +9,7 @@ use super::{Recoded, RecodedValues};
 use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, Code, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::source::Series;
-use crate::table::{Column, Data, Dictionary, Passed, Role, Table, neighbours, try_gather};
+use crate::table::{Column, Data, Dictionary, Role, RowNumbers, Table, gather, neighbours};
 use crate::watch::{AT_ONCE, PIECE, Watch};
 use arrow_array::{StringArray, UInt32Array};
 use arrow_ord::ord::{DynComparator, make_comparator};
@@ -39,36 +39,39 @@ impl Token<'_> {
 pub fn schema(table: &Table, token: Option<Token<'_>>) -> SchemaRef {
     let kind = |column: &Column| match &column.data {
         _ if Token::is_in(token, column) => DataType::Utf8,
-        Data::Plain(passed) | Data::Coded { plain: Some(passed), .. } => match passed {
-            Passed::Arrays(arrays) => {
-                arrays.first().map_or(DataType::Utf8, |array| wide(array.data_type()))
-            }
-            Passed::Numbered { values, .. } => wide(values.data_type()),
-        },
-        // As if it were passed on: whether texts recur may be known of rows that are suppressed.
-        Data::Coded { .. } if column.role == Role::Insensitive => DataType::LargeUtf8,
-        _ => DataType::Utf8,
+        Data::Plain(_) | Data::Coded { .. } => released_type(&column.kind),
+        Data::Key(_) => DataType::Utf8,
     };
     let fields: Vec<Field> =
         table.columns.iter().map(|column| Field::new(&column.name, kind(column), true)).collect();
     Arc::new(Schema::new(fields))
 }
 
-/// The type in which a column is released. Text may not fit 32-bit offsets once all batches are put
-/// together. Dictionaries and views are spelled out: taking some rows of such an array leaves the
-/// values of all others in its buffers, and a file would carry those of suppressed rows.
-pub(crate) fn wide(kind: &DataType) -> DataType {
+/// The type in which a column is released: its own. Dictionaries and views are spelled out: taking
+/// some rows of such an array leaves the values of all others in its buffers, and a file would
+/// carry those of suppressed rows.
+pub(crate) fn released_type(kind: &DataType) -> DataType {
     match kind {
-        DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
-        DataType::Binary | DataType::BinaryView => DataType::LargeBinary,
-        DataType::Dictionary(_, value) => wide(value),
-        DataType::RunEndEncoded(_, value) => wide(value.data_type()),
+        DataType::Utf8View => DataType::LargeUtf8,
+        DataType::BinaryView => DataType::LargeBinary,
+        DataType::Dictionary(_, value) => released_type(value),
+        DataType::RunEndEncoded(_, value) => released_type(value.data_type()),
         kind => kind.clone(),
     }
 }
 
+/// The type in which all values of a column are one array. Text may not fit 32-bit offsets once all
+/// batches are put together.
+pub(super) fn wide(kind: &DataType) -> DataType {
+    match released_type(kind) {
+        DataType::Utf8 => DataType::LargeUtf8,
+        DataType::Binary => DataType::LargeBinary,
+        kind => kind,
+    }
+}
+
 /// Whether a column of this type can be released row by row with nothing of other rows left in its
-/// buffers: nested types only where they hold no dictionaries and views.
+/// buffers: nested types only if they hold no dictionaries and views.
 pub(crate) fn is_releasable(kind: &DataType) -> bool {
     fn is_plain(kind: &DataType) -> bool {
         match kind {
@@ -80,10 +83,10 @@ pub(crate) fn is_releasable(kind: &DataType) -> bool {
             | DataType::Union(..)
             | DataType::ListView(_)
             | DataType::LargeListView(_) => false,
-            kind => wide(kind) == *kind || matches!(kind, DataType::Utf8 | DataType::Binary),
+            kind => released_type(kind) == *kind,
         }
     }
-    is_plain(&wide(kind))
+    is_plain(&released_type(kind))
 }
 
 /// The released rows, batch by batch.
@@ -92,8 +95,8 @@ pub struct ReleasedRows<'a> {
     recoded: &'a Recoded,
     /// The columns that are passed on as they came.
     passed: Vec<Option<PassedOn<'a>>>,
-    /// For each column that is told by number, its names; `None` where there are as many as rows,
-    /// more or less.
+    /// For each column that is released by number, its names; `None` if there are about as many
+    /// names as rows.
     names: Vec<Option<StringArray>>,
     /// The codes of the column with suppressed values; the first code that its dictionary does not
     /// have is the token.
@@ -166,7 +169,7 @@ enum ValueNumbers<'a> {
     Classes(usize),
 }
 
-/// Rows of a batch: few enough that somebody can write while the next ones are made.
+/// Rows of a batch: few enough that one is written while the next one is made.
 const BATCH: usize = 1 << 11;
 
 /// Rows that a name should have on average to be told by number.
@@ -201,7 +204,7 @@ impl<'a> ReleasedRows<'a> {
         } else {
             let places = class_ranks(recoded);
             let placed = released.map(|(row, class)| (places[class], row.number()));
-            let (mut rows, bounds) = try_gather(recoded.classes.len(), placed, watch)?;
+            let (mut rows, bounds) = gather(recoded.classes.len(), placed, watch)?;
             let order = Order::new(table, &passed, hidden.as_ref()).map_err(broken)?;
             order.sort(&mut rows, &bounds, watch)?;
             rows
@@ -329,7 +332,7 @@ pub(crate) fn inverse(order: &[u32]) -> Vec<u32> {
 
 /// The order of a class's rows: by every column that is passed on, the counted ones first, then the
 /// others. As many columns as fit are packed into one number per row, from the first on; the rest
-/// is compared only where that number is equal. So how many fit, and which come by number, does not
+/// is compared only if that number is equal. So how many fit, and which come by number, does not
 /// change the order: that depends on values that may be suppressed.
 struct Order<'a> {
     packed: Vec<Packed<'a>>,
@@ -347,9 +350,26 @@ fn bits_of(values: usize) -> u32 {
 
 /// A column of which every value has a place among all its values, in so many bits.
 struct Packed<'a> {
-    codes: &'a [u32],
+    numbers: PackedNumbers<'a>,
     ranks: Vec<u32>,
     bits: u32,
+}
+
+/// The number of each row's value in such a column.
+enum PackedNumbers<'a> {
+    Codes(&'a [u32]),
+    Passed(&'a RowNumbers),
+}
+
+impl Packed<'_> {
+    #[inline]
+    fn rank(&self, row: u32) -> u32 {
+        let number = match self.numbers {
+            PackedNumbers::Codes(codes) => codes[row as usize],
+            PackedNumbers::Passed(numbers) => numbers.at(row as usize),
+        };
+        self.ranks[number as usize]
+    }
 }
 
 /// Rows that are worth a thread of their own, and rows of a class that are sorted by digits.
@@ -373,7 +393,7 @@ impl<'a> Order<'a> {
                     let mut order: Vec<u32> = (0..dictionary.len() as u32).collect();
                     order.sort_unstable_by_key(|code| dictionary.value(*code));
                     let mut ranks = inverse(&order);
-                    // Suppressed values come last and are equal, whatever they were.
+                    // Suppressed values come last and are all equal.
                     ranks.push(order.len() as u32);
                     let hidden = hidden.filter(|hidden| Token::is_in(Some(hidden.token), column));
                     let codes = hidden.map_or(codes, |hidden| &hidden.codes);
@@ -384,7 +404,8 @@ impl<'a> Order<'a> {
                         && (!is_other || last.is_empty())
                     {
                         all_bits += bits;
-                        packed.push(Packed { codes: codes.raw(), ranks, bits });
+                        let numbers = PackedNumbers::Codes(codes.raw());
+                        packed.push(Packed { numbers, ranks, bits });
                     } else {
                         let ranked: UInt32Array =
                             codes.raw().iter().map(|code| ranks[*code as usize]).collect();
@@ -406,7 +427,8 @@ impl<'a> Order<'a> {
                 {
                     let bits = bits_of(values.len());
                     all_bits += bits;
-                    packed.push(Packed { codes: numbers, ranks: ranks.clone(), bits });
+                    let numbers = PackedNumbers::Passed(numbers);
+                    packed.push(Packed { numbers, ranks: ranks.clone(), bits });
                 }
                 (_, Some(passed)) => last.push(passed.comparator()?),
                 _ => debug_assert_eq!(column.role, Role::QuasiIdentifier),
@@ -465,8 +487,8 @@ impl<'a> Order<'a> {
             rows.iter_mut().zip(keyed).for_each(|(row, (_, sorted))| *row = *sorted);
             return Ok(());
         }
-        // The number of the row behind its key: rows with one key are equal in all that is
-        // released, so their order is nobody's business.
+        // The number of the row follows its key. Rows with one key are equal in all that is
+        // released, so their order reveals nothing.
         numbers.clear();
         numbers.extend(rows.iter().map(|row| self.key(*row) << self.row_bits | u64::from(*row)));
         if rows.len() < MANY {
@@ -482,8 +504,7 @@ impl<'a> Order<'a> {
     }
 
     fn key(&self, row: u32) -> u64 {
-        let place =
-            |packed: &Packed<'_>| u64::from(packed.ranks[packed.codes[row as usize] as usize]);
+        let place = |packed: &Packed<'_>| u64::from(packed.rank(row));
         self.packed.iter().fold(0, |key, packed| key << packed.bits | place(packed))
     }
 }

@@ -119,7 +119,7 @@ pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<V
         Mapping::Levels(levels) => {
             let nodes =
                 task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes());
-            let (classes, class_of) = task.cells.try_recode(&nodes.collect::<Vec<_>>(), watch)?;
+            let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>(), watch)?;
             let values = task
                 .taxonomies
                 .iter()
@@ -129,7 +129,7 @@ pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<V
         }
         Mapping::Cuts(cuts) => {
             let maps: Vec<&[u32]> = cuts.iter().map(|cut| cut.node_of()).collect();
-            let (classes, class_of) = task.cells.try_recode(&maps, watch)?;
+            let (classes, class_of) = task.cells.recode(&maps, watch)?;
             let values = task
                 .taxonomies
                 .iter()
@@ -199,7 +199,7 @@ impl Listing {
 fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAndClasses> {
     let columns = task.axes.len();
     let mut order = Vec::new();
-    let held = regions.try_descend(&task.axes, &task.cells, &mut order, watch)?;
+    let held = regions.descend(&task.axes, &task.cells, &mut order, watch)?;
     let boxes = match regions.style {
         Style::Tight => Vec::new(),
         Style::Cover | Style::Boxes => regions.boxes(columns),

@@ -98,10 +98,9 @@ pub fn holds(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<bool> {
         Mapping::Cuts(cuts) => cuts.iter().map(|cut| cut.node_of()).collect(),
         Mapping::Regions(_) | Mapping::Local(_) => return Ok(false),
     };
-    let (groups, went): (Cells<ClassId>, _) = task.cells.try_recode(&maps, watch)?;
-    let merge = |(tally, values): (&Tallies, &usize)| {
-        tally.try_merge(groups.len(), went.raw(), *values, watch)
-    };
+    let (groups, went): (Cells<ClassId>, _) = task.cells.recode(&maps, watch)?;
+    let merge =
+        |(tally, values): (&Tallies, &usize)| tally.merge(groups.len(), went.raw(), *values, watch);
     // Sizes first: they are at hand, and often they decide.
     let least =
         task.requirements.iter().map(|requirement| requirement.least_rows()).max().unwrap_or(1);

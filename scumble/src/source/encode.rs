@@ -56,7 +56,8 @@ pub fn encode(
                 )
             }
         };
-        columns.push(Column { name: field.name().clone(), role: *role, data });
+        let (name, kind) = (field.name().clone(), field.data_type().clone());
+        columns.push(Column { name, role: *role, kind, data });
         forms.push(form);
     }
     let width = columns.iter().filter(|column| column.role == Role::QuasiIdentifier).count();

@@ -6,7 +6,7 @@
 use super::bits::{self, Bits};
 use super::texts::{Codes, Texts};
 use super::{BATCH_ROWS, Lines};
-use crate::table::Passed;
+use crate::table::{Passed, RowNumbers};
 use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, UInt32Array, new_null_array};
 use arrow_schema::{ArrowError, DataType};
 use arrow_select::{concat::concat, take::take};
@@ -142,7 +142,8 @@ impl Passing {
     pub(super) fn finish(self) -> Result<Passed, ArrowError> {
         match self.recurring {
             Some((recurring, numbers)) => {
-                Ok(Passed::Numbered { numbers, values: recurring.values(&self.kind)? })
+                let values = recurring.values(&self.kind)?;
+                Ok(Passed::Numbered { numbers: RowNumbers::new(numbers, values.len()), values })
             }
             None => Ok(Passed::Arrays(self.arrays)),
         }
@@ -216,7 +217,8 @@ mod tests {
                 };
                 let again = match passing.finish().unwrap() {
                     Passed::Numbered { numbers, values } => {
-                        wide(&take(&values, &UInt32Array::from(numbers), None).unwrap())
+                        let numbers = UInt32Array::from_iter_values(numbers.iter());
+                        wide(&take(&values, &numbers, None).unwrap())
                     }
                     Passed::Arrays(arrays) => {
                         spelled += 1;
@@ -239,7 +241,7 @@ mod tests {
             }
         }
         // Bytes are never numbered; texts, decimals, floating-point numbers, days and integers are
-        // not where they hardly recur.
+        // not if they hardly recur.
         assert_eq!(spelled, 5 + 8);
     }
 }

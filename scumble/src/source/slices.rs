@@ -1,29 +1,34 @@
-//! Large batches of an Arrow file, some rows at a time.
+//! Batches of an Arrow file, some rows and columns at a time.
 //!
-//! A writer may put a whole table into one batch, and Arrow's reader reads batches whole: memory
-//! that was promised would not be kept. Where values lie in the file one behind the other (no
-//! compression, nothing nested, no dictionaries), those of some rows are at places that the batch's
-//! own description tells, and are read alone. Everything that is read is checked as it becomes an
-//! array; other batches are left to Arrow's reader.
+//! Arrow's reader reads whole batches: all columns, and all rows even if a writer put the whole
+//! table into one batch. If values lie in the file one after the other (no compression, no nested
+//! types, no dictionaries), the description of a batch tells where those of some rows are, and only
+//! these are read. All that is read is checked as it becomes an array. Other batches are left to
+//! Arrow's reader.
 
-use super::messages::{Block, Footer, damaged, message, read, unsigned};
+use super::messages::{Block, Footer, damaged, message, unsigned};
 use super::meter::Metered;
 use super::{BATCH_BYTES, BATCH_ROWS};
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, make_array};
-use arrow_buffer::Buffer;
+use arrow_array::types::{ByteArrayType, GenericBinaryType, GenericStringType};
+use arrow_array::{
+    ArrayRef, ArrowNativeTypeOp, GenericByteArray, OffsetSizeTrait, RecordBatch,
+    RecordBatchOptions, make_array,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayData;
 use arrow_ipc::reader::FileReader;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use parquet::file::reader::Length;
 use std::collections::VecDeque;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
+use std::sync::Arc;
 
-/// Bytes of a batch that are read at once; more are read some rows at a time.
-const WHOLE: u64 = 4 * BATCH_BYTES as u64;
-
-/// The batches of a file, the large ones in pieces.
+/// The batches of a file in pieces.
 pub(super) struct Slices {
     reader: Box<FileReader<BufReader<Metered>>>,
+    /// Bytes of the file.
+    size: u64,
     wanted: Vec<usize>,
     /// The schema of the wanted columns.
     schema: SchemaRef,
@@ -46,9 +51,10 @@ impl Slices {
         wanted: Vec<usize>,
     ) -> Result<Slices, ArrowError> {
         let schema = reader.schema().project(&wanted)?.into();
-        let footer = Footer::read(reader.get_mut().get_mut())?;
+        let file = reader.get_mut().get_mut();
+        let (footer, size) = (Footer::read(file)?, Length::len(file));
         let left = footer.batches.into_iter().enumerate().collect();
-        Ok(Slices { reader, wanted, schema, left, current: None })
+        Ok(Slices { reader, size, wanted, schema, left, current: None })
     }
 
     /// The next rows; `None` at the end.
@@ -60,7 +66,7 @@ impl Slices {
                 return Ok(Some(batch));
             }
             let Some((number, block)) = self.left.pop_front() else { return Ok(None) };
-            self.current = if block.bytes > WHOLE { self.open(block)? } else { None };
+            self.current = self.open(block)?;
             if self.current.is_none() {
                 self.reader.set_index(number)?;
                 return self.reader.next().map(|batch| batch?.project(&self.wanted)).transpose();
@@ -68,7 +74,7 @@ impl Slices {
         }
     }
 
-    /// Looks at the description of a batch; `None` where it cannot be read some rows at a time.
+    /// Looks at the description of a batch; `None` if it cannot be read some rows at a time.
     fn open(&mut self, block: Block) -> Result<Option<OpenBatch>, ArrowError> {
         let schema = self.reader.schema();
         let buffers_of: Option<Vec<usize>> =
@@ -85,7 +91,8 @@ impl Slices {
         let places = batch.buffers().into_iter().flatten().map(|buffer| {
             let (start, length) = (unsigned(buffer.offset())?, unsigned(buffer.length())?);
             let start = body.checked_add(start).ok_or_else(|| damaged("invalid buffer offset"))?;
-            Ok(start..start.checked_add(length).ok_or_else(|| damaged("invalid buffer offset"))?)
+            let end = start.checked_add(length).filter(|end| *end <= self.size);
+            Ok(start..end.ok_or_else(|| damaged("truncated batch"))?)
         });
         let mut places = places.collect::<Result<Vec<Range<u64>>, ArrowError>>()?.into_iter();
         let rows = unsigned(batch.length())?;
@@ -99,34 +106,36 @@ impl Slices {
             }
             columns.push((places, node.null_count() > 0));
         }
-        let columns = self.wanted.iter().map(|column| columns[*column].clone()).collect();
+        let columns: Vec<_> = self.wanted.iter().map(|at| columns[*at].clone()).collect();
+        for (field, (places, has_nulls)) in self.schema.fields().iter().zip(&columns) {
+            if rows > 0 && !has_room(field.data_type(), places, *has_nulls, rows) {
+                return Err(damaged("too few values"));
+            }
+        }
         Ok(Some(OpenBatch { rows, next: 0, columns }))
     }
 
-    /// Some rows of a batch: fewer than usual where their texts are long.
+    /// Some rows of a batch: fewer than usual if their texts are long.
     fn piece(&mut self, open: &mut OpenBatch) -> Result<RecordBatch, ArrowError> {
         let file = self.reader.get_mut().get_mut();
-        // Whole bytes of bits, so that the next piece begins with one.
+        // A multiple of eight, so that the bits of the next piece begin with a byte.
         let about = |rows: u64| (rows & !7).max(8);
         let kinds = || self.schema.fields().iter().map(|field| field.data_type());
         let wide: u64 = kinds().filter_map(width).sum();
-        let long = BATCH_BYTES as u64 / kinds().filter_map(offset_width).count().max(1) as u64;
+        let long = BATCH_BYTES / kinds().filter_map(offset_width).count().max(1);
         let mut rows = (open.rows - open.next)
             .min(BATCH_ROWS as u64)
             .min(about(BATCH_BYTES as u64 / wide.max(1)));
         let mut ends = Vec::with_capacity(open.columns.len());
         for (field, (places, _)) in self.schema.fields().iter().zip(&open.columns) {
-            let ends_of_texts = match offset_width(field.data_type()) {
-                None => Vec::new(),
-                Some(width) => {
-                    offsets(&part(file, &places[1], open.next * width, (rows + 1) * width)?, width)?
-                }
+            let Some(width) = offset_width(field.data_type()) else {
+                ends.push(None);
+                continue;
             };
-            if let Some(first) = ends_of_texts.first() {
-                let fit = ends_of_texts.partition_point(|end| end - first <= long) as u64;
-                rows = rows.min(about(fit.saturating_sub(1)));
-            }
-            ends.push(ends_of_texts);
+            let bytes = part(file, &places[1], open.next * width, (rows + 1) * width)?;
+            let read = Ends::new(&bytes, width)?;
+            rows = rows.min(about(read.fit(long) as u64));
+            ends.push(Some(read));
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(open.columns.len());
         for ((field, (places, has_nulls)), ends) in
@@ -139,19 +148,15 @@ impl Slices {
                 (DataType::Null, _) | (_, false) => None,
                 (_, true) => Some(bits(&places[0])?),
             };
+            if let Some(ends) = ends {
+                let nulls =
+                    nulls.map(|bits| NullBuffer::new(BooleanBuffer::new(bits, 0, rows as usize)));
+                arrays.push(ends.texts(file, &places[2], rows as usize, kind, nulls)?);
+                continue;
+            }
             let values = match kind {
                 DataType::Null => Vec::new(),
                 DataType::Boolean => vec![bits(&places[1])?],
-                kind if offset_width(kind).is_some() => {
-                    let ends = ends
-                        .get(..=rows as usize)
-                        .ok_or_else(|| damaged("invalid string offsets"))?;
-                    let (first, last) = (ends[0], ends[rows as usize]);
-                    let length =
-                        last.checked_sub(first).ok_or_else(|| damaged("invalid string offsets"))?;
-                    let texts = part(file, &places[2], first, length)?;
-                    vec![relative(ends, kind)?, Buffer::from_vec(texts)]
-                }
                 kind => {
                     let width =
                         width(kind).ok_or_else(|| damaged("column without a fixed width"))?;
@@ -178,56 +183,122 @@ impl Iterator for Slices {
     }
 }
 
-/// Some bytes of a buffer.
+/// Some bytes of a buffer, which lies in the file.
 fn part(
     file: &mut Metered,
     buffer: &Range<u64>,
     start: u64,
     length: u64,
 ) -> Result<Vec<u8>, ArrowError> {
-    let from = buffer.start.checked_add(start).ok_or_else(|| damaged("invalid buffer offset"))?;
-    let to = from
-        .checked_add(length)
-        .filter(|to| *to <= buffer.end)
-        .ok_or_else(|| damaged("too few values"))?;
-    read(file, from..to)
+    let left = (buffer.end - buffer.start).checked_sub(start);
+    if left.is_none_or(|left| left < length) {
+        return Err(damaged("too few values"));
+    }
+    file.seek(SeekFrom::Start(buffer.start + start))?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
-/// Where texts end, of which the first is where they begin.
-fn offsets(bytes: &[u8], width: u64) -> Result<Vec<u64>, ArrowError> {
-    let ends: Result<Vec<u64>, ArrowError> = match width {
-        4 => bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .map(|end| unsigned(i32::from_le_bytes(*end).into()))
-            .collect(),
-        _ => {
-            bytes.as_chunks::<8>().0.iter().map(|end| unsigned(i64::from_le_bytes(*end))).collect()
+/// Where texts end; the first number is where the first text begins. The numbers are in order.
+enum Ends {
+    Short(Vec<i32>),
+    Long(Vec<i64>),
+}
+
+impl Ends {
+    fn new(bytes: &[u8], width: u64) -> Result<Ends, ArrowError> {
+        fn is_valid<O: OffsetSizeTrait>(ends: &[O]) -> bool {
+            ends.first().is_some_and(|first| *first >= O::zero()) && ends.is_sorted()
         }
+        let (ends, is_valid) = match width {
+            4 => {
+                let ends = bytes.as_chunks().0.iter().map(|end| i32::from_le_bytes(*end));
+                let ends: Vec<i32> = ends.collect();
+                let is_valid = is_valid(&ends);
+                (Ends::Short(ends), is_valid)
+            }
+            _ => {
+                let ends = bytes.as_chunks().0.iter().map(|end| i64::from_le_bytes(*end));
+                let ends: Vec<i64> = ends.collect();
+                let is_valid = is_valid(&ends);
+                (Ends::Long(ends), is_valid)
+            }
+        };
+        if is_valid { Ok(ends) } else { Err(damaged("invalid string offsets")) }
+    }
+
+    /// How many of the texts have so many bytes together.
+    fn fit(&self, bytes: usize) -> usize {
+        fn fit<O: OffsetSizeTrait>(ends: &[O], bytes: usize) -> usize {
+            ends.partition_point(|end| (*end - ends[0]).as_usize() <= bytes) - 1
+        }
+        match self {
+            Ends::Short(ends) => fit(ends, bytes),
+            Ends::Long(ends) => fit(ends, bytes),
+        }
+    }
+
+    /// The first `rows` texts, from the buffer where they lie.
+    fn texts(
+        self,
+        file: &mut Metered,
+        place: &Range<u64>,
+        rows: usize,
+        kind: &DataType,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef, ArrowError> {
+        fn array<T: ByteArrayType<Offset: ArrowNativeTypeOp>>(
+            mut ends: Vec<T::Offset>,
+            file: &mut Metered,
+            place: &Range<u64>,
+            rows: usize,
+            nulls: Option<NullBuffer>,
+        ) -> Result<ArrayRef, ArrowError> {
+            ends.truncate(rows + 1);
+            let (first, last) = (ends[0], ends[rows]);
+            let (start, length) = (first.as_usize(), (last - first).as_usize());
+            let bytes = part(file, place, start as u64, length as u64)?;
+            ends.iter_mut().for_each(|end| *end = end.sub_wrapping(first));
+            let ends = OffsetBuffer::new(ends.into());
+            Ok(Arc::new(GenericByteArray::<T>::try_new(ends, Buffer::from_vec(bytes), nulls)?))
+        }
+        match (self, kind) {
+            (Ends::Short(ends), DataType::Utf8) => {
+                array::<GenericStringType<i32>>(ends, file, place, rows, nulls)
+            }
+            (Ends::Short(ends), _) => {
+                array::<GenericBinaryType<i32>>(ends, file, place, rows, nulls)
+            }
+            (Ends::Long(ends), DataType::LargeUtf8) => {
+                array::<GenericStringType<i64>>(ends, file, place, rows, nulls)
+            }
+            (Ends::Long(ends), _) => {
+                array::<GenericBinaryType<i64>>(ends, file, place, rows, nulls)
+            }
+        }
+    }
+}
+
+/// Whether the buffers of a column can hold so many rows. How long texts are is seen later.
+fn has_room(kind: &DataType, places: &[Range<u64>], has_nulls: bool, rows: u64) -> bool {
+    let bits = |place: &Range<u64>| (place.end - place.start).saturating_mul(8) >= rows;
+    let values = |place: &Range<u64>, width: u64, rows: u64| {
+        rows.checked_mul(width).is_some_and(|bytes| bytes <= place.end - place.start)
     };
-    ends.and_then(
-        |ends| if ends.is_sorted() { Ok(ends) } else { Err(damaged("invalid string offsets")) },
-    )
+    let has_values = match (kind, places) {
+        (DataType::Null, _) => return true,
+        (DataType::Boolean, [_, place]) => bits(place),
+        (kind, [_, place, ..]) => match offset_width(kind) {
+            Some(width) => rows.checked_add(1).is_some_and(|ends| values(place, width, ends)),
+            None => width(kind).is_some_and(|width| values(place, width, rows)),
+        },
+        _ => false,
+    };
+    has_values && (!has_nulls || bits(&places[0]))
 }
 
-/// The same for texts that begin at the first, as they are written.
-fn relative(ends: &[u64], kind: &DataType) -> Result<Buffer, ArrowError> {
-    let far = |_| damaged("invalid string offsets");
-    let ends = ends.iter().map(|end| end - ends[0]);
-    Ok(match offset_width(kind) {
-        Some(4) => {
-            let ends: Vec<i32> = ends.map(i32::try_from).collect::<Result<_, _>>().map_err(far)?;
-            Buffer::from_vec(ends)
-        }
-        _ => {
-            let ends: Vec<i64> = ends.map(i64::try_from).collect::<Result<_, _>>().map_err(far)?;
-            Buffer::from_vec(ends)
-        }
-    })
-}
-
-/// Bytes of the number that says where a text ends.
+/// Bytes of the number that tells where a text ends.
 fn offset_width(kind: &DataType) -> Option<u64> {
     match kind {
         DataType::Utf8 | DataType::Binary => Some(4),
@@ -236,7 +307,7 @@ fn offset_width(kind: &DataType) -> Option<u64> {
     }
 }
 
-/// Bytes of a value, where all have as many.
+/// Bytes of a value, if all values have as many.
 fn width(kind: &DataType) -> Option<u64> {
     match kind {
         DataType::FixedSizeBinary(bytes) => u64::try_from(*bytes).ok(),
@@ -244,7 +315,7 @@ fn width(kind: &DataType) -> Option<u64> {
     }
 }
 
-/// How many buffers a column of this type has; `None` where its rows cannot be read alone.
+/// How many buffers a column of this type has; `None` if its rows cannot be read alone.
 fn buffers(kind: &DataType) -> Option<usize> {
     match kind {
         DataType::Null => Some(0),
@@ -374,8 +445,8 @@ mod tests {
         std::fs::remove_file(path).unwrap();
     }
 
-    /// What cannot be read some rows at a time is read whole, and handed over in pieces all the
-    /// same.
+    /// Batches that cannot be read some rows at a time are read whole, and handed over in pieces
+    /// too.
     #[test]
     fn other_batches_are_whole_in_memory() {
         let random = &mut Random::new(7);
@@ -398,8 +469,8 @@ mod tests {
         }
     }
 
-    /// Descriptions of batches stand before them, and all of them at the end; neither may be
-    /// believed.
+    /// Batches are described before their values and at the end of the file. Neither description
+    /// may be trusted.
     #[test]
     fn damage_is_an_error_and_asks_for_no_memory() {
         let random = &mut Random::new(8);

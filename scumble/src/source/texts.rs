@@ -1,9 +1,9 @@
-//! Columns of a batch as texts, whatever they were in the file.
+//! Columns of a batch as texts.
 
 use super::Lines;
 use super::bits::Bits;
 use crate::error::Result;
-use crate::table::Dictionary;
+use crate::table::{Dictionary, ShortText};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use arrow_array::{
@@ -16,7 +16,7 @@ use arrow_schema::{ArrowError, DataType};
 use arrow_select::take::take;
 use std::sync::Arc;
 
-/// The texts of an array. A value without one is an error, not an empty text.
+/// The texts of an array. A value without a text is an error, not an empty text.
 pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
     match array.data_type() {
         DataType::Utf8 => Ok(array.as_string().clone()),
@@ -27,7 +27,7 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
     }
 }
 
-/// How columns come that are handed over by number.
+/// The type of columns that are handed over by number.
 pub(crate) fn coded_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
@@ -37,7 +37,7 @@ pub(crate) fn coded_type() -> DataType {
 pub enum Series {
     /// Value by value.
     Array(ArrayRef),
-    /// By number among texts. It is no array of Arrow's, which would look at every number again.
+    /// By number among texts. An array of Arrow's would check every number again.
     Numbered(ScalarBuffer<i32>, StringArray),
     /// Numbers in units of 10^-scale.
     Decimals(ScalarBuffer<i64>, u32),
@@ -56,6 +56,17 @@ impl Series {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Some of its rows.
+    pub(crate) fn slice(&self, start: usize, rows: usize) -> Series {
+        match self {
+            Series::Array(array) => Series::Array(array.slice(start, rows)),
+            Series::Numbered(keys, texts) => {
+                Series::Numbered(keys.slice(start, rows), texts.clone())
+            }
+            Series::Decimals(units, scale) => Series::Decimals(units.slice(start, rows), *scale),
+        }
     }
 
     /// The columns of a batch of arrays.
@@ -120,7 +131,7 @@ impl Texts {
         }
     }
 
-    /// The number of a row's text, where it has one.
+    /// The number of a row's text, if it has one.
     fn key(keys: &[i32], nulls: Option<&NullBuffer>, row: usize) -> Option<usize> {
         nulls.is_none_or(|nulls| nulls.is_valid(row)).then(|| keys[row] as usize)
     }
@@ -136,8 +147,8 @@ impl Texts {
         }
     }
 
-    /// Notes every row whose text may differ from that of the row before it; no row that does is
-    /// passed over.
+    /// Marks every row whose text differs from that of the row before it. A row with the same text
+    /// may be marked too.
     pub fn mark_changes(&self, changed: &mut [bool]) {
         let marks = changed.iter_mut().skip(1);
         match self {
@@ -146,6 +157,21 @@ impl Texts {
                 marks
                     .zip(keys.windows(2))
                     .for_each(|(changed, pair)| *changed |= pair[0] != pair[1]);
+            }
+            Texts::Plain(texts) if texts.null_count() == 0 => {
+                let bytes = texts.value_data();
+                let mut places =
+                    texts.offsets().windows(2).map(|ends| ends[0] as usize..ends[1] as usize);
+                let Some(mut before) = places.next() else { return };
+                let mut short_before = ShortText::of(bytes, &before);
+                for (changed, place) in marks.zip(places) {
+                    let short = ShortText::of(bytes, &place);
+                    *changed |= match (short_before, short) {
+                        (Some(one), Some(other)) => !one.is(other),
+                        _ => bytes[before] != bytes[place.clone()],
+                    };
+                    (before, short_before) = (place, short);
+                }
             }
             _ => {
                 let pairs = marks.enumerate().filter(|(_, changed)| !**changed);
@@ -380,6 +406,31 @@ mod tests {
         assert!((0..6).all(|_| batch(0..16_000)), "96,000 rows of 16,000 numbers");
         assert!(batch(16_000..18_000), "98,000 rows of 18,000 numbers recur");
         assert!(!batch(18_000..80_000), "160,000 rows of 80,000 numbers do not");
+    }
+
+    /// In plain texts exactly the changes are marked, and marks of other columns stay.
+    #[test]
+    fn changes_of_plain_texts_are_marked() {
+        let mut random = Random::new(8);
+        let pieces = ["", "a", "ab", "a text of 23 bytes, no 24", "a text of 23 bytes, no 2", "é"];
+        for round in 0..200 {
+            let rows = random.below(30) as usize;
+            let texts: Vec<String> = (0..rows)
+                .map(|_| {
+                    pieces[random.below(2 + round % 5) as usize].repeat(1 + round as usize % 3)
+                })
+                .collect();
+            let array = StringArray::from_iter_values(&texts);
+            let start = random.below(rows as u64 + 1) as usize;
+            let texts = &texts[start..];
+            let before: Vec<bool> = texts.iter().map(|_| random.below(4) == 0).collect();
+            let mut found = before.clone();
+            Texts::Plain(array.slice(start, texts.len())).mark_changes(&mut found);
+            let truth: Vec<bool> = (0..texts.len())
+                .map(|row| before[row] || row > 0 && texts[row] != texts[row - 1])
+                .collect();
+            assert_eq!(found, truth, "{texts:?}");
+        }
     }
 
     #[test]

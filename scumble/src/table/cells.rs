@@ -150,8 +150,8 @@ impl<K: Id> Cells<K> {
         K::new(cell)
     }
 
-    /// Room in the index for one more piece of cells, where there are many: a hash table that grows
-    /// by itself moves all of them at once, which could not be aborted.
+    /// Makes room in the index for one more piece of cells if there are many: a hash table that
+    /// grows by itself moves all of them at once, which cannot be aborted.
     fn make_room(&mut self, watch: &Watch) -> Result<()> {
         let room = self.index.capacity() - self.index.len();
         if self.len() < MANY_CELLS || room >= PIECE || self.index.len() < self.len() {
@@ -171,17 +171,7 @@ impl<K: Id> Cells<K> {
 
     /// The cells after each code of column `i` has become `maps[i][code]`, and which new cell each
     /// old one went to.
-    pub fn recode<N: Id>(&self, maps: &[&[u32]]) -> (Cells<N>, IdMap<K, N>) {
-        // An inert watch aborts nothing.
-        self.try_recode(maps, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_recode<N: Id>(
-        &self,
-        maps: &[&[u32]],
-        watch: &Watch,
-    ) -> Result<(Cells<N>, IdMap<K, N>)> {
+    pub fn recode<N: Id>(&self, maps: &[&[u32]], watch: &Watch) -> Result<(Cells<N>, IdMap<K, N>)> {
         if maps.iter().all(|map| is_one_to_one(map)) {
             // Distinct tuples stay distinct.
             let mut codes = Vec::with_capacity(self.codes.len());
@@ -216,7 +206,7 @@ const LARGE: usize = 1 << 14;
 
 /// Puts items beside those of their group, in their order: the items, and where each group begins
 /// and the last one ends.
-pub(crate) fn try_gather(
+pub(crate) fn gather(
     groups: usize,
     items: impl Iterator<Item = (u32, u32)> + Clone,
     watch: &Watch,
@@ -312,13 +302,7 @@ pub struct Tallies {
 
 impl Tallies {
     /// Counts values by group; `groups[i]` and `values[i]` belong to the same row.
-    pub fn count(number_of_groups: usize, groups: &[u32], values: &[u32]) -> Tallies {
-        // An inert watch aborts nothing.
-        Tallies::try_count(number_of_groups, groups, values, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_count(
+    pub fn count(
         number_of_groups: usize,
         groups: &[u32],
         values: &[u32],
@@ -329,11 +313,8 @@ impl Tallies {
             return Tallies::count_few(number_of_groups, distinct, groups, values, watch);
         }
         // Values are put beside those of their group, then each group counts its own.
-        let (gathered, bounds) = try_gather(
-            number_of_groups,
-            groups.iter().copied().zip(values.iter().copied()),
-            watch,
-        )?;
+        let (gathered, bounds) =
+            gather(number_of_groups, groups.iter().copied().zip(values.iter().copied()), watch)?;
         let counted: Vec<Counted> = neighbours(&bounds, LARGE)
             .into_par_iter()
             .map_init(
@@ -405,7 +386,7 @@ impl Tallies {
     }
 
     /// One group whose rows are counted value by value: `rows[i]` of them have `values[i]`. Counts
-    /// past 2^32 stay there: whatever is that frequent is frequent enough.
+    /// past 2^32 stay there: such a value is frequent enough.
     pub fn weighted(values: &[u32], rows: &[u64]) -> Tallies {
         let mut single = Tallies::single();
         let mut pairs: Vec<(u32, u64)> = values.iter().copied().zip(rows.iter().copied()).collect();
@@ -506,13 +487,7 @@ impl Tallies {
 
     /// The tallies of the groups that arise when each group `i` goes to `went[i]`, of `groups` new
     /// ones. `values` is larger than any value.
-    pub fn merge(&self, groups: usize, went: &[u32], values: usize) -> Tallies {
-        // An inert watch aborts nothing.
-        self.try_merge(groups, went, values, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_merge(
+    pub fn merge(
         &self,
         groups: usize,
         went: &[u32],
@@ -597,13 +572,7 @@ impl Tallies {
     }
 
     /// How often each of `values` values occurs in all groups together.
-    pub fn totals(&self, values: usize) -> Vec<u64> {
-        // An inert watch aborts nothing.
-        self.try_totals(values, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_totals(&self, values: usize, watch: &Watch) -> Result<Vec<u64>> {
+    pub fn totals(&self, values: usize, watch: &Watch) -> Result<Vec<u64>> {
         let mut totals = vec![0; values];
         for piece in self.entries.chunks(PIECE) {
             watch.check()?;
@@ -632,7 +601,7 @@ struct MergedRow {
 
 impl MergedRow {
     /// Writes what some groups have together; returns how many entries that are. Which values occur
-    /// is as good as random, so nothing branches on it: each is written, and the next one over it
+    /// is almost random, so nothing branches on it: each is written, and the next one over it
     /// unless it counts.
     fn add_short(
         &mut self,
@@ -720,7 +689,7 @@ mod tests {
             let groups: Vec<u32> =
                 (0..130_000).map(|row| if row % 2 == 0 { 0 } else { row % 500 }).collect();
             let values: Vec<u32> = groups.iter().map(|_| random.below(most) as u32).collect();
-            let tallies = Tallies::count(500, &groups, &values);
+            let tallies = Tallies::count(500, &groups, &values, &Watch::default()).unwrap();
             for group in [0, 1, 2, 333, 499] {
                 let own = groups.iter().zip(&values).filter(|(of, _)| **of == group);
                 let mut own: Vec<u32> = own.map(|(_, value)| *value).collect();
@@ -739,15 +708,15 @@ mod tests {
             went in prop::collection::vec(0u32..3, 6),
         ) {
             let (groups, values): (Vec<u32>, Vec<u32>) = rows.into_iter().unzip();
-            let fine = Tallies::count(6, &groups, &values);
+            let fine = Tallies::count(6, &groups, &values, &Watch::default()).unwrap();
             let moved: Vec<u32> = groups.iter().map(|group| went[*group as usize]).collect();
-            prop_assert_eq!(fine.merge(3, &went, 5), Tallies::count(3, &moved, &values));
-            prop_assert_eq!(fine.merge(3, &went, SHORT_ROW + 1), Tallies::count(3, &moved, &values));
-            prop_assert_eq!(fine.totals(5).iter().sum::<u64>(), groups.len() as u64);
+            prop_assert_eq!(fine.merge(3, &went, 5, &Watch::default()).unwrap(), Tallies::count(3, &moved, &values, &Watch::default()).unwrap());
+            prop_assert_eq!(fine.merge(3, &went, SHORT_ROW + 1, &Watch::default()).unwrap(), Tallies::count(3, &moved, &values, &Watch::default()).unwrap());
+            prop_assert_eq!(fine.totals(5, &Watch::default()).unwrap().iter().sum::<u64>(), groups.len() as u64);
             let (ones, zeros): (Vec<u32>, Vec<u32>) = groups.iter().map(|group| (group % 5, 0)).unzip();
             let moved: Vec<u32> = ones.iter().map(|group| went[*group as usize]).collect();
-            let fine = Tallies::count(6, &ones, &zeros);
-            prop_assert_eq!(fine.merge(3, &went, 1), Tallies::count(3, &moved, &zeros));
+            let fine = Tallies::count(6, &ones, &zeros, &Watch::default()).unwrap();
+            prop_assert_eq!(fine.merge(3, &went, 1, &Watch::default()).unwrap(), Tallies::count(3, &moved, &zeros, &Watch::default()).unwrap());
         }
 
         #[test]
@@ -757,7 +726,7 @@ mod tests {
             spread in prop::sample::select(vec![1u32, 1000]),
         ) {
             let (groups, values): (Vec<u32>, Vec<u32>) = rows.iter().map(|(group, value)| (*group, value * spread)).unzip();
-            let tallies = Tallies::count(6, &groups, &values);
+            let tallies = Tallies::count(6, &groups, &values, &Watch::default()).unwrap();
             prop_assert_eq!(tallies.len(), 6);
             for group in 0..6 {
                 let mut truth = BTreeMap::new();
@@ -781,12 +750,12 @@ mod tests {
                 let codes = cells.codes(cell);
                 prop_assert_eq!(cells.counts()[cell as usize], truth[&(codes[0], codes[1])]);
             }
-            let (merged, went) = cells.recode::<u32>(&[&[0, 0, 1], &[0, 0, 0]]);
+            let (merged, went) = cells.recode::<u32>(&[&[0, 0, 1], &[0, 0, 0]], &Watch::default()).unwrap();
             prop_assert!(merged.len() <= 2 && went.len() == cells.len());
             prop_assert_eq!(merged.counts().iter().sum::<u32>() as usize, rows.len());
             // Codes that only change their names keep cells apart, and those are found by the new
             // ones.
-            let (mut renamed, went) = cells.recode::<u32>(&[&[4, 0, 2], &[1, 2, 0]]);
+            let (mut renamed, went) = cells.recode::<u32>(&[&[4, 0, 2], &[1, 2, 0]], &Watch::default()).unwrap();
             prop_assert!(went.iter().eq(cells.ids()));
             prop_assert_eq!(renamed.counts(), cells.counts());
             for cell in 0..cells.len() as u32 {

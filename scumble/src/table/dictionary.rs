@@ -14,21 +14,21 @@ pub struct Dictionary {
     lines: Vec<u64>,
     codes: HashTable<(LookupKey, u32)>,
     empty: Option<u32>,
-    /// Short values that were met lately, each in a place that its hash tells.
-    recent: Vec<(Short, u32)>,
+    /// A small cache of recent short values, indexed by their hash.
+    recent: Vec<(ShortText, u32)>,
 }
 
 /// A value of up to 23 bytes as three numbers; the uppermost byte is its length.
 #[derive(Clone, Copy, Debug)]
-struct Short(u64, u64, u64);
+pub(crate) struct ShortText(u64, u64, u64);
 
 /// Places for values that were met lately, eight for each value or more, and few enough to stay in
 /// the nearest cache.
 const RECENT: std::ops::RangeInclusive<usize> = 32..=1024;
 
-impl Short {
+impl ShortText {
     /// Nothing: no value is so long.
-    const NONE: Short = Short(u64::MAX, u64::MAX, u64::MAX);
+    const NONE: ShortText = ShortText(u64::MAX, u64::MAX, u64::MAX);
 
     /// For each length, the bytes of the numbers that belong to a value.
     const MASKS: [[u64; 3]; 24] = {
@@ -42,14 +42,14 @@ impl Short {
         masks
     };
 
-    /// A value that stands somewhere among bytes; `None` where it is long, or at their very end.
+    /// A value that stands somewhere among bytes; `None` if it is long, or at their very end.
     #[inline]
-    fn of(bytes: &[u8], place: &Range<usize>) -> Option<Short> {
+    pub(crate) fn of(bytes: &[u8], place: &Range<usize>) -> Option<ShortText> {
         let length = place.end.wrapping_sub(place.start);
-        let mask = Short::MASKS.get(length)?;
+        let mask = ShortText::MASKS.get(length)?;
         let (words, _) = bytes.get(place.start..place.start + 24)?.as_chunks::<8>();
         let word = |at: usize| u64::from_le_bytes(words[at]) & mask[at];
-        Some(Short(word(0), word(1), word(2) | (length as u64) << 56))
+        Some(ShortText(word(0), word(1), word(2) | (length as u64) << 56))
     }
 
     /// Where it has its place, of a power of two.
@@ -60,7 +60,7 @@ impl Short {
     }
 
     #[inline]
-    fn is(self, other: Short) -> bool {
+    pub(crate) fn is(self, other: ShortText) -> bool {
         (self.0 ^ other.0) | (self.1 ^ other.1) | (self.2 ^ other.2) == 0
     }
 }
@@ -138,7 +138,7 @@ impl Dictionary {
     /// The same for a value that stands somewhere among bytes; `None` where it is not text.
     #[inline]
     pub fn encode_at(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
-        if let Some(short) = Short::of(bytes, &place)
+        if let Some(short) = ShortText::of(bytes, &place)
             && let Some((known, code)) = self.recent.get(short.place(self.recent.len()))
             && known.is(short)
         {
@@ -150,12 +150,12 @@ impl Dictionary {
     /// The same for a value that was not met lately.
     #[inline(never)]
     fn meet(&mut self, bytes: &[u8], place: Range<usize>, line: u64) -> Option<u32> {
-        let short = Short::of(bytes, &place);
+        let short = ShortText::of(bytes, &place);
         let code = self.encode_bytes(&bytes[place], line)?;
         if let Some(short) = short {
             let places = (8 * self.len()).next_power_of_two().clamp(*RECENT.start(), *RECENT.end());
             if self.recent.len() < places {
-                self.recent = vec![(Short::NONE, 0); places];
+                self.recent = vec![(ShortText::NONE, 0); places];
             }
             let place = short.place(self.recent.len());
             self.recent[place] = (short, code);

@@ -11,13 +11,15 @@ mod dictionary;
 mod value;
 
 pub use cells::{Cells, Tallies};
-pub(crate) use cells::{neighbours, try_gather};
+pub(crate) use cells::{gather, neighbours};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
+pub(crate) use dictionary::ShortText;
 pub use value::{Day, Type};
 
 use crate::ids::{Code, IdMap, RowId, TableCellId};
 use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use std::path::PathBuf;
 
 /// What a column is to an adversary and to a user of the release.
@@ -74,10 +76,84 @@ pub enum Passed {
     /// By number, if they recur.
     Numbered {
         /// The number of each row's value.
-        numbers: Vec<u32>,
+        numbers: RowNumbers,
         /// The values. The first is null.
         values: ArrayRef,
     },
+}
+
+/// A number for each row, in as few bytes as the largest one needs. Rows are picked in an order of
+/// their own, and most columns fit into a cache this way.
+#[derive(Debug)]
+pub enum RowNumbers {
+    /// Below 2^8.
+    Bytes(Vec<u8>),
+    /// Below 2^16.
+    Shorts(Vec<u16>),
+    /// Any.
+    Words(Vec<u32>),
+}
+
+impl RowNumbers {
+    /// Numbers below `end`.
+    pub fn new(numbers: Vec<u32>, end: usize) -> RowNumbers {
+        match end {
+            ..=0x100 => RowNumbers::Bytes(numbers.iter().map(|number| *number as u8).collect()),
+            ..=0x1_0000 => {
+                RowNumbers::Shorts(numbers.iter().map(|number| *number as u16).collect())
+            }
+            _ => RowNumbers::Words(numbers),
+        }
+    }
+
+    /// The number of a row.
+    #[inline]
+    pub fn at(&self, row: usize) -> u32 {
+        match self {
+            RowNumbers::Bytes(numbers) => numbers[row].into(),
+            RowNumbers::Shorts(numbers) => numbers[row].into(),
+            RowNumbers::Words(numbers) => numbers[row],
+        }
+    }
+
+    /// The numbers of some rows.
+    pub fn pick(&self, rows: &[u32]) -> Vec<u32> {
+        // The width is looked at once for all rows.
+        let rows = rows.iter().map(|row| *row as usize);
+        match self {
+            RowNumbers::Bytes(numbers) => rows.map(|row| numbers[row].into()).collect(),
+            RowNumbers::Shorts(numbers) => rows.map(|row| numbers[row].into()).collect(),
+            RowNumbers::Words(numbers) => rows.map(|row| numbers[row]).collect(),
+        }
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).map(|row| self.at(row))
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        match self {
+            RowNumbers::Bytes(numbers) => numbers.len(),
+            RowNumbers::Shorts(numbers) => numbers.len(),
+            RowNumbers::Words(numbers) => numbers.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether a row has this number.
+    pub fn contains(&self, number: u32) -> bool {
+        match self {
+            RowNumbers::Bytes(all) => u8::try_from(number).is_ok_and(|one| all.contains(&one)),
+            RowNumbers::Shorts(all) => u16::try_from(number).is_ok_and(|one| all.contains(&one)),
+            RowNumbers::Words(all) => all.contains(&number),
+        }
+    }
 }
 
 impl Default for Passed {
@@ -93,6 +169,8 @@ pub struct Column {
     pub name: String,
     /// The role.
     pub role: Role,
+    /// The type that it has in the source.
+    pub kind: DataType,
     /// The values.
     pub data: Data,
 }
@@ -130,10 +208,5 @@ impl Table {
     /// The columns with a role, in order.
     pub fn with_role(&self, role: Role) -> impl Iterator<Item = &Column> {
         self.columns.iter().filter(move |column| column.role == role)
-    }
-
-    /// How often each value of a coded column occurs in each cell.
-    pub fn tallies(&self, codes: &IdMap<RowId, Code>) -> Tallies {
-        Tallies::count(self.cells.len(), self.row_cells.raw(), codes.raw())
     }
 }

@@ -19,6 +19,7 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
+use scumble::search::local;
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::{TableFile, encode};
 use scumble::summary::{Estimator, Structure, SummaryKind};
@@ -104,7 +105,7 @@ fn abort_everywhere<T: Debug>(name: &str, search: impl Fn(&Watch) -> Result<T, E
             Ok(found) => assert_eq!(format!("{found:?}"), whole, "{name}: {reports} reports"),
         }
     }
-    // Whoever asked for the best so far gets nothing either once it is aborted.
+    // A search that was asked for the best so far returns nothing either once it is aborted.
     let watch = Watch::silent();
     watch.stop();
     watch.abort();
@@ -173,6 +174,30 @@ fn partitioning_ends_with_nothing_or_all() {
         let (policy, _, prepared) = bound(&folder, asked);
         let partitioning = policy.search().partitioning;
         let search = |watch: &Watch| mondrian::search(&prepared.task, partitioning, watch);
+        assert!(abort_everywhere(asked, search) > 20, "{asked}");
+    }
+}
+
+#[test]
+fn local_recoding_ends_with_nothing_or_all() {
+    let folder = Folder::new("abort-local");
+    tables(&folder);
+    let asked = [
+        "privacy.k = 4\nsearch.algorithm = \"local\"",
+        "privacy.k = 4\nprivacy.l-diversity = { kind = \"entropy\", l = 2 }\nsearch.algorithm = \"local\"",
+    ];
+    for asked in asked {
+        let (policy, _, prepared) = bound(&folder, asked);
+        let style = policy.search().partitioning.style;
+        let search = |watch: &Watch| {
+            // A few steps: the whole schedule would take long.
+            let mut left = 20;
+            let mut heat = |_: &local::Progress| {
+                left -= 1;
+                (left > 0).then(|| f64::from(left) / 20.0)
+            };
+            local::search(&prepared.task, style, 1, &mut heat, watch)
+        };
         assert!(abort_everywhere(asked, search) > 20, "{asked}");
     }
 }
@@ -264,7 +289,7 @@ fn buckets_end_with_nothing_or_all() {
     let groups: Vec<u32> = (0..400).map(|_| random.below(5) as u32).collect();
     let tuples: Vec<u32> = (0..400).map(|_| random.below(3) as u32).collect();
     let values: Vec<u32> = (0..400).map(|_| random.below(16) as u32).collect();
-    let tallies = Tallies::count(5, &groups, &values);
+    let tallies = Tallies::count(5, &groups, &values, &Watch::default()).unwrap();
     let problem = Problem {
         groups: &groups,
         values: &values,

@@ -197,7 +197,9 @@ fn cuts_are_proven_on_a_space_of_millions_of_millions() {
             "{cost} {levels}"
         );
         let mapping = scumble::recoding::Mapping::Cuts(machine.taxonomy_cuts(cuts).unwrap());
-        let released = scumble::release::Recoded::new(&bound.prepared.task, &mapping).unwrap();
+        let released =
+            scumble::release::Recoded::new(&bound.prepared.task, &mapping, &Watch::default())
+                .unwrap();
         assert_eq!((released.suppressed, released.dm(&bound.prepared.task)), (0, *cost as u128));
     });
 }

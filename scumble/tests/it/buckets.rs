@@ -119,7 +119,7 @@ fn min_sum_of_ranges_is_the_least_of_all_generalizations() {
         let (tree, weights, _) = tree(&mut random, leaves);
         let size = random.between(1, if leaves > 4 { 5 } else { 6 }) as usize;
         let group = group(&mut random, leaves, size);
-        let bucket = Bucket::fill(&tree, &group, 0);
+        let bucket = Bucket::fill(&tree, &group, 0, &Watch::default()).unwrap();
         let subdomains = spread(&bucket.subdomains);
         assert!(is_private(&tree, &weights, &subdomains), "case {case}: {group:?} {bucket:?}");
         assert!(
@@ -139,7 +139,7 @@ fn min_sum_of_ranges_is_the_least_of_all_generalizations() {
 /// The least sum of ranges with exactly so many fakes, by going through every multiset of them.
 fn with_fakes(tree: &Annotated, group: &[(u32, u32)], fakes: u32, from: u32) -> u64 {
     match fakes {
-        0 => Bucket::fill(tree, group, 0).sum_of_ranges,
+        0 => Bucket::fill(tree, group, 0, &Watch::default()).unwrap().sum_of_ranges,
         _ => {
             let more = |leaf| with_fakes(tree, &merge(group, &[(leaf, 1)]), fakes - 1, leaf);
             (from..tree.leaves()).map(more).min().unwrap()
@@ -164,7 +164,7 @@ fn fakes_are_the_best_of_all_fakes() {
             truth,
             "case {case}: {group:?} {tree:?}"
         );
-        let bucket = Bucket::fill(&tree, &group, limit);
+        let bucket = Bucket::fill(&tree, &group, limit, &Watch::default()).unwrap();
         let taken = spread(&bucket.fakes).len();
         assert_eq!(
             bucket.sum_of_ranges,

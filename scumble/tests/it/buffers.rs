@@ -117,11 +117,11 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
             for (column, empty) in [1, 2].into_iter().zip(&mut empty) {
                 assert_eq!(
                     (batch.column(column).data_type(), batch.column(column).null_count()),
-                    (&DataType::LargeUtf8, 0)
+                    (&DataType::Utf8, 0)
                 );
                 *empty += batch
                     .column(column)
-                    .as_string::<i64>()
+                    .as_string::<i32>()
                     .iter()
                     .filter(|text| *text == Some(""))
                     .count();
@@ -129,7 +129,7 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
             own.extend(
                 batch
                     .column(2)
-                    .as_string::<i64>()
+                    .as_string::<i32>()
                     .iter()
                     .map(|text| text.unwrap_or_default().to_string()),
             );
@@ -145,7 +145,7 @@ fn texts_of_csv_are_released_alike_whether_they_recur_or_not() {
 /// What lies under a null: eight bytes as a whole number, and as text.
 const HIDDEN: i64 = i64::from_le_bytes(*b"h1dd3n!!");
 
-/// Whoever sets a value to null may leave it in the buffer, and so may a reader.
+/// A program that sets a value to null may leave it in the buffer, and so may a reader.
 #[test]
 fn nothing_that_was_set_to_null_is_in_the_file() {
     let folder = Folder::new("nulls");

@@ -123,7 +123,7 @@ impl Case {
             self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
         let problem = Problem {
             taxonomies: bound.into_iter().map(|binding| Arc::new(binding.taxonomy)).collect(),
-            tallies: Tallies::count(cells.len(), of_row.raw(), &codes),
+            tallies: Tallies::count(cells.len(), of_row.raw(), &codes, &Watch::default()).unwrap(),
             labels: self.labels,
             caps: Caps::new(self.caps.iter().map(|(a, b)| Ratio::new(*a, *b).unwrap()).collect())
                 .unwrap(),

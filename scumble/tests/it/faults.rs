@@ -251,7 +251,7 @@ fn a_table_that_was_cut_off_is_not_finished() {
     let (folder, batches) = people("faults-cut-off");
     let twenty: Vec<RecordBatch> = (0..20).flat_map(|_| batches.clone()).collect();
     let source = TableBatches::new(twenty).unwrap();
-    for algorithm in ["incognito", "mondrian", "rothko-s"] {
+    for algorithm in ["incognito", "mondrian", "local", "rothko-s"] {
         let job = job(&folder, &format!("privacy.k = 40\nsearch.algorithm = \"{algorithm}\""));
         let (mut sink, watch) = (Noting::default(), Watch::silent());
         let ran = job.run(&source, Aborting(&mut sink, watch.clone()), &watch);
@@ -444,6 +444,7 @@ fn an_aborted_job_leaves_nothing() {
     for (algorithm, asked) in [
         ("incognito", "privacy.k = 40\nprivacy.l-diversity = { kind = \"distinct\", l = 2 }"),
         ("mondrian", "privacy.k = 40\nprivacy.t-closeness = 0.5"),
+        ("local", "privacy.k = 40\nprivacy.l-diversity = { kind = \"distinct\", l = 2 }"),
         ("rothko-s", "privacy.k = 40"),
         ("rothko-t", "privacy.k = 40"),
         ("l-plus-optimize", "privacy.k = 40"),

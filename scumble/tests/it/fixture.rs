@@ -164,7 +164,8 @@ impl<'a> Bound<'a> {
     /// A release at these levels, or `None` where the requirements do not allow it.
     pub fn release(&self, levels: &[usize]) -> Option<Lost> {
         let task = &self.prepared.task;
-        let recoded = possible(Recoded::new(task, &Mapping::Levels(levels.to_vec())))?;
+        let recoded =
+            possible(Recoded::new(task, &Mapping::Levels(levels.to_vec()), &Watch::default()))?;
         let target = self.table.with_role(Role::Target).next();
         let cm = target.map_or(f64::NAN, |column| {
             let Data::Coded { dictionary, codes, .. } = &column.data else {
@@ -173,8 +174,21 @@ impl<'a> Bound<'a> {
             let classes = recoded
                 .class_of_row(self.table, &self.prepared.leaf_cell, &Watch::default())
                 .unwrap();
-            let tallies = Tallies::count(recoded.classes.len(), classes.raw(), codes.raw());
-            recoded.of_target(task, &tallies.totals(dictionary.len()), &tallies, None).cm
+            let tallies = Tallies::count(
+                recoded.classes.len(),
+                classes.raw(),
+                codes.raw(),
+                &Watch::default(),
+            )
+            .unwrap();
+            recoded
+                .of_target(
+                    task,
+                    &tallies.totals(dictionary.len(), &Watch::default()).unwrap(),
+                    &tallies,
+                    None,
+                )
+                .cm
         });
         Some(Lost {
             suppressed: recoded.suppressed,

@@ -68,7 +68,7 @@ fn classes_of_local_recodings_meet_every_requirement() {
             }
             Err(other) => panic!("seed {seed}: {other}"),
         };
-        let recoded = Recoded::new(task, &found.mapping).unwrap();
+        let recoded = Recoded::new(task, &found.mapping, &Watch::default()).unwrap();
         assert_eq!(recoded.suppressed, 0, "seed {seed}");
         let cost = found.cost.unwrap();
         assert!((recoded.lm(task) - cost).abs() < 1e-5, "{cost} is not {}", recoded.lm(task));
@@ -109,7 +109,7 @@ fn least(task: &Task, style: Style) -> Option<f64> {
     let lm = |class_of: Vec<u32>| {
         let classes = class_of.iter().max().map_or(0, |class| class + 1);
         let mapping = Mapping::Local(Local { class_of, classes, style });
-        Recoded::new(task, &mapping).ok().map(|recoded| recoded.lm(task))
+        Recoded::new(task, &mapping, &Watch::default()).ok().map(|recoded| recoded.lm(task))
     };
     partitions(task.cells.len()).into_iter().filter_map(lm).reduce(f64::min)
 }
@@ -133,7 +133,7 @@ fn small_tables_get_the_least_loss_of_all_partitions() {
             assert!(matches!(found, Err(Error::CannotBeMet { .. })), "seed {seed}");
             continue;
         };
-        let lm = Recoded::new(task, &found.unwrap().mapping).unwrap().lm(task);
+        let lm = Recoded::new(task, &found.unwrap().mapping, &Watch::default()).unwrap().lm(task);
         assert!(lm > optimum - 1e-9, "seed {seed}: {lm} is below the optimum {optimum}");
         tables += 1;
         reached += usize::from(lm < optimum + 1e-9);

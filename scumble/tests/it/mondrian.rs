@@ -85,7 +85,7 @@ impl<'a> Made<'a> {
             Err(other) => panic!("{other}"),
         };
         assert_eq!(found.warrant, Warrant::Minimal(true));
-        let recoded = Recoded::new(task, &found.mapping).unwrap();
+        let recoded = Recoded::new(task, &found.mapping, &Watch::default()).unwrap();
         assert_eq!(recoded.suppressed, 0);
         Some(Made { table, bound, mapping: found.mapping, recoded })
     }
@@ -222,9 +222,11 @@ fn check_losses(space: &Space<'_>, made: &Made<'_>, parts: &Parts, what: &str) {
     let target = made.table.with_role(Role::Target).next().unwrap();
     let Data::Coded { dictionary, codes, .. } = &target.data else { panic!("a target is coded") };
     let class_of = made.class_of(&made.recoded);
-    let tallies = Tallies::count(made.recoded.classes.len(), class_of.raw(), codes.raw());
+    let tallies =
+        Tallies::count(made.recoded.classes.len(), class_of.raw(), codes.raw(), &Watch::default())
+            .unwrap();
     let numbers: Vec<f64> = dictionary.values().map(|text| text.parse().unwrap()).collect();
-    let whole = tallies.totals(numbers.len());
+    let whole = tallies.totals(numbers.len(), &Watch::default()).unwrap();
     let found = made.recoded.of_target(made.task(), &whole, &tallies, Some(&numbers));
     let open: f64 = parts.iter().map(|part| space.entropy(part) * part.len() as f64).sum();
     near(found.conditional_entropy, open / rows, "conditional entropy");
@@ -271,8 +273,8 @@ fn says(drawn: &Drawn, key: usize, label: &str, value: &str) -> bool {
 }
 
 /// Tight labels cover the values of their rows, and any two classes are apart in some column:
-/// whoever reads two labels of the release knows that no value is both. If children are pooled,
-/// the values of one label may be among those of another instead.
+/// a reader of two labels of the release knows that no value is both. If children are pooled, the
+/// values of one label may be among those of another instead.
 fn check_tight(drawn: &Drawn, made: &Made<'_>, pooling: bool, what: &str) {
     for (row, class) in made.class_of(&made.recoded).iter().enumerate() {
         for (key, label) in made.labels(class).into_iter().enumerate() {
@@ -341,7 +343,7 @@ fn check_descent(made: &Made<'_>, what: &str) {
         (0..task.cells.len() as u32).map(|cell| (alone(cell), cell)).collect();
     one_by_one.sort_unstable();
     let mut order = Vec::new();
-    let ended = regions.descend(&task.axes, &task.cells, &mut order);
+    let ended = regions.descend(&task.axes, &task.cells, &mut order, &Watch::default()).unwrap();
     let together: Vec<(u32, u32)> =
         ended.iter().flat_map(|(node, cells)| cells.iter().map(|cell| (*node, *cell))).collect();
     assert_eq!(together, one_by_one, "{what}");
@@ -361,7 +363,7 @@ fn check_saved(made: &Made<'_>, what: &str) {
     let read = Recoding::from_json(recoding.to_json().as_bytes(), Path::new("saved")).unwrap();
     assert_eq!(read, recoding, "{what}");
     let mapping = read.bind(columns, Path::new("saved")).unwrap();
-    let recoded = Recoded::new(task, &mapping).unwrap();
+    let recoded = Recoded::new(task, &mapping, &Watch::default()).unwrap();
     assert_eq!(made.class_of(&recoded), made.class_of(&made.recoded), "{what}");
     assert!(Recoding::of(columns, &made.mapping).is_none(), "ranges hold the rows that were seen");
     let tight = Mapping::Regions(Regions { style: Style::Tight, ..made.regions().clone() });

@@ -96,7 +96,7 @@ fn nergiz_2008_tables_1_and_2() {
         "zip,age,nationality\n47***,*,America\n47***,*,America\n47***,*,America\n48***,*,Europe\n48***,*,Europe\n"
     );
     // P2*: the classes of table 2's left half leave S. America at 1 of 3.
-    let tighter = Recoded::new(&prepared.task, &Mapping::Levels(vec![1, 3, 1]));
+    let tighter = Recoded::new(&prepared.task, &Mapping::Levels(vec![1, 3, 1]), &Watch::default());
     assert!(matches!(tighter, Err(Error::CannotBeMet { .. })));
 }
 
@@ -197,7 +197,9 @@ impl World {
 }
 
 fn lm(prepared: &Prepared, levels: &[usize]) -> f64 {
-    Recoded::new(&prepared.task, &Mapping::Levels(levels.to_vec())).unwrap().lm(&prepared.task)
+    Recoded::new(&prepared.task, &Mapping::Levels(levels.to_vec()), &Watch::default())
+        .unwrap()
+        .lm(&prepared.task)
 }
 
 #[test]
@@ -235,7 +237,9 @@ fn spalm_is_the_best_of_all_recodings() {
         }
         // What is refused is refused by hand too.
         for levels in (0..12).map(|at| vec![at % 3, at / 3 % 2, at / 6]) {
-            let allowed = Recoded::new(&prepared.task, &Mapping::Levels(levels.clone())).is_ok();
+            let allowed =
+                Recoded::new(&prepared.task, &Mapping::Levels(levels.clone()), &Watch::default())
+                    .is_ok();
             assert_eq!(allowed, feasible.contains(&levels), "seed {seed} {levels:?}");
         }
     }

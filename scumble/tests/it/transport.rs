@@ -14,6 +14,7 @@ use scumble::random::Random;
 use scumble::ratio::Ratio;
 use scumble::table::{Dictionary, Tallies, Type};
 use scumble::taxonomy::{Hierarchy, HierarchyFile, bind};
+use scumble::watch::Watch;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -123,7 +124,7 @@ fn by_library(
         totals[code(value) as usize] += 1;
     }
     let values: Vec<u32> = group.iter().map(|value| code(value)).collect();
-    let tallies = [Tallies::count(1, &vec![0; group.len()], &values)];
+    let tallies = [Tallies::count(1, &vec![0; group.len()], &values, &Watch::default()).unwrap()];
     let distance = match ground {
         Ground::Equal => Distance::Equal,
         Ground::Ordered => Distance::Ordered((0..tree.len() as u32).collect()),

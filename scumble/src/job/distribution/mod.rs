@@ -161,7 +161,7 @@ impl Generalized {
         mapping: Mapping,
         watch: &Watch,
     ) -> Result<Generalized> {
-        let recoded = Recoded::try_new(&prepared.task, &mapping, watch)
+        let recoded = Recoded::new(&prepared.task, &mapping, watch)
             .map_err(|error| with_refusal(error, &prepared, &mapping, watch))?;
         Ok(Generalized { algorithm, prepared, mapping, recoded })
     }

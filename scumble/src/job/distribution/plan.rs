@@ -150,7 +150,7 @@ impl<'a> Plan<'a> {
         }
         let values = rows.map(codes, |code| code_of[code as usize]);
         check_sums(&domain, rows.len(), asked, &table.file, column)?;
-        let tallies = Tallies::try_count(names.len(), &groups, &values, watch)?;
+        let tallies = Tallies::count(names.len(), &groups, &values, watch)?;
         let released =
             |column: &&Released<'_>| column.name != asked.attribute && column.name != GROUP;
         let mut plan = Plan {
@@ -169,7 +169,7 @@ impl<'a> Plan<'a> {
             plan.tuples = Some(plan.tuples(watch)?);
         }
         let sizes = plan.smallest_parts(watch)?;
-        plan.aim(asked, policy, &sizes, reckoning)?;
+        plan.aim(asked, policy, &sizes, reckoning, watch)?;
         plan.check_fakes(asked)?;
         plan.check_weights(&table.file, column)?;
         Ok(plan)
@@ -201,6 +201,7 @@ impl<'a> Plan<'a> {
         policy: &Policy,
         sizes: &[u64],
         reckoning: &mut Reckoning,
+        watch: &Watch,
     ) -> Result<()> {
         let is_missing = |(name, _): &&(String, _)| !self.names.contains(name);
         if let Some((name, target)) = asked.targets.iter().find(is_missing) {
@@ -213,7 +214,7 @@ impl<'a> Plan<'a> {
                 expected: format!("a target for a group of the table{near}"),
             });
         }
-        let whole = self.tallies.totals(self.domain.len());
+        let whole = self.tallies.totals(self.domain.len(), watch)?;
         let mut shared: HashMap<&str, u32> = HashMap::new();
         let own_name = |name: &str| {
             asked.targets.iter().position(|(group, _)| group == name).map_or(0, |at| at + 1)

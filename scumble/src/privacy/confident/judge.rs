@@ -47,13 +47,7 @@ fn figure(missed: f64) -> f64 {
 
 impl ConfidentPresence {
     /// Whether all classes of a release have the confidence that they need.
-    pub fn hold(&self, tuples: &[Tuple]) -> bool {
-        // An inert watch aborts nothing.
-        self.try_hold(tuples, &Watch::default()).unwrap_or(false)
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_hold(&self, tuples: &[Tuple], watch: &Watch) -> Result<bool> {
+    pub fn hold(&self, tuples: &[Tuple], watch: &Watch) -> Result<bool> {
         let mut open = Vec::new();
         for (at, tuple) in tuples.iter().enumerate() {
             if at % MOMENTS == 0 {
@@ -66,7 +60,7 @@ impl ConfidentPresence {
             }
         }
         for tuple in self.dominant(open, watch)? {
-            if !self.try_holds(tuple, watch)? {
+            if !self.holds(tuple, watch)? {
                 return Ok(false);
             }
         }
@@ -74,13 +68,7 @@ impl ConfidentPresence {
     }
 
     /// Whether a class has the confidence that it needs.
-    pub fn holds(&self, tuple: &Tuple) -> bool {
-        // An inert watch aborts nothing.
-        self.try_holds(tuple, &Watch::default()).unwrap_or(false)
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_holds(&self, tuple: &Tuple, watch: &Watch) -> Result<bool> {
+    pub fn holds(&self, tuple: &Tuple, watch: &Watch) -> Result<bool> {
         let known = || {
             self.memory.lock().unwrap_or_else(PoisonError::into_inner).verdicts.get(tuple).copied()
         };
@@ -194,7 +182,7 @@ impl ConfidentPresence {
             return Ok(Likelihoods::certain(*last).outside(within.0, within.1));
         }
         let before = self.likelihoods(before, Cut::EXACT, watch)?;
-        self.draws.try_outside(&before, *last, within, watch)
+        self.draws.outside(&before, *last, within, watch)
     }
 
     /// The same by the likelihood of every single number.
@@ -216,7 +204,7 @@ impl ConfidentPresence {
         }
         let next = || {
             let before = self.likelihoods(before, cut, watch)?;
-            Ok(Arc::new(self.draws.try_next(&before, *last, cut, watch)?))
+            Ok(Arc::new(self.draws.next(&before, *last, cut, watch)?))
         };
         if !self.shortcuts.shared || *last == self.draws.others() {
             return next();
@@ -244,13 +232,8 @@ impl ConfidentPresence {
     }
 
     /// The confidence of a class, to the precision of a float.
-    pub fn confidence(&self, tuple: &Tuple) -> f64 {
-        // An inert watch aborts nothing.
-        self.try_confidence(tuple, &Watch::default()).unwrap_or(0.0)
-    }
-
-    /// The same, unless the job is aborted. Only what is certain is 1.
-    pub fn try_confidence(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
+    /// Only what is certain is 1.
+    pub fn confidence(&self, tuple: &Tuple, watch: &Watch) -> Result<f64> {
         match self.certainty(tuple).certain {
             Some(is_kept) => Ok(f64::from(u8::from(is_kept))),
             None => Ok(figure(self.missed(tuple, watch)?)),
@@ -260,14 +243,7 @@ impl ConfidentPresence {
     /// The smallest confidence of all classes, and how many have less than they need. Nothing is
     /// left out but what cannot be the smallest, and what differs from 1 by less than 10^-12: there
     /// the figure is a bound, which is never too large.
-    pub fn smallest(&self, tuples: &[Tuple]) -> (f64, u64) {
-        // An inert watch aborts nothing.
-        let smallest = self.try_smallest(tuples, &Watch::default());
-        smallest.unwrap_or((0.0, tuples.len() as u64))
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_smallest(&self, tuples: &[Tuple], watch: &Watch) -> Result<(f64, u64)> {
+    pub fn smallest(&self, tuples: &[Tuple], watch: &Watch) -> Result<(f64, u64)> {
         let mut order: Vec<(Bounds, usize)> = Vec::with_capacity(tuples.len());
         for (at, tuple) in tuples.iter().enumerate() {
             if at % MOMENTS == 0 {

@@ -244,8 +244,7 @@ impl ConfidentPresence {
         Work { tuples: of(&self.seen), dominant: of(&self.judged), possible, computed }
     }
 
-    /// How many tuples that the marginals allow lie in a box: whoever has values that occur may
-    /// exist.
+    /// How many tuples that the marginals allow lie in a box: every tuple of values that occur.
     pub fn volume(&self, side: impl Fn(usize) -> Range<u32>) -> u128 {
         let lengths = self.occurring.iter().enumerate().map(|(column, values)| {
             let codes = side(column);
@@ -256,13 +255,7 @@ impl ConfidentPresence {
 
     /// Whether boxes that do not overlap cover every tuple that the marginals allow. `codes(class,
     /// column)` are a box's sides.
-    pub fn is_covered(&self, classes: usize, codes: impl Fn(usize, usize) -> Range<u32>) -> bool {
-        // An inert watch aborts nothing.
-        self.try_is_covered(classes, codes, &Watch::default()).unwrap_or(false)
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_is_covered(
+    pub fn is_covered(
         &self,
         classes: usize,
         codes: impl Fn(usize, usize) -> Range<u32>,
@@ -313,7 +306,7 @@ mod tests {
             let marked = counts.iter().map(|count| u64::from(*count) % (others + 1)).collect();
             let tuple = asked.tuple(rows, marked, 0);
             let known = asked.known(&tuple);
-            let confidence = asked.confidence(&tuple);
+            let confidence = asked.confidence(&tuple, &Watch::default()).unwrap();
             prop_assert!(1.0 - known.missed <= confidence + 1e-12 && confidence <= known.at_most + 1e-12, "{known:?} {confidence}");
             prop_assert_eq!(known.certain == Some(true), confidence == 1.0);
         }
@@ -332,8 +325,8 @@ mod tests {
             let exact: Vec<u64> = counts.iter().map(|(count, ..)| u64::from(*count) % (others + 1)).collect();
             let between: Vec<(u64, u64)> = exact.iter().zip(&counts)
                 .map(|(exact, (_, less, more))| (exact.saturating_sub(*less), exact + more)).collect();
-            let known = asked.confidence(&asked.tuple(rows, exact, 0));
-            let guessed = asked.confidence(&asked.tuple_between(rows, &between, 0));
+            let known = asked.confidence(&asked.tuple(rows, exact, 0), &Watch::default()).unwrap();
+            let guessed = asked.confidence(&asked.tuple_between(rows, &between, 0), &Watch::default()).unwrap();
             prop_assert!(guessed <= known + 1e-12, "{guessed} {known}");
         }
     }

@@ -127,7 +127,7 @@ impl Originals {
             }
         };
         let number = if columns.is_empty() { 1 } else { tuples.len() / columns.len() };
-        let values = Tallies::try_count(number, &tuple_of, &codes, watch)?;
+        let values = Tallies::count(number, &tuple_of, &codes, watch)?;
         let owned = |column: &ComparedColumn<'_>| {
             column.labels.iter().map(|label| label.to_string()).collect()
         };
@@ -152,8 +152,7 @@ impl Originals {
             Ok(went) => went,
             Err(problem) => return Ok(Err(problem)),
         };
-        let values =
-            self.values.try_merge(released.groups.len(), &went, self.texts.len(), watch)?;
+        let values = self.values.merge(released.groups.len(), &went, self.texts.len(), watch)?;
         let mut totals = vec![0u64; self.texts.len()];
         for (code, count) in (0..values.len()).flat_map(|group| values.group(group)) {
             totals[*code as usize] += u64::from(*count);

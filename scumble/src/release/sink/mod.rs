@@ -13,7 +13,7 @@ mod writer;
 pub use file::{ReleaseFile, ReleaseStream};
 pub use folder::ReleaseFolder;
 pub use memory::ReleaseBatches;
-use spell::spelled;
+use spell::{by_number, in_parts, spelled};
 pub(crate) use writer::{Background, TableWriter, failure};
 
 use super::Report;
@@ -86,7 +86,7 @@ pub trait TableSink: Send {
     /// All rows were written. A table that is dropped without it is not complete.
     fn finish(self: Box<Self>) -> Result<()>;
 
-    /// Whether rows may come by number. Writers of text say so: they render each text once.
+    /// Whether rows may come by number, with texts that no row has among the numbered ones.
     #[doc(hidden)]
     fn takes_numbers(&self) -> bool {
         false

@@ -1,4 +1,4 @@
-//! Columns that came by number, spelled out for writers of arrays.
+//! Columns that came by number, as writers of arrays want them.
 
 use crate::source::Series;
 use arrow_array::{Array, ArrayRef, GenericStringArray, OffsetSizeTrait, RecordBatch, StringArray};
@@ -7,8 +7,8 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use std::sync::Arc;
 
-/// The same rows as columns of these types. What came by number is spelled out: a file that keeps
-/// numbers keeps all texts too, those of rows that are not released among them.
+/// The same rows as columns of these types. Columns that came by number are spelled out: a file
+/// that keeps numbers keeps all texts too, also those of rows that are not released.
 pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = columns.iter().zip(schema.fields()).map(|(series, field)| {
         match (series, field.data_type()) {
@@ -20,31 +20,66 @@ pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBa
     RecordBatch::try_new(schema.clone(), columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?)
 }
 
-/// Bytes of a short text. These are copied with what stands behind them, which is quicker than to
-/// copy a number of bytes that is only known now.
+/// The same rows for a writer that looks at the texts of rows only. Numbers stay numbers.
+pub(crate) fn by_number(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
+    let named = columns.iter().zip(schema.fields()).map(|(series, field)| {
+        let kind = field.data_type();
+        let array = series.to_array()?;
+        let is_numbered = matches!(series, Series::Numbered(..))
+            && matches!(kind, DataType::Utf8 | DataType::LargeUtf8);
+        Ok((field.name(), if is_numbered { array } else { cast(&array, kind)? }, true))
+    });
+    RecordBatch::try_from_iter_with_nullable(named.collect::<Result<Vec<_>, ArrowError>>()?)
+}
+
+/// Makes one batch of some rows, or several. Texts of many rows may have more bytes than 32-bit
+/// offsets can tell; those of one row fit.
+pub(crate) fn in_parts(
+    columns: &[Series],
+    make: &impl Fn(&[Series]) -> Result<RecordBatch, ArrowError>,
+) -> Result<Vec<RecordBatch>, ArrowError> {
+    let rows = columns.first().map_or(0, Series::len);
+    match make(columns) {
+        Ok(batch) => Ok(vec![batch]),
+        Err(error) if rows < 2 => Err(error),
+        Err(_) => {
+            let half = |start: usize, rows: usize| -> Vec<Series> {
+                columns.iter().map(|series| series.slice(start, rows)).collect()
+            };
+            let mut parts = in_parts(&half(0, rows / 2), make)?;
+            parts.extend(in_parts(&half(rows / 2, rows - rows / 2), make)?);
+            Ok(parts)
+        }
+    }
+}
+
+/// Bytes of a short text. It is copied together with the bytes behind it: copying a constant number
+/// of bytes is faster.
 const SHORT: usize = 32;
 
 /// The text of each key.
 fn texts_of<O: OffsetSizeTrait>(keys: &[i32], texts: &StringArray) -> Result<ArrayRef, ArrowError> {
     let (all, ends) = (texts.value_data(), texts.value_offsets());
     let place = |key: i32| ends[key as usize] as usize..ends[key as usize + 1] as usize;
-    let length = keys.iter().map(|key| place(*key).len()).sum::<usize>();
-    let mut bytes = vec![0; length];
     let mut offsets: Vec<O> = Vec::with_capacity(keys.len() + 1);
-    let mut at = 0;
-    let overflow = || ArrowError::OffsetOverflowError(length);
-    for key in keys {
-        offsets.push(O::from_usize(at).ok_or_else(overflow)?);
-        let text = place(*key);
-        // What is behind a short text is overwritten by the next one, so the last are copied alone.
-        let piece = all.get(text.start..text.start + SHORT).filter(|_| text.len() <= SHORT);
-        match (piece, bytes.get_mut(at..at + SHORT)) {
-            (Some(piece), Some(room)) => room.copy_from_slice(piece),
-            _ => bytes[at..at + text.len()].copy_from_slice(&all[text.clone()]),
+    let mut length = 0;
+    offsets.push(O::usize_as(0));
+    offsets.extend(keys.iter().map(|key| {
+        length += place(*key).len();
+        O::usize_as(length)
+    }));
+    // If the last one fits, all do.
+    O::from_usize(length).ok_or(ArrowError::OffsetOverflowError(length))?;
+    // The next text overwrites what is behind a short one, so there is room behind the last one.
+    let mut bytes = vec![0; length + SHORT];
+    for (key, at) in keys.iter().zip(&offsets) {
+        let (text, at) = (place(*key), at.as_usize());
+        match all.get(text.start..text.start + SHORT) {
+            Some(piece) if text.len() <= SHORT => bytes[at..at + SHORT].copy_from_slice(piece),
+            _ => bytes[at..at + text.len()].copy_from_slice(&all[text]),
         }
-        at += text.len();
     }
-    offsets.push(O::from_usize(at).ok_or_else(overflow)?);
+    bytes.truncate(length);
     let nulls = texts.nulls().map(|nulls| -> NullBuffer {
         keys.iter().map(|key| nulls.is_valid(*key as usize)).collect()
     });
@@ -59,6 +94,44 @@ mod tests {
     use crate::random::Random;
     use arrow_array::cast::AsArray;
     use arrow_schema::{Field, Schema};
+
+    /// Rows that do not fit into one batch come in several, in their order.
+    #[test]
+    fn rows_that_do_not_fit_come_in_parts() {
+        let texts = StringArray::from_iter_values((0..50).map(|row| row.to_string()));
+        let columns = [
+            Series::Numbered((0..50).collect(), texts.clone()),
+            Series::Array(Arc::new(texts.clone())),
+            Series::Decimals((0..50).collect(), 0),
+        ];
+        let kinds = [DataType::Utf8, DataType::LargeUtf8, DataType::Utf8];
+        let fields = kinds.map(|kind| Field::new(kind.to_string(), kind, true));
+        let names = ["a", "b", "c"].into_iter().zip(fields);
+        let fields: Vec<Field> = names.map(|(name, field)| field.with_name(name)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        for most in [1, 7, 49, 50] {
+            let parts = in_parts(&columns, &|columns| match columns[0].len() {
+                rows if rows > most => Err(ArrowError::OffsetOverflowError(rows)),
+                _ => spelled(columns, &schema),
+            });
+            let parts = parts.unwrap();
+            assert!(parts.iter().all(|part| part.num_rows() <= most));
+            for column in 0..3 {
+                let found = parts.iter().flat_map(|part| {
+                    let texts = cast(part.column(column), &DataType::Utf8).unwrap();
+                    texts
+                        .as_string::<i32>()
+                        .iter()
+                        .flatten()
+                        .map(str::to_string)
+                        .collect::<Vec<_>>()
+                });
+                assert!(found.eq((0..50).map(|row| row.to_string())), "{most} {column}");
+            }
+        }
+        let failed = in_parts(&columns, &|_| Err(ArrowError::OffsetOverflowError(1)));
+        assert!(failed.is_err());
+    }
 
     #[test]
     fn numbers_are_spelled_as_arrow_spells_them() {

@@ -1,6 +1,6 @@
 //! Rows on their way into a file: CSV, Parquet or Arrow.
 
-use super::{TableSink, spelled};
+use super::{TableSink, by_number, in_parts, spelled};
 use crate::error::{Error, Result};
 use crate::release::lines::LineWriter;
 use crate::source::{Compression, FileFormat, Format, Metered, Series};
@@ -19,6 +19,7 @@ use std::thread::JoinHandle;
 /// A table in a file that takes batches of rows.
 pub struct TableWriter {
     target: PathBuf,
+    schema: SchemaRef,
     writer: Writer,
     /// Bytes that a format may gather before it writes them.
     most_bytes: usize,
@@ -33,8 +34,9 @@ enum Writer {
 /// Rows of a Parquet row group, whose columns are gathered in memory.
 const ROW_GROUP: usize = 1 << 18;
 
-/// Bytes that are gathered before they are written.
-const BUFFER: usize = 1 << 20;
+/// Bytes that are gathered before they are written. Most batches have more, and are written without
+/// being copied.
+const BUFFER: usize = 1 << 16;
 
 impl TableWriter {
     /// Starts a table in `file`; `target` is what errors call it.
@@ -68,7 +70,8 @@ impl TableWriter {
                 FileWriter::try_new(buffered(file), schema).map_err(failed)?,
             )),
         };
-        Ok(TableWriter { target: target.to_path_buf(), writer, most_bytes: usize::MAX })
+        let (target, schema) = (target.to_path_buf(), schema.clone());
+        Ok(TableWriter { target, schema, writer, most_bytes: usize::MAX })
     }
 
     /// Lets a format gather about this many bytes before it writes them.
@@ -92,13 +95,18 @@ impl TableSink for TableWriter {
     }
 
     fn takes_numbers(&self) -> bool {
-        matches!(self.writer, Writer::Csv(_))
+        // Parquet looks up the text of each row in a dictionary of its own.
+        matches!(self.writer, Writer::Csv(_) | Writer::Parquet(_))
     }
 
     fn write_series(&mut self, columns: &[Series]) -> Result<()> {
         match &mut self.writer {
             Writer::Csv(lines) => lines.write(columns),
-            Writer::Parquet(_) | Writer::Arrow(_) => Err(Error::Defect),
+            Writer::Parquet(_) => {
+                let batch = by_number(columns, &self.schema);
+                self.write(batch.map_err(|error| failure(&self.target, error))?)
+            }
+            Writer::Arrow(_) => Err(Error::Defect),
         }
     }
 
@@ -213,14 +221,17 @@ impl Background {
 
     /// Hands over more rows. An error may be that of an earlier batch.
     pub(crate) fn write(&mut self, columns: Vec<Series>) -> Result<()> {
-        let message = if self.takes_numbers {
-            Message::Series(columns)
-        } else {
-            // On this thread, which has less to do than the one that writes.
-            let batch = spelled(&columns, &self.schema);
-            let broken = |source| Error::Columnar { file: "the release".into(), source };
-            Message::Batch(batch.map_err(broken)?)
-        };
+        if self.takes_numbers {
+            return self.send(Message::Series(columns));
+        }
+        // On this thread, which has less to do than the one that writes.
+        let broken = |source| Error::Columnar { file: "the release".into(), source };
+        let parts =
+            in_parts(&columns, &|columns| spelled(columns, &self.schema)).map_err(broken)?;
+        parts.into_iter().try_for_each(|batch| self.send(Message::Batch(batch)))
+    }
+
+    fn send(&mut self, message: Message) -> Result<()> {
         match self.sender.send(message) {
             Ok(()) => Ok(()),
             // The thread has ended before its time, and says why.

@@ -167,11 +167,11 @@ impl Presented {
         };
         let mut tuples: Vec<Tuple> = Vec::with_capacity(classes.len());
         watch.each(classes.clone(), COMPARED, |class| tuples.push(tuple(class)))?;
-        let (achieved, failing) = confident.try_smallest(&tuples, watch)?;
+        let (achieved, failing) = confident.smallest(&tuples, watch)?;
         let (statement, achieved) = (confident.statement(), Some(achieved));
         self.judgements = vec![Judgement { statement, achieved, failing, worst: None }];
         let of_class = |class: usize, column: usize| side(ClassId(class as u32), column);
-        if confident.covers_all() && !confident.try_is_covered(classes.len(), of_class, watch)? {
+        if confident.covers_all() && !confident.is_covered(classes.len(), of_class, watch)? {
             self.problems.push("no class covers some tuples that the marginals allow".into());
         }
         if boxes_meet(&classes.map(sides).collect::<Vec<_>>(), watch)? {

@@ -376,7 +376,7 @@ mod tests {
     /// The best sum of ranges with exactly `fakes` fakes, by trying all of them.
     fn exhaustive(tree: &Annotated, group: &GroupValues, fakes: u32, from: u32) -> u64 {
         if fakes == 0 {
-            return Bucket::fill(tree, group, 0).sum_of_ranges;
+            return Bucket::fill(tree, group, 0, &Watch::default()).unwrap().sum_of_ranges;
         }
         let with =
             |leaf| exhaustive(tree, &super::super::merge(group, &[(leaf, 1)]), fakes - 1, leaf);
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn example_2_one_fake_is_better_than_two() {
         let (tree, g) = (uniform(8), group(&[1, 3, 5]));
-        let best = Bucket::fill(&tree, &g, 2);
+        let best = Bucket::fill(&tree, &g, 2, &Watch::default()).unwrap();
         assert!(matches!(best.fakes[..], [(6 | 7, 1)]), "{best:?}");
         assert_eq!(best.sum_of_ranges, 4);
         assert_eq!(exhaustive(&tree, &g, 1, 0), 4);
@@ -401,10 +401,10 @@ mod tests {
             [4, 11, 10, 17, 0]
         );
         assert_eq!(sums(&tree, &g, 4, &Watch::silent()).unwrap(), [4, 11, 10, 17, 0]);
-        let best = Bucket::fill(&tree, &g, 4);
+        let best = Bucket::fill(&tree, &g, 4, &Watch::default()).unwrap();
         assert_eq!((best.fakes, best.sum_of_ranges), (group(&[2, 4, 6, 8]), 0));
         // Without the fourth fake none at all is best: four pairs with a range of 1 each.
-        let best = Bucket::fill(&tree, &g, 3);
+        let best = Bucket::fill(&tree, &g, 3, &Watch::default()).unwrap();
         assert_eq!((best.fakes, best.sum_of_ranges), (vec![], 4));
     }
 
@@ -413,7 +413,9 @@ mod tests {
         let g = group(&[1, 1, 1, 2, 3, 4, 5, 6, 7, 9, 9, 11, 11, 13, 13, 15, 15]);
         let tree = uniform(16);
         let cost = |fake: u32| {
-            Bucket::fill(&tree, &super::super::merge(&g, &group(&[fake])), 0).sum_of_ranges
+            Bucket::fill(&tree, &super::super::merge(&g, &group(&[fake])), 0, &Watch::default())
+                .unwrap()
+                .sum_of_ranges
         };
         // The paper's 46 holds for the odd fakes on the right; an even one completes a pair and
         // saves 2 more.
@@ -421,7 +423,7 @@ mod tests {
         assert_eq!([10, 12, 14, 16].map(cost), [44; 4]);
         assert_eq!((1..=16).map(cost).min(), Some(38), "no single fake does better");
         assert_eq!((1..=16).filter(|fake| cost(*fake) == 38).collect::<Vec<_>>(), [8]);
-        let best = Bucket::fill(&tree, &g, 1);
+        let best = Bucket::fill(&tree, &g, 1, &Watch::default()).unwrap();
         assert_eq!((best.fakes, best.sum_of_ranges), (group(&[8]), 38));
     }
 

@@ -52,13 +52,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// The best bucket of a group with at most `limit` fakes.
-    pub fn fill(hierarchy: &Annotated, group: &GroupValues, limit: u32) -> Bucket {
-        // An inert watch aborts nothing.
-        Bucket::try_fill(hierarchy, group, limit, &Watch::default()).unwrap_or_default()
-    }
-
-    /// The same, unless the job is aborted.
-    pub fn try_fill(
+    pub fn fill(
         hierarchy: &Annotated,
         group: &GroupValues,
         limit: u32,
@@ -164,7 +158,7 @@ impl Problem<'_> {
         parts.check_memory(watch)?;
         let bucket = |group: usize| {
             let (hierarchy, values) = parts.get(group);
-            Bucket::try_fill(hierarchy, &values, self.fakes.limit(size(&values)), watch)
+            Bucket::fill(hierarchy, &values, self.fakes.limit(size(&values)), watch)
         };
         (0..part_of.len()).into_par_iter().map(bucket).collect()
     }

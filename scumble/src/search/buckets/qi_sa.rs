@@ -39,7 +39,7 @@ pub fn search<'a>(problem: &Problem<'a>, tuples: &[u32], watch: &Watch) -> Resul
         groups.extend(owner.iter().zip(tuples).map(number));
     }
     let part_of: Vec<u32> = parts.iter().map(|part| (part >> 32) as u32).collect();
-    let tallies = Tallies::try_count(parts.len(), &groups, problem.values, watch)?;
+    let tallies = Tallies::count(parts.len(), &groups, problem.values, watch)?;
     let buckets = problem.fill(&tallies, &part_of, watch)?;
     Ok(Distributed { groups: groups.into(), tallies: Cow::Owned(tallies), part_of, buckets })
 }

@@ -23,7 +23,7 @@ use crate::error::Result;
 use crate::ids::CellId;
 use crate::loss::{Lm, Loss, LossChoice, exact_scale};
 use crate::privacy::Caps;
-use crate::table::{Cells, Tallies, try_gather};
+use crate::table::{Cells, Tallies, gather};
 use crate::taxonomy::{Cut, Taxonomy};
 use crate::watch::{PIECE, Watch};
 use enumeration::CutValue;
@@ -145,7 +145,7 @@ impl Machine {
         let by_leaf = |column: usize| {
             let of_column = leaves.leaves.iter().skip(column).step_by(columns).copied();
             let branches = trees[column].branches().len();
-            Ok(try_gather(branches, of_column.zip(0..), watch)?.0)
+            Ok(gather(branches, of_column.zip(0..), watch)?.0)
         };
         let by_leaf = (0..columns).map(by_leaf).collect::<Result<Vec<_>>>()?;
         let lm = Lm::new(problem.taxonomies.iter().map(Arc::as_ref));

@@ -209,7 +209,8 @@ impl<K: GroupKey> NodeGroups<K> {
 
     /// Memory, in groups: these, and what is still needed of finer ones.
     pub(super) fn weight(&self) -> usize {
-        // Whoever holds the lock puts the tallies together, and needs the finer ones no more then.
+        // The thread that holds the lock puts the tallies together. The finer ones are not needed
+        // after that.
         let Ok(from) = self.from.try_lock() else { return self.len() };
         self.len() + from.as_ref().map_or(0, |(_, went)| went.len() / 3)
     }
@@ -221,9 +222,8 @@ impl<K: GroupKey> NodeGroups<K> {
         }
         let mut from = self.from.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some((finer, went)) = &*from {
-            let merge = |(tally, values): (&Tallies, &usize)| {
-                tally.try_merge(self.len(), went, *values, watch)
-            };
+            let merge =
+                |(tally, values): (&Tallies, &usize)| tally.merge(self.len(), went, *values, watch);
             let finer = finer.tallies(values, watch)?;
             let merged = finer.iter().zip(values).map(merge).collect::<Result<_>>()?;
             *from = None;
@@ -295,7 +295,7 @@ impl<K: GroupKey> NodeGroups<K> {
 ///
 /// The hash table has room for all groups from the beginning where these are few, and grows with
 /// those that are found where they are many: rolling many up to a few then stays in cache. Whether
-/// a key is new is as good as random, so nothing branches on it: the place behind the last group
+/// a key is new is almost random, so nothing branches on it: the place behind the last group
 /// always holds the key at hand, and what is found in an empty slot is that place.
 #[inline]
 pub(super) fn regroup<'a, K: GroupKey, const WENT: bool>(

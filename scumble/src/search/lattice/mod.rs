@@ -348,7 +348,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let codes = |class: usize, column: usize| {
             self.task.taxonomies[column].level(levels[column]).range(node(class, column))
         };
-        if confident.covers_all() && !confident.try_is_covered(groups.len(), codes, self.watch)? {
+        if confident.covers_all() && !confident.is_covered(groups.len(), codes, self.watch)? {
             return Ok(false);
         }
         let tallies = groups.tallies(&self.task.values, self.watch)?;
@@ -370,7 +370,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
             self.watch.check()?;
             tuples.extend(classes.by_ref().take(JUDGED).map(&tuple));
         }
-        confident.try_hold(&tuples, self.watch)
+        confident.hold(&tuples, self.watch)
     }
 
     /// Requirements that compare a group with the whole must hold against the released rows as
@@ -380,7 +380,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let mut released: Vec<Vec<u64>> = tallies
             .iter()
             .zip(&self.task.values)
-            .map(|(tally, values)| tally.try_totals(*values, self.watch))
+            .map(|(tally, values)| tally.totals(*values, self.watch))
             .collect::<Result<_>>()?;
         for (totals, tally) in released.iter_mut().zip(tallies) {
             for (value, count) in failing.iter().flat_map(|group| tally.group(*group)) {

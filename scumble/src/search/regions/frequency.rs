@@ -91,7 +91,7 @@ impl FrequencySet {
             };
             for column in 0..counted {
                 let values = points.by_row(watch, |point| points.layout().value(point, column))?;
-                tallies.push(Tallies::try_count(codes.len(), &ranks, &values, watch)?);
+                tallies.push(Tallies::count(codes.len(), &ranks, &values, watch)?);
             }
         }
         Ok(FrequencySet { codes, counts, tallies })

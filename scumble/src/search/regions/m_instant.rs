@@ -265,7 +265,7 @@ impl Settling<'_> {
         let watch = self.growth.watch;
         let tally = |column: usize| {
             let values = part.by_row(watch, |point| self.layout.value(point, column))?;
-            Tallies::try_count(1, &vec![0; values.len()], &values, watch)
+            Tallies::count(1, &vec![0; values.len()], &values, watch)
         };
         let tallies: Vec<Tallies> = (0..self.growth.counted).map(tally).collect::<Result<_>>()?;
         Ok(self.growth.judge.allows(part.rows(), &tallies, parts))

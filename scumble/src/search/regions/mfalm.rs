@@ -249,7 +249,7 @@ impl WorldGrowth<'_> {
     fn all_hold(&self, regions: &[Region]) -> Result<bool> {
         let side = |region: usize, column: usize| regions[region].sides[column].clone();
         if self.confident.covers_all()
-            && !self.confident.try_is_covered(regions.len(), side, self.watch)?
+            && !self.confident.is_covered(regions.len(), side, self.watch)?
         {
             return Ok(false);
         }
@@ -258,7 +258,7 @@ impl WorldGrowth<'_> {
                 return Ok(false);
             }
         }
-        self.confident.try_hold(&self.tuples(regions)?, self.watch)
+        self.confident.hold(&self.tuples(regions)?, self.watch)
     }
 
     fn check_whole(&self, whole: &[Region]) -> Result<()> {
@@ -267,7 +267,7 @@ impl WorldGrowth<'_> {
         }
         let mut confidence: f64 = 1.0;
         for tuple in self.tuples(whole)? {
-            confidence = confidence.min(self.confident.try_confidence(&tuple, self.watch)?);
+            confidence = confidence.min(self.confident.confidence(&tuple, self.watch)?);
         }
         let rows = self.task.rows();
         Err(Error::from(Shortfall::WholeTablePresence { rows, confidence }))
@@ -444,7 +444,7 @@ impl WorldGrowth<'_> {
         self.exchange(std::slice::from_ref(region), &parts);
         let tuples = self.tuples(&parts)?;
         self.exchange(&parts, std::slice::from_ref(region));
-        Ok(self.confident.try_hold(&tuples, self.watch)?.then_some(parts))
+        Ok(self.confident.hold(&tuples, self.watch)?.then_some(parts))
     }
 
     /// Some regions take the place of others in what the release tells of its rows.

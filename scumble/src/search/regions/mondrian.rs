@@ -111,7 +111,7 @@ pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
         (Criterion::Regression, Some(column), Some(numbers)) => {
             Ok(Aim::regression(column, numbers))
         }
-        // Whoever binds a policy sees to it that there is one.
+        // Binding a policy makes sure that there is one.
         (Criterion::InfoGain | Criterion::Regression, ..) => Err(Error::Defect),
     }
 }
@@ -119,7 +119,7 @@ pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
 /// Refuses a table that does not meet the requirements as one group: partitioning cannot help it.
 pub(in crate::search) fn check_whole(task: &Task, watch: &Watch) -> Result<()> {
     let went = vec![0; task.cells.len()];
-    let merge = |(tally, values): (&Tallies, &usize)| tally.try_merge(1, &went, *values, watch);
+    let merge = |(tally, values): (&Tallies, &usize)| tally.merge(1, &went, *values, watch);
     let whole: Vec<Tallies> =
         task.tallies.iter().zip(&task.values).map(merge).collect::<Result<_>>()?;
     check_group(&task.requirements, &Group { rows: task.rows(), columns: &whole, index: 0 })
