@@ -15,9 +15,9 @@ use crate::watch::Watch;
 /// Vectors of levels that are walked at most.
 const VECTORS: usize = 1 << 16;
 
-/// How often each unit is grouped on average, until vectors are skipped that cost little more than
-/// the one before, and by how much they must differ then.
-const GROUPED: usize = 256;
+/// Units that are grouped, for each unit and at least, until vectors are skipped that cost little
+/// more than the one before, and by how much they must differ then.
+const GROUPED: (usize, usize) = (256, 1 << 25);
 const DEARER: f64 = 1.02;
 
 /// Parts of a column of numbers at its lowest made-up level.
@@ -132,12 +132,13 @@ fn walk(
     let mut keyed: Vec<(u64, u32)> = Vec::new();
     let mut sums = Sums::default();
     let (mut grouped, mut walked) = (0, 0.0);
+    let most = (GROUPED.0 * space.len()).max(GROUPED.1);
     for (cost, vector) in by_cost(space, levels) {
         watch.check()?;
         if left.is_empty() {
             break;
         }
-        if grouped / space.len() >= GROUPED && cost < walked * DEARER {
+        if grouped >= most && cost < walked * DEARER {
             continue;
         }
         (grouped, walked) = (grouped + left.len(), cost);
