@@ -317,6 +317,9 @@ pub struct CutArgs {
     /// End the search after this time with the best cut so far: 10s, 500ms or 2m
     #[arg(long, value_name = "TIME")]
     pub time_limit: Option<String>,
+    /// End the search for a local recoding if at most this share of its LM is avoidable: 0.05, 5%
+    #[arg(long, value_name = "SHARE")]
+    pub gap: Option<String>,
     /// Choose at random among the N best cuts, against minimality attacks (default: 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub top: Option<u16>,

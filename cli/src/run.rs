@@ -363,6 +363,7 @@ fn search_flags(
     let flags = [
         Flag::given("--strategy", "strategy", strategy.map(name_of)),
         Flag::given("--time-limit", "time-limit", cuts.time_limit.clone()),
+        Flag::given("--gap", "gap", cuts.gap.clone()),
         Flag::given("--top", "top", cuts.top),
         Flag::given(
             "--extra-generalization",

@@ -171,6 +171,9 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             let _ = write!(text, ", CM {cm:.4}");
         }
         let _ = writeln!(text);
+        if let Some(bound) = loss.lm_bound.filter(|bound| *bound > 0.0) {
+            avoidable(&mut text, loss.lm, bound);
+        }
         if let Some(open) = of_input.conditional_entropy {
             let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
             let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
@@ -202,6 +205,14 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         )
     };
     text
+}
+
+/// How much of a loss another release could avoid at most, rounded up.
+fn avoidable(text: &mut String, lm: f64, bound: f64) {
+    let (above, share) = ((lm - bound).max(0.0), (1.0 - bound / lm).max(0.0));
+    let (above, share) = ((above * 1e4).ceil() / 1e4, (share * 1e3).ceil() / 10.0);
+    let _ =
+        writeln!(text, "  at most {above:.4} ({share:.1} %) of the LM could be avoided, proven");
 }
 
 /// What other kinds of recoding would have lost.

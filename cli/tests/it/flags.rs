@@ -41,7 +41,7 @@ const ALGORITHMS: [&str; 15] = [
 /// Each flag with what is typed, and a letter for each algorithm: `a`cts, `r`efused, `k`ept.
 /// `LEVELS` and `OTHER` depend on the algorithm. Flags of one algorithm come with what shows their
 /// effect: `+` separates what both runs have from what only the second has.
-const TABLE: [(&str, &str, &str); 32] = [
+const TABLE: [(&str, &str, &str); 33] = [
     ("-k", "-k 12", "aaaaaaaaaa aaa aa"),
     ("--loss", "--loss dm", "aaarrrrraa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaaa aaa aa"),
@@ -51,6 +51,7 @@ const TABLE: [(&str, &str, &str); 32] = [
     ("--levels", "--levels LEVELS", "aaaaaaaaaa aaa rr"),
     ("--save-recoding", "--save-recoding saved.json", "aaaaaaaraa aaa rr"),
     ("--time-limit", "--time-limit 0s", "arrrrrraaa rrr rr"),
+    ("--gap", "--gap 100%", "arrrrrrarr rrr rr"),
     ("--top", "--seed 3 + --top 9", "rrrrrrrrar rrr rr"),
     ("--extra-generalization", "--seed 3 + --extra-generalization", "rrrrrrrraa rrr rr"),
     (

@@ -145,6 +145,9 @@ fn the_report_is_beside_the_release_and_on_standard_output() {
     let private: Value = serde_json::from_str(&bed.read("out.csv.private.json")).unwrap();
     let mut both = outcome.json();
     assert!(both.as_object_mut().unwrap().remove("alternatives").is_some());
+    let bound = both["loss"].as_object_mut().unwrap().remove("lm-bound").unwrap();
+    assert!(bound.as_f64().unwrap() <= both["loss"]["lm"].as_f64().unwrap());
+    assert_eq!(private["loss"]["lm-bound"], bound);
     assert_eq!(both.as_object_mut().unwrap().remove("private"), Some(private));
     assert_eq!(timeless(both), timeless(beside));
     let outcome = bed.anonymize(&[]).ok();

@@ -22,6 +22,8 @@ struct Candidate {
     found: Found,
     lm: f64,
     suppressed: u64,
+    /// No release has a smaller LM, proven.
+    lm_bound: Option<f64>,
 }
 
 /// Searches every kind of recoding that the policy allows; only those that can be saved, if the
@@ -46,6 +48,8 @@ pub(super) fn search(
             Err(error) => return Err(error),
         }
     }
+    // It holds for whatever kind is chosen.
+    let lm_bound = candidates.iter().find_map(|candidate| candidate.lm_bound);
     // Of equal ones the first, which is the simplest.
     let best = (0..candidates.len()).min_by(|a, b| candidates[*a].lm.total_cmp(&candidates[*b].lm));
     let Some(best) = best else {
@@ -57,7 +61,7 @@ pub(super) fn search(
         Alternative::new(other.kind.name(), other.algorithm, other.lm, other.suppressed)
     };
     let alternatives = candidates.into_iter().map(alternative).collect();
-    Ok(Searched { algorithm, found, believed: None, alternatives })
+    Ok(Searched { algorithm, found, believed: None, alternatives, lm_bound })
 }
 
 /// The best recoding of a kind and what it loses; `None` if the search would take too long.
@@ -68,9 +72,14 @@ fn candidate(
     watch: &Watch,
 ) -> Result<Option<Candidate>> {
     let (task, search) = (&prepared.task, job.policy.search());
+    let mut lm_bound = None;
     let (algorithm, found) = match kind {
         Kind::Regions => ("mondrian", mondrian::search(task, search.partitioning, watch)?),
-        Kind::Local => ("local", local::search(job, prepared, watch)?),
+        Kind::Local => {
+            let (found, proven) = local::search(job, prepared, watch)?;
+            lm_bound = proven;
+            ("local", found)
+        }
         _ => {
             let levels = task.taxonomies.iter().map(|tree| tree.height() as u128 + 1);
             let recodings = levels.fold(1u128, u128::saturating_mul);
@@ -82,5 +91,5 @@ fn candidate(
     };
     let recoded = Recoded::new(task, &found.mapping, watch)?;
     let (lm, suppressed) = (recoded.lm(task), recoded.suppressed);
-    Ok(Some(Candidate { kind, algorithm, found, lm, suppressed }))
+    Ok(Some(Candidate { kind, algorithm, found, lm, suppressed, lm_bound }))
 }

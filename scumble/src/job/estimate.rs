@@ -140,6 +140,7 @@ impl BelievedSearch<'_> {
                     found,
                     believed,
                     alternatives: Vec::new(),
+                    lm_bound: None,
                 });
             }
         }
@@ -175,6 +176,7 @@ impl BelievedSearch<'_> {
             found,
             believed: Some(believed),
             alternatives: Vec::new(),
+            lm_bound: None,
         })
     }
 }

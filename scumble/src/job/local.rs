@@ -1,29 +1,106 @@
-//! Local recoding: when the search ends, and how progress is reported.
+//! Local recoding: when the search ends, how long the lower bound takes, and how progress is
+//! reported.
 
 use super::Job;
 use crate::bind::Prepared;
 use crate::error::Result;
+use crate::ratio::Ratio;
 use crate::search::Found;
+use crate::search::local::bound::LowerBound;
 use crate::search::local::{self, Progress};
 use crate::watch::{Closing, Watch};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Searches as the policy says: by the schedule, or as long as the time limit allows.
-pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
-    let start = Instant::now();
-    let limit = job.parameters.cuts.time_limit;
+/// Rounds of a search that is to close a gap, and how many times longer than the last each is.
+const ROUNDS: u32 = 3;
+const LONGER: u64 = 4;
+
+/// Costs of the search are sums of short floats: what they may be off.
+const ROUNDED: f64 = 1.0 + 1e-6;
+
+/// Searches as the policy says: by the schedule, or as long as the time limit allows. The bound
+/// comes first. Returns the best recoding, and what no release can lose less than.
+pub(super) fn search(
+    job: &Job,
+    prepared: &Prepared,
+    watch: &Watch,
+) -> Result<(Found, Option<f64>)> {
     let heeding = watch.heed();
-    let mut heat = |progress: &Progress| {
-        let Progress { steps, planned, cost } = *progress;
-        let spent = match limit {
-            Some(limit) => start.elapsed().as_secs_f64() / limit.as_secs_f64(),
-            None => steps as f64 / planned as f64,
-        };
-        watch.closing(steps, Closing { best: cost, bound: 0.0, decided: spent.min(1.0) });
-        (spent < 1.0 && !watch.stopped()).then_some(1.0 - spent)
+    let cuts = &job.parameters.cuts;
+    let mut ending = Ending {
+        start: Instant::now(),
+        limit: cuts.time_limit,
+        gap: cuts.gap.map(Ratio::to_f64),
+        bound: LowerBound::new(&prepared.task),
+        round: 0,
+        before: 0,
+        watch,
     };
+    ending.prove(1)?;
     let style = job.policy.search().partitioning.style;
-    let found = local::search(&prepared.task, style, job.seed.unwrap_or(0), &mut heat, watch);
+    let seed = job.seed.unwrap_or(0);
+    let found =
+        local::search(&prepared.task, style, seed, &mut |progress| ending.heat(progress), watch)?;
     drop(heeding);
-    found
+    Ok((found, ending.proven()))
+}
+
+/// When a search ends.
+struct Ending<'a> {
+    start: Instant,
+    limit: Option<Duration>,
+    /// The share of the loss that may be avoidable.
+    gap: Option<f64>,
+    bound: Option<LowerBound<'a>>,
+    /// Of a search that is to close a gap: rounds that are over, and their steps.
+    round: u32,
+    before: u64,
+    watch: &'a Watch,
+}
+
+impl Ending<'_> {
+    fn proven(&self) -> Option<f64> {
+        self.bound.as_ref().and_then(LowerBound::proven)
+    }
+
+    /// Works on the bound: so many times its schedule, or up to a third of the time.
+    fn prove(&mut self, times: u64) -> Result<()> {
+        let Some(bound) = &mut self.bound else { return Ok(()) };
+        // A last certificate may take half as long again.
+        let until = self.limit.and_then(|limit| self.start.checked_add(limit / 9 * 2));
+        let steps = if until.is_some() { u64::MAX } else { bound.planned().saturating_mul(times) };
+        bound.advance(steps, until, self.watch)
+    }
+
+    /// The heat of the next batch; none if the search is to end.
+    fn heat(&mut self, progress: &Progress) -> Option<f64> {
+        let Progress { steps, planned, cost } = *progress;
+        let proven = self.proven().unwrap_or(0.0);
+        let cost = cost * ROUNDED;
+        if self.watch.stopped() || self.gap.is_some_and(|gap| cost - proven <= gap * cost) {
+            return None;
+        }
+        let spent = match self.limit {
+            Some(limit) => self.start.elapsed().as_secs_f64() / limit.as_secs_f64(),
+            None => {
+                let planned = planned.saturating_mul(LONGER.pow(self.round));
+                (steps - self.before) as f64 / planned as f64
+            }
+        };
+        let closing = Closing { best: progress.cost, bound: proven, decided: spent.min(1.0) };
+        self.watch.closing(steps, closing);
+        // Later rounds are no warmer than the middle of the one before.
+        let warm = 0.5f64.powi(self.round as i32);
+        if spent < 1.0 {
+            return Some((1.0 - spent) * warm);
+        }
+        let is_last = self.gap.is_none() || self.limit.is_some() || self.round + 1 == ROUNDS;
+        if is_last {
+            return None;
+        }
+        (self.round, self.before) = (self.round + 1, steps);
+        // If it fails, the job was aborted, which the search finds out by itself.
+        self.prove(LONGER.pow(self.round)).ok()?;
+        Some(0.5 * warm)
+    }
 }

@@ -31,7 +31,7 @@ pub(super) struct Bound<'a> {
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     check_saving(walk, sink)?;
     let (bound, needs, bytes) = bind(walk)?;
-    let Decided { algorithm, mapping, search, alternatives } =
+    let Decided { algorithm, mapping, search, alternatives, lm_bound } =
         decide(walk, &bound, sink.wants_recoding())?;
     let recoded = bound.recode(&mapping, walk.job, walk.watch);
     let recoded =
@@ -81,7 +81,10 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let policy = bound.policy.with_caps(&bound.prepared.caps)?;
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let (recoding, of_owner) = bound.decided(&mapping, &recoded);
-    let (losses, of_input) = losses;
+    let (mut losses, mut of_input) = losses;
+    // The loss is a sum of floats, and may be rounded down.
+    losses.lm_bound = lm_bound.map(|bound| bound.min(losses.lm));
+    of_input.lm_bound = losses.lm_bound;
     let extra = recoded.within.as_ref().map(|within| within.extra).filter(|extra| *extra > 0);
     let caps = bound.told_caps(&recoded, walk.watch)?;
     let notes = match &mapping {
@@ -160,15 +163,18 @@ struct Decided {
     mapping: Mapping,
     search: Option<SearchReport>,
     alternatives: Vec<Alternative>,
+    /// No release has a smaller LM, proven.
+    lm_bound: Option<f64>,
 }
 
 /// What is released: found by a search, fixed by hand, or saved before.
 fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Decided> {
     let Decision::Search = &walk.job.decision else {
         let (algorithm, mapping) = decide_mapping(&walk.job.decision, &bound.prepared)?;
-        return Ok(Decided { algorithm, mapping, search: None, alternatives: Vec::new() });
+        let (search, alternatives, lm_bound) = (None, Vec::new(), None);
+        return Ok(Decided { algorithm, mapping, search, alternatives, lm_bound });
     };
-    let Searched { algorithm, found, believed, alternatives } =
+    let Searched { algorithm, found, believed, alternatives, lm_bound } =
         search(walk.job, bound, is_saved, walk.watch)?;
     let seconds = walk.clock.phase("search");
     let mapping = if is_saved { found.mapping.of_boxes() } else { found.mapping };
@@ -181,7 +187,7 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
         ..SearchReport::default()
     };
     let search = Some(report.warranted(found.warrant));
-    Ok(Decided { algorithm, mapping, search, alternatives })
+    Ok(Decided { algorithm, mapping, search, alternatives, lm_bound })
 }
 
 /// The mapping of levels fixed by hand, or of a saved recoding.

@@ -28,6 +28,8 @@ pub struct Parameters {
 pub struct CutParameters {
     /// The search ends after this time with the best so far.
     pub time_limit: Option<Duration>,
+    /// A search for a local recoding ends if at most this share of its loss is avoidable.
+    pub gap: Option<Ratio>,
     /// The release is drawn at random from this many of the best cuts.
     pub top: usize,
     /// The release is one random step more general than what was found.
@@ -92,6 +94,7 @@ impl Parameters {
             strategy: search.strategy().unwrap_or_default(),
             cuts: CutParameters {
                 time_limit: cuts.time_limit,
+                gap: cuts.gap,
                 top: cuts.top.map_or(1, usize::from),
                 extra_generalization: cuts.extra_generalization,
                 extra_suppression: cuts.extra_suppression.is_some_and(|extra| extra > Ratio::ZERO),

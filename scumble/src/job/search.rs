@@ -23,6 +23,8 @@ pub(super) struct Searched {
     pub(super) believed: Option<Believed>,
     /// What other kinds of recoding would have lost.
     pub(super) alternatives: Vec<Alternative>,
+    /// No release has a smaller LM, proven.
+    pub(super) lm_bound: Option<f64>,
 }
 
 /// Searches as the policy says; for a recoding that can be saved, if it will be.
@@ -43,8 +45,14 @@ pub(super) fn search(
     if is_open {
         return auto::search(job, &bound.prepared, is_saved, watch);
     }
+    let (believed, alternatives) = (None, Vec::new());
+    if search.algorithm == Algorithm::Local {
+        let found = local::search(job, &bound.prepared, watch);
+        let (found, lm_bound) = found.map_err(|error| refused(error, &bound.prepared, watch))?;
+        return Ok(Searched { algorithm: "local", found, believed, alternatives, lm_bound });
+    }
     let (algorithm, found) = by_rows(job, &bound.prepared, watch)?;
-    Ok(Searched { algorithm, found, believed: None, alternatives: Vec::new() })
+    Ok(Searched { algorithm, found, believed, alternatives, lm_bound: None })
 }
 
 /// Searches by counts of rows: the algorithm's name, and what it found.
@@ -74,7 +82,7 @@ pub(super) fn by_rows(
         Algorithm::Mondrian | Algorithm::MInstant | Algorithm::RothkoT | Algorithm::RothkoS => {
             ("mondrian", mondrian::search(task, partitioning, watch))
         }
-        Algorithm::Local => ("local", local::search(job, prepared, watch)),
+        Algorithm::Local => ("local", local::search(job, prepared, watch).map(|(found, _)| found)),
         Algorithm::LPlusOptimize => ("l-plus-optimize", cuts::search(job, prepared, watch)),
         Algorithm::Annealing => ("annealing", cuts::search(job, prepared, watch)),
     };

@@ -92,6 +92,10 @@ impl Policy {
                 "requires the algorithm local, l-plus-optimize or annealing, or auto with the loss \
                  lm",
             ),
+            "gap" => (
+                algorithm == Local || self.is_open(algorithm),
+                "requires the algorithm local, or auto with the loss lm",
+            ),
             "strategy" => (
                 matches!(algorithm, Incognito | Spalm | Sfalm),
                 "requires the algorithm incognito, spalm or sfalm",

@@ -287,6 +287,11 @@ pub const KEYS: &[Key] = &[
         "time-limit",
         "the time limit of a search for cuts or a local recoding, such as \"10s\" (default: none)",
     ),
+    key(
+        "search",
+        "gap",
+        "end the search for a local recoding as soon as at most this share of its LM is avoidable, such as \"5%\" (default: none)",
+    ),
     key("search", "top", "the number of best cuts to choose from at random (default: 1)"),
     key(
         "search",

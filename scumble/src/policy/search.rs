@@ -318,6 +318,9 @@ impl SearchAsked {
 pub struct CutParameters {
     /// The search ends after this time with the best so far.
     pub time_limit: Option<Duration>,
+    /// A search for a local recoding ends if its loss is proven to be this close to the least, as a
+    /// share of the loss.
+    pub gap: Option<Ratio>,
     /// The release is drawn at random from this many of the best cuts.
     pub top: Option<u16>,
     /// The release is one random step more general than what was found.
@@ -504,6 +507,7 @@ fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
     let time_limit = section.get("time-limit").map(duration).transpose()?;
     let parameters = CutParameters {
         time_limit,
+        gap: section.get("gap").map(|entry| entry.share("a share from 0 to 1")).transpose()?,
         top: section.whole("top", 1..=u64::from(u16::MAX))?.map(|top| top as u16),
         extra_generalization: section.boolean("extra-generalization")?,
         extra_suppression: section
@@ -523,7 +527,11 @@ fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
             entry.inapplicable("requires the algorithm auto, local, l-plus-optimize or annealing")
         );
     }
-    let of_cuts = CutParameters { time_limit: None, ..parameters.clone() };
+    let is_local = matches!(algorithm, Algorithm::Local | Algorithm::Auto);
+    if let Some(entry) = section.get("gap").filter(|_| !is_local) {
+        return Err(entry.inapplicable("requires the algorithm auto or local"));
+    }
+    let of_cuts = CutParameters { time_limit: None, gap: None, ..parameters.clone() };
     if !algorithm.is_on_cuts() && of_cuts != CutParameters::default() {
         let given = ["top", "extra-generalization", "extra-suppression"];
         if let Some(entry) = given.into_iter().find_map(|name| section.get(name)) {

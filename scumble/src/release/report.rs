@@ -159,6 +159,9 @@ impl PrivateReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PrivateLosses {
+    /// No release has a smaller LM, proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_bound: Option<f64>,
     /// Non-uniform entropy, in bits per cell; not counted for tables on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
@@ -225,6 +228,10 @@ pub struct ClassCounts {
 pub struct Losses {
     /// Loss metric: the share of detail lost, averaged over cells.
     pub lm: f64,
+    /// No release has a smaller LM, proven, if that is known. It depends on the input and not only
+    /// on the release, so it is absent from a report that was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_bound: Option<f64>,
     /// Discernibility: squared class sizes.
     #[serde(serialize_with = "whole", deserialize_with = "read_whole")]
     pub dm: u128,
@@ -235,13 +242,19 @@ pub struct Losses {
 
 impl Losses {
     pub(crate) fn new(lm: f64, dm: u128, target: Option<OfTarget>) -> Losses {
-        Losses { lm, dm, cm: target.map(|target| target.cm) }
+        Losses { lm, lm_bound: None, dm, cm: target.map(|target| target.cm) }
+    }
+
+    /// The same without what the release does not tell.
+    fn published(self) -> Losses {
+        Losses { lm_bound: None, ..self }
     }
 }
 
 impl PrivateLosses {
     pub(crate) fn new(target: Option<OfTarget>, entropy: Option<f64>) -> PrivateLosses {
         PrivateLosses {
+            lm_bound: None,
             entropy,
             conditional_entropy: target.map(|target| target.conditional_entropy),
             rmse: target.and_then(|target| target.rmse),
@@ -469,7 +482,10 @@ impl Report {
 
     /// What may be published with the release, as the text of a file.
     pub(crate) fn to_public_text(&self) -> String {
-        let public = Report { private: None, alternatives: Vec::new(), ..self.clone() };
+        let mut public = Report { private: None, alternatives: Vec::new(), ..self.clone() };
+        if let ReleaseKind::Table { loss, .. } = &mut public.release {
+            *loss = loss.published();
+        }
         serde_json::to_string_pretty(&public).unwrap_or_default() + "\n"
     }
 

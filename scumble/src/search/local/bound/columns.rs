@@ -119,16 +119,16 @@ impl Tuples {
             }
         }
         let width = menus.len();
-        let mut keyed: Vec<(Vec<u32>, u32)> = Vec::with_capacity(task.cells.len());
-        for cell in 0..task.cells.len() as u32 {
-            let codes = task.cells.codes(CellId(cell)).iter().zip(&group_of);
-            let code = |(code, groups): (&u32, &Option<Vec<u32>>)| {
+        let mut codes = Vec::with_capacity(task.cells.len() * width);
+        for tuple in task.cells.tuples() {
+            codes.extend(tuple.iter().zip(&group_of).map(|(code, groups)| {
                 groups.as_ref().map_or(*code, |groups| groups[*code as usize])
-            };
-            keyed.push((codes.map(code).collect(), cell));
+            }));
         }
+        let codes_of = |cell: u32| &codes[cell as usize * width..][..width];
         // The order of the codes, so that the answer does not depend on the order of the rows.
-        keyed.sort_unstable();
+        let mut cells: Vec<u32> = (0..task.cells.len() as u32).collect();
+        cells.sort_unstable_by(|a, b| codes_of(*a).cmp(codes_of(*b)));
         let mut tuples = Tuples {
             menus,
             codes: vec![Vec::new(); width],
@@ -136,15 +136,12 @@ impl Tuples {
             of_cell: vec![0; task.cells.len()],
             is_coarse,
         };
-        for same in keyed.chunk_by(|a, b| a.0 == b.0) {
+        for same in cells.chunk_by(|a, b| codes_of(*a) == codes_of(*b)) {
             let tuple = tuples.rows.len() as u32;
-            let mut rows = 0;
-            for (_, cell) in same {
-                tuples.of_cell[*cell as usize] = tuple;
-                rows += u64::from(task.cells.count(CellId(*cell)));
-            }
-            tuples.rows.push(rows);
-            for (known, code) in tuples.codes.iter_mut().zip(&same[0].0) {
+            same.iter().for_each(|cell| tuples.of_cell[*cell as usize] = tuple);
+            let rows = same.iter().map(|cell| u64::from(task.cells.count(CellId(*cell))));
+            tuples.rows.push(rows.sum());
+            for (known, code) in tuples.codes.iter_mut().zip(codes_of(same[0])) {
                 known.push(*code);
             }
         }

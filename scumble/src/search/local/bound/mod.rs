@@ -59,6 +59,14 @@ const BETTER: f64 = 1e-5;
 /// Walks between two certificates, by their steps.
 const BETWEEN: u64 = 10;
 
+/// Tables of more distinct tuples get no bound: it would take longer than the search.
+const CELLS: usize = 1 << 18;
+
+/// Steps for each tuple that [`LowerBound::planned`] suggests, and the most in all: on Adult as much
+/// time as the search takes.
+const STEPS_PER_TUPLE: u64 = 12_000;
+const STEPS: u64 = 1 << 27;
+
 /// Prices are at most so many times what a suppressed row costs: sums of them must fit in 64 bits.
 const MOST: u64 = 16;
 
@@ -97,13 +105,13 @@ enum Stage {
 }
 
 impl<'a> LowerBound<'a> {
-    /// Nothing is known yet. `None` if classes are too large for it, or there is nothing to lose.
+    /// Nothing is known yet. `None` if there are too many tuples or classes are too large.
     pub fn new(task: &'a Task) -> Option<LowerBound<'a>> {
         let least = task.requirements.iter().map(|requirement| requirement.least_rows()).max();
         let least = least.unwrap_or(1).max(1);
         let columns = task.axes.len() as u64;
         let fits = least.checked_mul(columns)? < 1 << 24;
-        if !fits || columns == 0 || least > task.rows() {
+        if !fits || columns == 0 || task.cells.len() > CELLS {
             return None;
         }
         let mut bound = LowerBound {
@@ -147,6 +155,11 @@ impl<'a> LowerBound<'a> {
         times * columns * ONE
     }
 
+    /// Steps that suit the table, if nothing else limits them.
+    pub fn planned(&self) -> u64 {
+        STEPS_PER_TUPLE.saturating_mul(self.tuples.len() as u64).clamp(1 << 20, STEPS)
+    }
+
     /// Whether more effort is of no use.
     pub fn is_finished(&self) -> bool {
         matches!(self.stage, Stage::Finished)
@@ -179,7 +192,8 @@ impl<'a> LowerBound<'a> {
             }
         }
         // The last certificate may take longer than asked, by half.
-        let late = until.map(|until| until + until.saturating_duration_since(begun) / 2);
+        let late =
+            until.and_then(|until| until.checked_add(until.saturating_duration_since(begun) / 2));
         let mut effort = Effort::new(self.walked.saturating_mul(4).max(steps / 4), late, watch);
         self.certify(&mut effort)
     }
