@@ -22,6 +22,7 @@ role = "sensitive"
 k = 2
 
 [search]
+split = "median"
 algorithm = "mondrian"
 "#;
 
@@ -354,7 +355,7 @@ fn fewer_rows_than_k_are_refused_with_a_report() {
 #[test]
 fn a_criterion_needs_its_target() {
     let bed = people();
-    bed.edit("policy.toml", "algorithm", "split = \"info-gain\"\nalgorithm");
+    bed.edit("policy.toml", "median", "info-gain");
     bed.anonymize(&[]).fails_with(2, "target");
     bed.edit("policy.toml", "sensitive", "target");
     bed.anonymize(&[]).ok();

@@ -48,7 +48,7 @@ impl Case {
             kinds.iter().map(|kind| drawn.ask(random, *kind)).collect::<Option<_>>()?;
         let demands = asked.iter().flat_map(|asked| asked.demands.clone()).collect();
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
-        let pooling = seed % 3 > 0;
+        let pooling = !seed.is_multiple_of(3);
         let what = format!("{name}, seed {seed}, {asked:?}, pooling {pooling}");
         Some(Case { drawn, asked, demands, target, pooling, what })
     }
