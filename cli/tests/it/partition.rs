@@ -22,6 +22,7 @@ role = "sensitive"
 k = 2
 
 [search]
+split = "median"
 algorithm = "mondrian"
 "#;
 
@@ -243,6 +244,49 @@ fn a_saved_partition_does_not_take_a_missing_number_for_a_number() {
     bed.apply("saved.json", "one.csv", &[]).fails_with(1, "1 of 5 rows");
 }
 
+/// One rare country does not keep the others from being named. Those that are too rare stay
+/// together, in the release, in a saved partition and in what it is applied to.
+#[test]
+fn rare_children_are_pooled() {
+    let bed = Bed::new();
+    let rows = ["France", "Spain", "Malta", "France", "Spain", "Cyprus", "France", "Spain"];
+    bed.file("table.csv", format!("country\n{}\n", rows.join("\n")));
+    let europe = ["France", "Spain", "Malta", "Cyprus", "Italy"].map(|leaf| leaf.to_string() + ";");
+    let lines = europe.map(|leaf| leaf + "Europe;World\n").concat() + "Chad;Africa;World\n";
+    bed.file("country.csv", lines);
+    let policy = "[attributes.country]\nrole = \"quasi-identifier\"\nhierarchy = \"country.csv\"\n\
+                  [privacy]\nk = 2\n[search]\nalgorithm = \"mondrian\"\n";
+    bed.file("policy.toml", policy.to_string() + "pooling = false\n");
+    bed.anonymize(&[]).ok();
+    assert_eq!(bed.first_column("out.csv"), ["Europe"; 8]);
+    bed.file("policy.toml", policy);
+    for algorithm in ["mondrian", "rothko-t", "rothko-s", "m-instant"] {
+        for threads in ["1", "2", "3"] {
+            let report =
+                bed.anonymize(&["--algorithm", algorithm, "--threads", threads, "--json"]).ok();
+            assert_eq!(report.json()["search"]["minimal"], json!(true), "{algorithm}");
+            let expected =
+                ["Europe", "Europe", "France", "France", "France", "Spain", "Spain", "Spain"];
+            assert_eq!(bed.first_column("out.csv"), expected, "{algorithm}, {threads} threads");
+        }
+    }
+    // What was not there when the partition was made belongs to the rest, so its name is wider.
+    for algorithm in ["mondrian", "rothko-t", "rothko-s"] {
+        bed.anonymize(&["--algorithm", algorithm, "--save-recoding", "saved.json"]).ok();
+        let saved: Value = serde_json::from_str(&bed.read("saved.json")).unwrap();
+        let split = json!({"attribute": "country", "level": 0, "labels": ["France", "Spain"], "rest": true});
+        let nodes = json!([{"children": split}, "region", "region", "region"]);
+        assert_eq!(saved["nodes"], nodes, "{algorithm}");
+        bed.apply("saved.json", "table.csv", &[]).ok();
+        assert_eq!(sorted(bed.records("applied.csv", ',')), sorted(bed.records("out.csv", ',')));
+        bed.file("others.csv", "country\nChad\nItaly\nSpain\nSpain\n");
+        bed.apply("saved.json", "others.csv", &[]).ok();
+        assert_eq!(bed.first_column("applied.csv"), ["Spain", "Spain", "World", "World"]);
+        bed.file("one.csv", "country\nChad\nSpain\nSpain\n");
+        bed.apply("saved.json", "one.csv", &[]).status_is(1, "1 of 3 rows");
+    }
+}
+
 #[test]
 fn a_broken_partition_is_refused() {
     let bed = people();
@@ -264,6 +308,12 @@ fn a_broken_partition_is_refused() {
         .status_is(2, "no numbers");
     with(json!([{"threshold": {"attribute": "agee", "up-to": 38}}, "region", "region"]))
         .status_is(2, "agee");
+    // No row is below a node that the hierarchy does not have.
+    let at_9 = |rest: bool| json!({"children": {"attribute": "city", "level": 9, "labels": ["Bern"], "rest": rest}});
+    with(json!([at_9(false), "region"])).ok();
+    with(json!([at_9(true), "region", "region"])).ok();
+    with(json!([at_9(true), "region"])).status_is(2, "the tree of regions is incomplete");
+    with(json!([at_9(false), "region", "region"])).status_is(2, "too many nodes");
     // As deep as one likes, on one side.
     let mut deep: Vec<Value> = (0..5000).map(|_| at_38.clone()).collect();
     deep.extend((0..5001).map(|_| json!("region")));
@@ -305,7 +355,7 @@ fn fewer_rows_than_k_are_refused_with_a_report() {
 #[test]
 fn a_criterion_needs_its_target() {
     let bed = people();
-    bed.edit("policy.toml", "algorithm", "split = \"info-gain\"\nalgorithm");
+    bed.edit("policy.toml", "median", "info-gain");
     bed.anonymize(&[]).fails_with(2, "target");
     bed.edit("policy.toml", "sensitive", "target");
     bed.anonymize(&[]).ok();

@@ -8,7 +8,8 @@
 //!
 //! The rest keeps the node's name, so the name of one region may contain that of another. Their
 //! tuples are apart all the same: where the two part, one is below a listed child, and all nodes
-//! that the other is called by either contain this child or are apart from it.
+//! that the other is called by either contain this child or are apart from it. A label stands for
+//! one set of values in a whole tree, so no two regions have the same name.
 
 use super::Columns;
 use crate::error::{Error, Result, quoted};
@@ -555,5 +556,28 @@ impl Bound<'_> {
         let number = || (0..known.len() as u32).map(|index| (known.label(index), index)).collect();
         let numbers = self.labels.entry((column, level)).or_insert_with(number);
         labels.iter().map(|label| numbers.get(label.as_str()).copied()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files that were saved before children were pooled have no word of a rest, and partitions
+    /// without one are still saved as they were.
+    #[test]
+    fn a_rest_is_told_only_where_there_is_one() {
+        let with = |rest: bool| SavedNode::Children {
+            attribute: "q".into(),
+            level: 1,
+            labels: vec!["a".into(), "b".into()],
+            rest,
+        };
+        let before = r#"{"children":{"attribute":"q","level":1,"labels":["a","b"]}}"#;
+        assert_eq!(serde_json::from_str::<SavedNode>(before).unwrap(), with(false));
+        assert_eq!(serde_json::to_string(&with(false)).unwrap(), before);
+        let pooled = serde_json::to_string(&with(true)).unwrap();
+        assert_eq!(pooled, before.replace("]}", "],\"rest\":true}"));
+        assert_eq!(serde_json::from_str::<SavedNode>(&pooled).unwrap(), with(true));
     }
 }

@@ -660,7 +660,8 @@ fn by_gain(
             Splits::Apart(missing) => {
                 let at = set.codes.partition_point(|code| *code < missing);
                 let parts = vec![0..at, at..all];
-                let gain = gain(aim, &set, &[vec![0..at], vec![at..all]]);
+                let both: Vec<_> = parts.iter().map(|part| vec![part.clone()]).collect();
+                let gain = gain(aim, &set, &both);
                 candidates.push((gain, parts, apart(column, &set, at, missing)));
             }
             Splits::Thresholds { .. } => {

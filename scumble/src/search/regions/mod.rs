@@ -147,8 +147,9 @@ impl<'a> Judge<'a> {
     /// The same, with rare children pooled or not. What lies in the rest cannot be told from its
     /// name alone, so they are never pooled if a population is matched by names.
     pub fn pooling(self, pools: bool) -> Judge<'a> {
-        let about_absent = |requirement: &Box<dyn Requirement>| requirement.is_about_absent();
-        Judge { pools: pools && !self.requirements.iter().any(about_absent), ..self }
+        let mut requirements = self.requirements.iter();
+        let is_matched = requirements.any(|requirement| requirement.is_about_absent());
+        Judge { pools: pools && !is_matched, ..self }
     }
 
     /// The sample, with the chance of error of one of `parts` parts (Bonferroni).
