@@ -36,6 +36,7 @@ put("csv/quoted.csv", '\ufeffa;"b;c";d\r\n1;"x\r\ny";""\r\n"2"";";;é\r\n\r\n3;4
 put("csv/tabs.csv", "a\tb\n1\t2\n")
 put("csv/open.csv", 'a,b\n1,"2\n')
 put("csv/types.csv", "i,r,d,t\n1,1.50,2020-02-29,x\n-007,-1e3,1999-12-31,\n,,,?\n9007199254740993,.5,0001-01-01,é\n")
+put("csv/extreme-numbers.csv", "x,y\n" + "".join(f"{x},{y}\n" for x in ["0", "5e-324", "1.7e308", "-1.7e308"] for y in "aabbb"))
 put("csv/people.csv.gz", gzip.compress(PEOPLE.encode(), mtime=0))
 put("csv/people.csv.zst", pa.compress(PEOPLE.encode(), codec="zstd", asbytes=True))
 put("hierarchy/cities.csv", CITIES)
@@ -134,7 +135,7 @@ for codec in [None, "lz4", "zstd"]:
         # A buffer that compression makes longer is stored as it is: some rows more are shorter.
         long = pa.concat_tables([table] * 20).combine_chunks().unify_dictionaries()
         with make(sink, table.schema, options=ipc.IpcWriteOptions(compression=codec)) as writer:
-            writer.write_table(long)
+            writer.write_table(long if codec else table)
         put(f"arrow/{codec or 'plain'}-{kind}.arrow", sink.getvalue().to_pybytes())
 for codec in ["none", "snappy", "gzip", "lz4", "zstd"]:
     sink = pa.BufferOutputStream()
