@@ -287,7 +287,7 @@ def formats(cases, inputs):
                 out = f"out.{target}"
                 cases.threads("formats", f"{algorithm}, {source} to {target}", bed,
                               anonymize(f"census1.{source}", policy, "--algorithm", algorithm, "--seed", 1, out=out),
-                              verify(policy, "--algorithm", algorithm, out=out), quick=(a + b + turn) % 4 == 0)
+                              verify(policy, out=out), quick=(a + b + turn) % 4 == 0)
     for turn, (algorithm, world) in enumerate(PRESENCE):
         for a, source in enumerate(FORMATS):
             policy = bed.policy(presence_text(world.format(name="biased", ending=source)))
