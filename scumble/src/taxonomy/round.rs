@@ -78,9 +78,8 @@ fn multiple_above(number: f64, step: f64) -> f64 {
 ///
 /// There are none for a width that is too small or too large for a float.
 fn real_steps(width: f64) -> impl Iterator<Item = (i32, f64)> {
-    let widest = (width / 4.0).log10().floor();
-    let steps = if widest.is_finite() { widest as i32 - 3..=widest as i32 } else { 1..=0 };
-    let steps = steps.rev();
+    let widest = Some((width / 4.0).log10().floor()).filter(|widest| widest.is_finite());
+    let steps = widest.into_iter().flat_map(|widest| (widest as i32 - 3..=widest as i32).rev());
     let steps = steps.flat_map(|power| [5.0, 2.0, 1.0].map(|times| (power, times)));
     steps.filter(move |(power, times)| decimal(*times, *power) <= width / 4.0)
 }
