@@ -99,7 +99,7 @@ impl RowNumbers {
     pub fn new(numbers: Vec<u32>, end: usize) -> RowNumbers {
         match end {
             ..=0x100 => RowNumbers::Bytes(numbers.iter().map(|number| *number as u8).collect()),
-            ..=0x1_0000 => {
+            0x101..=0x1_0000 => {
                 RowNumbers::Shorts(numbers.iter().map(|number| *number as u16).collect())
             }
             _ => RowNumbers::Words(numbers),

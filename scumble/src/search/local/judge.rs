@@ -73,12 +73,13 @@ impl<'a> Judge<'a> {
     /// asked, summed up.
     pub fn lack(&self, tally: &Tally) -> f64 {
         let group = Group { rows: tally.rows, columns: &tally.columns, index: 0 };
-        let lack = |(requirement, (required, larger)): (&Box<dyn Requirement>, &(f64, bool))| {
+        let lack = |(requirement, (required, larger)): (&dyn Requirement, &(f64, bool))| {
             let figure = requirement.figure(&group);
             let lack = if *larger { required - figure } else { figure - required };
             (lack / required.abs().max(f64::MIN_POSITIVE)).clamp(0.0, 1.0)
         };
-        self.requirements.iter().zip(&self.required).map(lack).sum()
+        let requirements = self.requirements.iter().map(AsRef::as_ref);
+        requirements.zip(&self.required).map(lack).sum()
     }
 
     /// Whether units may be a class.
