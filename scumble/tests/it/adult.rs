@@ -5,6 +5,7 @@ use crate::brute::{Brute, KEYS, Node, Outcome};
 use crate::fixture::{Bound, Optimum, STRATEGIES, policy, read};
 use scumble::policy::Policy;
 use scumble::search::lattice::incognito::Strategy;
+use scumble::search::local::bound::LowerBound;
 use scumble::watch::Watch;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -201,5 +202,23 @@ fn cuts_are_proven_on_a_space_of_millions_of_millions() {
             scumble::release::Recoded::new(&bound.prepared.task, &mapping, &Watch::default())
                 .unwrap();
         assert_eq!((released.suppressed, released.dm(&bound.prepared.task)), (0, *cost as u128));
+    });
+}
+
+/// The lower bound of local recoding. It ends by itself at 0.022602, as another
+/// program did.
+#[test]
+fn the_bound_of_local_recodings_is_close_to_what_prices_can_prove() {
+    let Some(folder) = folder("the_bound_of_local_recodings") else { return };
+    with(folder, "[privacy]\nk = 5\n", |bound| {
+        let mut bound = LowerBound::new(&bound.prepared.task).unwrap();
+        let steps = bound.planned();
+        let mut proven = Vec::new();
+        for steps in [steps / 64, steps / 8, steps] {
+            bound.advance(steps, None, &Watch::silent()).unwrap();
+            proven.push(bound.proven().unwrap_or(0.0));
+        }
+        assert!(proven.is_sorted() && proven[0] > 0.005, "{proven:?}");
+        assert!(proven[2] > 0.0225 && proven[2] < 0.022603, "{proven:?}");
     });
 }

@@ -15,17 +15,17 @@
 //! - Levels, cuts and regions are local recodings too, with labels that are no cheaper than the
 //!   smallest label of the same rows. So the bound holds for them as well.
 //!
-//! Prices [grow](LowerBound::grow) from nearly nothing, all at the same pace, until they reach a
-//! ceiling. Then they are [adjusted](LowerBound::adjust): [`separation`] finds labels whose rows are
-//! too dear, and [`prices`] solves the linear program over those found so far. The result is
-//! optimal for this kind of proof when nothing is too dear any more. It need not be met by a
-//! release, because a class is taken as a whole or not at all.
+//! Prices grow from nearly nothing, all at the same pace, until they reach a ceiling. Then they are
+//! adjusted: `separation` finds labels whose rows are too dear, and `prices` solves the linear
+//! program over those found so far. The result is optimal for this kind of proof when nothing is
+//! too dear any more. It need not be met by a release, because a class is taken as a whole or not
+//! at all.
 //!
-//! No price is believed: [`check`] has the last word, and only what it certified counts.
+//! No price is believed: `check` has the last word, and only what it certified counts.
 
-mod check;
+pub mod check;
 mod columns;
-mod effort;
+pub mod effort;
 mod prices;
 mod separation;
 
@@ -62,7 +62,7 @@ const BETWEEN: u64 = 10;
 /// Tables of more distinct tuples get no bound: it would take longer than the search.
 const CELLS: usize = 1 << 18;
 
-/// Steps for each tuple that [`LowerBound::planned`] suggests, and the most in all: on Adult as much
+/// Steps for each tuple if nothing else limits them, and the most in all: on Adult as much
 /// time as the search takes.
 const STEPS_PER_TUPLE: u64 = 12_000;
 const STEPS: u64 = 1 << 27;
@@ -157,7 +157,7 @@ impl<'a> LowerBound<'a> {
 
     /// Steps that suit the table, if nothing else limits them.
     pub fn planned(&self) -> u64 {
-        STEPS_PER_TUPLE.saturating_mul(self.tuples.len() as u64).clamp(1 << 20, STEPS)
+        STEPS_PER_TUPLE.saturating_mul(self.task.cells.len() as u64).clamp(1 << 20, STEPS)
     }
 
     /// Whether more effort is of no use.

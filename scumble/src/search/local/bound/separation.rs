@@ -5,8 +5,8 @@
 //!
 //! - If the `k` dearest rows covered so far are cheap enough for the labels chosen so far, nothing
 //!   below can be wrong: it covers fewer rows and costs more.
-//! - A tuple so cheap that even with the `k - 1` dearest rows it is cheap enough cannot be among the
-//!   `k` dearest of a label that is wrong, and leaves the list.
+//! - A tuple so cheap that even with the `k - 1` dearest rows it is cheap enough cannot be among
+//!   the `k` dearest of a label that is wrong, and leaves the list.
 //! - A node of a tree is tried only if the tuples lie below several of its children. Otherwise the
 //!   child covers the same for less.
 
