@@ -51,7 +51,7 @@ pub struct Separation<'a> {
 }
 
 impl<'a> Separation<'a> {
-    /// Of tuples whose classes have so many rows at least.
+    /// Over tuples whose classes need at least `least` rows.
     pub fn new(tuples: &'a Tuples, least: u64) -> Separation<'a> {
         let width = tuples.menus.len();
         let mut order: Vec<usize> = (0..width).collect();
