@@ -320,7 +320,8 @@ pub struct CutArgs {
     /// End the search for a local recoding if at most this share of its LM is avoidable: 0.05, 5%
     #[arg(long, value_name = "SHARE")]
     pub gap: Option<String>,
-    /// Choose at random among the N best cuts, against minimality attacks (default: 1)
+    /// Choose at random among the N best cuts or local recodings, against minimality attacks
+    /// (default: 1)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub top: Option<u16>,
     /// Generalize the cut by one random step, against minimality attacks

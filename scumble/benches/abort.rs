@@ -23,7 +23,7 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
-use scumble::search::local;
+use scumble::search::local::{self, Course};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::encode;
 use scumble::summary::{Estimator, Structure, SummaryKind};
@@ -279,7 +279,10 @@ fn local_recoding(bench: &mut Bench, census: &Census) -> Result<()> {
     }
     let (policy, _, prepared) = census.bound("k = 100", "algorithm = \"local\"")?;
     let style = policy.search().partitioning.style;
-    bench.abort("local", |watch| local::search(&prepared.task, style, 1, &mut |_| Some(0.5), watch))
+    bench.abort("local", |watch| {
+        let course = Course { style, seed: 1, top: 1 };
+        local::search(&prepared.task, course, &mut |_| Some(0.5), watch)
+    })
 }
 
 fn cuts(bench: &mut Bench, census: &Census) -> Result<()> {

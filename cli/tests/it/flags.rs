@@ -43,7 +43,7 @@ const ALGORITHMS: [&str; 15] = [
 /// effect: `+` separates what both runs have from what only the second has.
 const TABLE: [(&str, &str, &str); 33] = [
     ("-k", "-k 12", "aaaaaaaaaa aaa aa"),
-    ("--loss", "--loss dm", "aaarrrrraa ara rr"),
+    ("--loss", "--loss dm", "aaarrrraaa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaaa aaa aa"),
     ("--scheme", "--scheme all-records", "rrrrrrrraa rrr rr"),
     ("--suppression", "--suppression 30%", "aaakakkaaa rrr rr"),
@@ -52,7 +52,7 @@ const TABLE: [(&str, &str, &str); 33] = [
     ("--save-recoding", "--save-recoding saved.json", "aaaaaaaraa aaa rr"),
     ("--time-limit", "--time-limit 0s", "arrrrrraaa rrr rr"),
     ("--gap", "--gap 100%", "arrrrrrarr rrr rr"),
-    ("--top", "--seed 3 + --top 9", "rrrrrrrrar rrr rr"),
+    ("--top", "--seed 3 + --top 9", "rrrrrrraar rrr rr"),
     ("--extra-generalization", "--seed 3 + --extra-generalization", "rrrrrrrraa rrr rr"),
     (
         "--extra-suppression",

@@ -3,11 +3,11 @@
 
 use super::Job;
 use crate::bind::Prepared;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::Found;
 use crate::search::local::bound::LowerBound;
-use crate::search::local::{self, Progress};
+use crate::search::local::{self, Course, Progress};
 use crate::watch::{Closing, Watch};
 use std::time::{Duration, Instant};
 
@@ -37,11 +37,19 @@ pub(super) fn search(
         watch,
     };
     ending.prove(1)?;
+    // Whoever could guess the draw would know what it hides.
+    let mut dice = job.secrets().dice();
+    let seed = match (job.seed, cuts.top) {
+        (None, 2..) => dice.below(u64::MAX)?,
+        (seed, _) => seed.unwrap_or(0),
+    };
     let style = job.policy.search().partitioning.style;
-    let seed = job.seed.unwrap_or(0);
+    let course = Course { style, seed, top: cuts.top };
     let found =
-        local::search(&prepared.task, style, seed, &mut |progress| ending.heat(progress), watch)?;
+        local::search(&prepared.task, course, &mut |progress| ending.heat(progress), watch)?;
     drop(heeding);
+    let draw = dice.below(found.len().max(1) as u64)? as usize;
+    let found = found.into_iter().nth(draw).ok_or(Error::Defect)?;
     Ok((found, ending.proven()))
 }
 

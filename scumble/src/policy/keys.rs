@@ -292,7 +292,11 @@ pub const KEYS: &[Key] = &[
         "gap",
         "end the search for a local recoding as soon as at most this share of its LM is avoidable, such as \"5%\" (default: none)",
     ),
-    key("search", "top", "the number of best cuts to choose from at random (default: 1)"),
+    key(
+        "search",
+        "top",
+        "the number of best cuts or local recodings to choose from at random (default: 1)",
+    ),
     key(
         "search",
         "extra-generalization",

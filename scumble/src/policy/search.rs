@@ -436,11 +436,6 @@ pub(super) fn read(entry: Option<&Entry<'_>>, privacy: &Privacy) -> Result<Searc
     partitioning(&section, &mut search.partitioning)?;
     search.space = section.choice("space", Space::NAMES)?.unwrap_or_default();
     recoding(&section, privacy, &mut search)?;
-    if search.algorithm == Algorithm::Local
-        && let Some(entry) = section.get("loss").filter(|_| search.loss != LossChoice::Lm)
-    {
-        return Err(entry.inapplicable("must be lm with the algorithm local"));
-    }
     search.by = section.choice("by", ByAsked::NAMES)?;
     search.threshold =
         section.get("threshold").map(|entry| entry.ratio("a number of at least 0")).transpose()?;
@@ -500,8 +495,12 @@ fn suppression(entry: &Entry<'_>, search: &mut SearchAsked) -> Result<()> {
     Ok(())
 }
 
-/// Parameters of searches for cuts. With another algorithm they would have no effect, and some of
-/// them are there to protect people, so that is an error.
+/// Local recodings that are kept to draw one of them, at most: each takes as much memory as the
+/// classes of all rows.
+const LOCAL_TOP: u16 = 64;
+
+/// Parameters of searches for cuts and local recodings. With another algorithm they would have no
+/// effect, and some of them are there to protect people, so that is an error.
 fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
     let algorithm = search.algorithm;
     let time_limit = section.get("time-limit").map(duration).transpose()?;
@@ -531,9 +530,21 @@ fn cuts(section: &Section<'_>, search: &SearchAsked) -> Result<CutParameters> {
     if let Some(entry) = section.get("gap").filter(|_| !is_local) {
         return Err(entry.inapplicable("requires the algorithm auto or local"));
     }
-    let of_cuts = CutParameters { time_limit: None, gap: None, ..parameters.clone() };
-    if !algorithm.is_on_cuts() && of_cuts != CutParameters::default() {
-        let given = ["top", "extra-generalization", "extra-suppression"];
+    if let Some(entry) = section.get("gap").filter(|_| search.loss != LossChoice::Lm) {
+        return Err(entry.inapplicable("requires the loss lm, because only its bound is computed"));
+    }
+    if let Some(entry) = section.get("top") {
+        if !algorithm.is_on_cuts() && algorithm != Algorithm::Local {
+            return Err(entry.inapplicable("requires the algorithm l-plus-optimize or local"));
+        }
+        if algorithm == Algorithm::Local && parameters.top > Some(LOCAL_TOP) {
+            let problem = format!("must be at most {LOCAL_TOP} with the algorithm local");
+            return Err(entry.inapplicable(problem));
+        }
+    }
+    let has_extra = parameters.extra_generalization || parameters.extra_suppression.is_some();
+    if !algorithm.is_on_cuts() && has_extra {
+        let given = ["extra-generalization", "extra-suppression"];
         if let Some(entry) = given.into_iter().find_map(|name| section.get(name)) {
             return Err(entry.inapplicable("requires the algorithm l-plus-optimize or annealing"));
         }

@@ -19,7 +19,7 @@ use scumble::search::instant::{By, holds};
 use scumble::search::lattice::incognito::{self, Strategy};
 use scumble::search::lattice::s_instant::Nodes;
 use scumble::search::lattice::{sfalm, spalm};
-use scumble::search::local;
+use scumble::search::local::{self, Course};
 use scumble::search::regions::{m_instant, mfalm, mondrian, mpalm};
 use scumble::source::{TableFile, encode};
 use scumble::summary::{Estimator, Structure, SummaryKind};
@@ -196,7 +196,8 @@ fn local_recoding_ends_with_nothing_or_all() {
                 left -= 1;
                 (left > 0).then(|| f64::from(left) / 20.0)
             };
-            local::search(&prepared.task, style, 1, &mut heat, watch)
+            let course = Course { style, seed: 1, top: 1 };
+            local::search(&prepared.task, course, &mut heat, watch)
         };
         assert!(abort_everywhere(asked, search) > 20, "{asked}");
     }

@@ -6,11 +6,13 @@ use crate::fixture::{Bound, anonymize, read, verify};
 use crate::tables::{Asked, AskedKind, Drawn};
 use scumble::ReleaseKind;
 use scumble::error::Error;
+use scumble::ids::CellId;
+use scumble::loss::LossChoice;
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::{Local, Mapping, Style};
 use scumble::release::Recoded;
-use scumble::search::local::{self, Progress};
+use scumble::search::local::{self, Course, Progress};
 use scumble::search::{Found, Task};
 use scumble::watch::Watch;
 use std::collections::BTreeMap;
@@ -47,7 +49,8 @@ fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
     let mut heat = |progress: &Progress| {
         (progress.steps < steps).then(|| 1.0 - progress.steps as f64 / steps as f64)
     };
-    local::search(task, style, 3, &mut heat, &Watch::silent())
+    let course = Course { style, seed: 3, top: 1 };
+    local::search(task, course, &mut heat, &Watch::silent()).map(|mut found| found.remove(0))
 }
 
 /// The oracle agrees with every class of every local recoding, whatever is asked.
@@ -141,6 +144,116 @@ fn small_tables_get_the_least_loss_of_all_partitions() {
     }
     let is_near = reached * 20 >= tables * 17 && excess / tables as f64 <= 0.015;
     assert!(tables >= 100 && is_near, "{reached} of {tables}, excess {excess}");
+}
+
+/// Squared class sizes, or the rows outside the majority label of their class.
+fn plain_cost(task: &Task, class_of: &[u32], loss: LossChoice) -> u64 {
+    let mut classes: BTreeMap<u32, BTreeMap<u32, u64>> = BTreeMap::new();
+    for (cell, class) in (0..).zip(class_of) {
+        let labels = classes.entry(*class).or_default();
+        match loss {
+            LossChoice::Dm => {
+                *labels.entry(0).or_default() += u64::from(task.cells.count(CellId(cell)));
+            }
+            _ => task.tallies[0]
+                .group(cell as usize)
+                .iter()
+                .for_each(|(label, rows)| *labels.entry(*label).or_default() += u64::from(*rows)),
+        }
+    }
+    let cost = |labels: &BTreeMap<u32, u64>| {
+        let (rows, most) = (labels.values().sum::<u64>(), *labels.values().max().unwrap());
+        if loss == LossChoice::Dm { rows * rows } else { rows - most }
+    };
+    classes.values().map(cost).sum()
+}
+
+/// With another loss as the aim, the cost that is reported is that of the classes, and near the
+/// least over all partitions.
+#[test]
+fn other_losses_come_near_the_least_of_all_partitions() {
+    for loss in [LossChoice::Dm, LossChoice::Cm] {
+        let (mut tables, mut reached) = (0, 0);
+        for (seed, drawn, asked) in cases("local-aims", 43, 900) {
+            let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+            let table = read(&drawn.file, b',', &policy);
+            let mut bound = Bound::new(&table, &policy);
+            let task = &mut bound.prepared.task;
+            if !(3..=7).contains(&task.cells.len()) || task.tallies.is_empty() {
+                continue;
+            }
+            (task.loss, task.target) = (loss, Some(0));
+            let is_allowable = |class_of: &Vec<u32>| {
+                let classes = class_of.iter().max().map_or(0, |class| class + 1);
+                let (class_of, style) = (class_of.clone(), Style::Cover);
+                let mapping = Mapping::Local(Local { class_of, classes, style });
+                Recoded::new(task, &mapping, &Watch::default()).is_ok()
+            };
+            let allowable = partitions(task.cells.len()).into_iter().filter(is_allowable);
+            let optimum = allowable.map(|class_of| plain_cost(task, &class_of, loss)).min();
+            let Some(optimum) = optimum else { continue };
+            let found = search(task, Style::Cover, 1024).unwrap();
+            let Mapping::Local(Local { class_of, .. }) = &found.mapping else { panic!("local") };
+            let cost = plain_cost(task, class_of, loss);
+            let unit = if loss == LossChoice::Dm { 1.0 } else { task.rows() as f64 };
+            let reported = found.cost.unwrap() * unit;
+            assert!((reported - cost as f64).abs() < 1e-3, "seed {seed}: {reported}, {cost}");
+            assert!(cost >= optimum, "seed {seed}: {cost} is below the optimum {optimum}");
+            tables += 1;
+            reached += usize::from(cost == optimum);
+        }
+        assert!(tables >= 100 && reached * 20 >= tables * 17, "{loss:?}: {reached} of {tables}");
+    }
+}
+
+/// What is kept to draw from are different recodings, the cheapest first.
+#[test]
+fn the_best_recodings_are_different_and_in_order() {
+    let mut most = 0;
+    for (seed, drawn, asked) in cases("local-top", 47, 60) {
+        let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+        let table = read(&drawn.file, b',', &policy);
+        let bound = Bound::new(&table, &policy);
+        let mut heat = |progress: &Progress| (progress.steps < 4096).then_some(0.5);
+        let course = Course { style: Style::Cover, seed, top: 5 };
+        let found = local::search(&bound.prepared.task, course, &mut heat, &Watch::silent());
+        let Ok(found) = found else { continue };
+        assert!((1..=5).contains(&found.len()));
+        assert!(found.windows(2).all(|pair| pair[0].cost <= pair[1].cost), "seed {seed}");
+        for (at, one) in found.iter().enumerate() {
+            Recoded::new(&bound.prepared.task, &one.mapping, &Watch::default()).unwrap();
+            let is_other = |other: &Found| other.mapping != one.mapping;
+            assert!(found[at + 1..].iter().all(is_other), "seed {seed}");
+        }
+        most = most.max(found.len());
+    }
+    assert_eq!(most, 5);
+}
+
+/// Classes that are too large to be dissolved are taken apart nonetheless.
+#[test]
+fn large_classes_are_taken_apart() {
+    let drawn = Drawn::for_regions("local-large", 1);
+    let mut rows = String::from("a,b,illness\n");
+    let mut random = Random::new(5);
+    for _ in 0..600 {
+        let illness = ["flu", "gout", "asthma", "cold", "flu", "flu"][random.below(6) as usize];
+        rows += &format!("{},{},{illness}\n", random.below(40), random.below(40));
+    }
+    let file = drawn.folder.path("large.csv");
+    std::fs::write(&file, rows).unwrap();
+    let policy = crate::fixture::policy(
+        &drawn.folder.path(""),
+        "[attributes]\na = { role = \"quasi-identifier\", type = \"integer\" }\n\
+         b = { role = \"quasi-identifier\", type = \"integer\" }\n\
+         illness = { role = \"sensitive\" }\n\
+         [privacy]\nk = 5\nl-diversity = { kind = \"frequency\", l = 1.9 }\n",
+    );
+    let table = read(&file, b',', &policy);
+    let bound = Bound::new(&table, &policy);
+    let cost = |steps| search(&bound.prepared.task, Style::Cover, steps).unwrap().cost.unwrap();
+    let (start, end) = (cost(0), cost(8192));
+    assert!(end < 0.8 * start && end < 0.25, "{start} {end}");
 }
 
 fn lm_of(drawn: &Drawn, policy: &Policy) -> Option<(f64, String)> {

@@ -3,7 +3,7 @@
 //! A step takes a unit and the classes near it: those of the units nearest to it, or, every other
 //! time, those nearest to each member of its class. The second way is for outliers, which share a
 //! class with other outliers far away. Small classes are dissolved; of a large class only the units
-//! that are near leave it, and the rest of it stays together. Then, in random order, whatever is
+//! that are near leave it, and the rest of it stays together without a look at its units. Then, in random order, whatever is
 //! not allowable takes in what is cheapest to join, until it is. The result replaces the old
 //! classes if it is cheaper, or by chance if it is not much dearer (simulated annealing,
 //! Kirkpatrick, Gelatt and Vecchi 1983).
@@ -19,6 +19,8 @@
 //! of a batch depends on the number of classes only, and every step draws from a stream of its own,
 //! so the answer does not depend on the threads.
 
+use super::aim::Aim;
+use super::class::{Class, Common, DISSOLVED};
 use super::index::Index;
 use super::judge::{Judge, Tally};
 use super::slots::Slots;
@@ -45,16 +47,10 @@ const UNITS: usize = 40;
 /// Of this many times a class is passed over that could be in a neighbourhood, one on average.
 const PASSED_OVER: u64 = 4;
 
-/// Larger classes are not dissolved.
-const DISSOLVED: usize = 32;
-
 /// The first temperature: what one value is worth, for so many of the rows that a class needs at
 /// least. It is no more than a share of what an average class costs that costs anything.
 const TEMPERATURE: f64 = 0.25;
 const OF_A_CLASS: f64 = 0.8;
-
-/// How often it is tried to give the units a class that have none at the start.
-const ROUNDS: u64 = 3;
 
 /// The share of a price that counts, and how fast prices follow.
 pub(super) const PRICED: f32 = 0.5;
@@ -71,25 +67,24 @@ pub(super) const NONE: u32 = u32::MAX;
 pub struct Classes<'a> {
     pub(super) space: &'a Space,
     pub(super) judge: &'a Judge<'a>,
+    pub(super) aim: &'a Aim<'a>,
     index: Index,
     /// The units nearest to each unit, found when they are first asked for.
     near: Vec<OnceLock<Box<[u32]>>>,
-    /// The units of each class; none if its number is not in use.
-    members: Vec<Vec<u32>>,
-    costs: Vec<f64>,
-    /// The class of each unit; [`NONE`] if it is suppressed.
+    classes: Vec<Class>,
+    /// The class of each unit, [`NONE`] if it is suppressed, and its place among the units of the
+    /// class.
     class_of: Vec<u32>,
+    places: Vec<u32>,
     /// Rows that are suppressed, and how many may be.
     suppressed: u64,
     suppressible: u64,
-    /// What the classes of each unit have cost its rows lately, on average.
+    /// What the classes of each unit have cost each of its rows lately, on average.
     pub(super) prices: Vec<f32>,
     /// Whether each unit may be a class on its own.
     pub(super) is_enough: Vec<bool>,
     /// Numbers of classes that are not in use.
     free: Vec<u32>,
-    /// The batch in which each class was last changed.
-    changed: Vec<u64>,
     /// What all classes cost.
     pub cost: f64,
     /// Steps so far.
@@ -104,113 +99,119 @@ pub struct Classes<'a> {
 #[derive(Default)]
 pub(super) struct Ruin {
     classes: Vec<u32>,
-    /// Units that left their class.
+    /// Units that left their class, and units that were suppressed.
     pub loose: Vec<u32>,
     /// What remains of each class that was not dissolved.
-    pub rests: Vec<Vec<u32>>,
-    /// Units that were suppressed; they are loose too.
-    regained: Vec<u32>,
+    pub rests: Vec<Rest>,
     /// Rows that may be suppressed.
     pub suppressible: u64,
     units: usize,
     cost: f64,
 }
 
-/// What a step would change: the classes that go, and those that come.
+/// What remains of a large class.
+pub(super) struct Rest {
+    pub class: u32,
+    pub common: Common,
+}
+
+/// What a step would change.
 struct Proposal {
+    /// The classes that change.
     classes: Vec<u32>,
-    regained: Vec<u32>,
+    /// The units that leave them, and those that were suppressed.
+    loose: Vec<u32>,
     rebuilt: Vec<Rebuilt>,
     /// Units that are suppressed.
     lost: Vec<u32>,
 }
 
-/// A new class.
+/// What is to be one class.
 pub(super) struct Rebuilt {
+    /// Loose units.
     pub units: Vec<u32>,
-    /// What it costs each row.
-    pub detail: f32,
-    /// What it costs all rows.
+    /// Large classes, without the units that left them.
+    pub rests: Vec<u32>,
     pub cost: f64,
+    /// What it costs each row.
+    pub price: f32,
 }
 
 /// What a thread needs for a step.
 struct Scratch {
     ruin: Ruin,
     slots: Slots,
-    tally: Tally,
+    tallies: [Tally; 2],
 }
 
 impl Scratch {
     fn new(judge: &Judge<'_>) -> Scratch {
-        Scratch { ruin: Ruin::default(), slots: Slots::default(), tally: judge.nothing() }
-    }
-}
-
-impl Ruin {
-    /// The units of a slot as it was filled.
-    pub fn units(&self, slot: u32) -> &[u32] {
-        match self.loose.get(slot as usize) {
-            Some(unit) => std::slice::from_ref(unit),
-            None => &self.rests[slot as usize - self.loose.len()],
-        }
+        let tallies = [judge.nothing(), judge.nothing()];
+        Scratch { ruin: Ruin::default(), slots: Slots::default(), tallies }
     }
 }
 
 impl<'a> Classes<'a> {
-    /// Starts with allowable classes. Units that are in none of them count as suppressed, even if
-    /// that is more than may be, until [`settle`](Self::settle) gives them a class.
+    /// Starts with allowable classes of all units.
     pub fn new(
-        space: &'a Space,
-        judge: &'a Judge<'a>,
+        (space, judge, aim): (&'a Space, &'a Judge<'a>, &'a Aim<'a>),
         members: Vec<Vec<u32>>,
         suppressible: u64,
         seed: u64,
         watch: &Watch,
     ) -> Result<Classes<'a>> {
-        let (mut low, mut high) = (Vec::new(), Vec::new());
-        let mut class_of = vec![NONE; space.len()];
-        let mut prices = vec![space.width as f32; space.len()];
-        let mut costs = Vec::with_capacity(members.len());
-        for (class, units) in (0..).zip(&members) {
-            space.hull(units, &mut low, &mut high);
-            let detail = space.detail((&low, &high));
-            for unit in units {
-                class_of[*unit as usize] = class;
-                prices[*unit as usize] = detail;
-            }
-            let rows: u64 = units.iter().map(|unit| space.rows(*unit)).sum();
-            costs.push(f64::from(detail) * rows as f64);
+        let (mut tally, mut is_enough) = (judge.nothing(), Vec::with_capacity(space.len()));
+        for unit in 0..space.len() as u32 {
+            watch.check()?;
+            is_enough.push(judge.allows_units(&mut tally, space, &[unit]));
         }
-        let mut tally = judge.nothing();
-        let is_enough = |unit: u32| judge.allows_units(&mut tally, space, &[unit]);
-        let is_enough = (0..space.len() as u32).map(is_enough).collect();
-        let left = (0..space.len() as u32).filter(|unit| class_of[*unit as usize] == NONE);
-        let suppressed: u64 = left.map(|unit| space.rows(unit)).sum();
-        let cost = costs.iter().sum::<f64>() + (suppressed * space.width as u64) as f64;
-        let costly = costs.iter().filter(|cost| **cost > 0.0).count();
-        Ok(Classes {
+        let suppressed: u64 = (0..space.len() as u32).map(|unit| space.rows(unit)).sum();
+        let mut classes = Classes {
             space,
             judge,
+            aim,
             index: Index::new(space, watch)?,
             near: (0..space.len()).map(|_| OnceLock::new()).collect(),
-            changed: vec![0; members.len()],
-            batch: (members.len() / CLASSES_PER_STEP).clamp(1, BATCH),
-            members,
-            costs,
-            class_of,
+            classes: Vec::with_capacity(members.len()),
+            class_of: vec![NONE; space.len()],
+            places: vec![0; space.len()],
             suppressed,
             suppressible,
-            prices,
+            prices: vec![aim.suppressed as f32; space.len()],
             is_enough,
             free: Vec::new(),
-            cost,
+            cost: suppressed as f64 * aim.suppressed,
             steps: 0,
-            temperature: (TEMPERATURE * judge.least as f64)
-                .min(OF_A_CLASS * cost / costly.max(1) as f64),
+            temperature: 0.0,
             seed,
+            batch: (members.len() / CLASSES_PER_STEP).clamp(1, BATCH),
             batches: 0,
-        })
+        };
+        for units in members {
+            watch.check()?;
+            classes.add(units);
+        }
+        let costly = classes.classes.iter().filter(|class| class.cost > 0.0).count();
+        let of_a_class = OF_A_CLASS * classes.cost / costly.max(1) as f64;
+        let of_rows = TEMPERATURE * judge.least as f64 * aim.suppressed / space.width.max(1) as f64;
+        classes.temperature = of_rows.min(of_a_class);
+        Ok(classes)
+    }
+
+    /// Makes units a class that have none.
+    fn add(&mut self, units: Vec<u32>) {
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        self.space.hull(&units, &mut low, &mut high);
+        let detail = self.space.detail((&low, &high));
+        let rows: u64 = units.iter().map(|unit| self.space.rows(*unit)).sum();
+        let mut labels = vec![0; self.aim.labels];
+        units.iter().for_each(|unit| self.aim.count_unit(self.space, *unit, &mut labels));
+        let cost = self.aim.cost(rows, detail, labels.into_iter());
+        let price = (cost / rows as f64) as f32;
+        units.iter().for_each(|unit| self.prices[*unit as usize] = price);
+        let (loose, rests) = (units.clone(), Vec::new());
+        let rebuilt = vec![Rebuilt { units, rests, cost, price }];
+        self.replace(Proposal { classes: Vec::new(), loose, rebuilt, lost: Vec::new() });
     }
 
     /// Takes a batch of steps. `heat` falls from 1 to 0.
@@ -235,42 +236,21 @@ impl<'a> Classes<'a> {
         Ok(())
     }
 
-    /// Gives units a class that have none, whatever that costs. Returns the units for which no class
-    /// was found: all rows around them together are not allowable.
-    pub fn settle(&mut self, watch: &Watch) -> Result<Vec<u32>> {
-        let mut scratch = Scratch::new(self.judge);
-        let mut left: Vec<u32> = (0..self.space.len() as u32).collect();
-        for round in 0..=ROUNDS {
-            left.retain(|unit| self.class_of[*unit as usize] == NONE);
-            for unit in left.iter().filter(|_| round < ROUNDS) {
-                watch.check()?;
-                if self.class_of[*unit as usize] != NONE {
-                    continue;
-                }
-                let mut random = Random::stream(self.seed, u64::from(*unit) << 2 | round);
-                self.ruin(&mut scratch.ruin, *unit, &mut random);
-                scratch.ruin.suppressible = 0;
-                if let Some(proposal) = self.rebuild(&mut scratch, &mut random, f64::INFINITY) {
-                    self.replace(proposal);
-                }
-            }
-        }
-        Ok(left)
-    }
-
-    /// The units of each class.
-    pub fn into_members(self) -> Vec<Vec<u32>> {
-        self.members.into_iter().filter(|units| !units.is_empty()).collect()
-    }
-
     /// Whether what a proposal starts from is still there, and no more rows would be suppressed
     /// than may be.
     fn is_valid(&self, proposal: &Proposal) -> bool {
-        let rows = |units: &[u32]| units.iter().map(|unit| self.space.rows(*unit)).sum::<u64>();
-        proposal.classes.iter().all(|class| self.changed[*class as usize] < self.batches)
-            && proposal.regained.iter().all(|unit| self.class_of[*unit as usize] == NONE)
-            && self.suppressed + rows(&proposal.lost)
-                <= self.suppressible + rows(&proposal.regained)
+        let rows = |unit: &u32| self.space.rows(*unit);
+        let in_class = |class: &u32| proposal.classes.contains(class);
+        let is_there = |unit: &u32| {
+            let class = self.class_of[*unit as usize];
+            class == NONE || in_class(&class)
+        };
+        let is_suppressed = |unit: &&u32| self.class_of[**unit as usize] == NONE;
+        let regained: u64 = proposal.loose.iter().filter(is_suppressed).map(rows).sum();
+        let lost: u64 = proposal.lost.iter().map(rows).sum();
+        proposal.classes.iter().all(|class| self.classes[*class as usize].changed < self.batches)
+            && proposal.loose.iter().all(is_there)
+            && self.suppressed + lost <= self.suppressible + regained
     }
 
     /// Rebuilds the neighbourhood of a random unit; nothing if that is not worth it.
@@ -284,15 +264,15 @@ impl<'a> Classes<'a> {
 
     /// Grows classes from what a ruin left, if that costs no more than a limit.
     fn rebuild(&self, scratch: &mut Scratch, random: &mut Random, limit: f64) -> Option<Proposal> {
-        let Scratch { ruin, slots, tally } = scratch;
-        slots.fill(self, tally, ruin);
-        if !slots.grow(self, tally, ruin, random, limit) {
+        let Scratch { ruin, slots, tallies } = scratch;
+        slots.fill(self, ruin);
+        if !slots.grow(self, tallies, ruin, random, limit) {
             return None;
         }
         Some(Proposal {
             classes: ruin.classes.clone(),
-            regained: ruin.regained.clone(),
-            rebuilt: slots.classes(ruin),
+            loose: ruin.loose.clone(),
+            rebuilt: slots.classes(self, ruin),
             lost: slots.lost.iter().map(|slot| ruin.loose[*slot as usize]).collect(),
         })
     }
@@ -301,7 +281,7 @@ impl<'a> Classes<'a> {
     fn unit(&self, random: &mut Random) -> Option<u32> {
         let cost = |unit: u32| match self.class_of[unit as usize] {
             NONE => self.suppression(unit),
-            class => self.costs[class as usize],
+            class => self.classes[class as usize].cost,
         };
         for _ in 0..256 {
             let [one, other] = [(); 2].map(|()| random.below(self.space.len() as u64) as u32);
@@ -313,9 +293,9 @@ impl<'a> Classes<'a> {
         None
     }
 
-    /// What it costs to suppress a unit: 1 for each of its values.
+    /// What it costs to suppress a unit.
     pub(super) fn suppression(&self, unit: u32) -> f64 {
-        (self.space.rows(unit) * self.space.width as u64) as f64
+        self.space.rows(unit) as f64 * self.aim.suppressed
     }
 
     /// The nearest units, found when they are first asked for.
@@ -332,7 +312,6 @@ impl<'a> Classes<'a> {
         ruin.classes.clear();
         ruin.loose.clear();
         ruin.rests.clear();
-        ruin.regained.clear();
         ruin.suppressible = self.suppressible.saturating_sub(self.suppressed);
         (ruin.units, ruin.cost) = (0, 0.0);
         let most = 2 + random.below(CLASSES - 1) as usize;
@@ -342,7 +321,8 @@ impl<'a> Classes<'a> {
         } else {
             self.dissolve(ruin, own, unit);
         }
-        let members = self.members.get(own as usize).map_or(&[] as &[u32], Vec::as_slice);
+        let own = self.classes.get(own as usize);
+        let members = own.map_or(&[] as &[u32], |class| class.units.as_slice());
         if random.below(2) == 0 || members.is_empty() || members.len() > DISSOLVED {
             while ruin.classes.len() < most && self.dissolve_near(ruin, unit, random) {}
             return;
@@ -360,12 +340,12 @@ impl<'a> Classes<'a> {
         for other in self.near(unit) {
             let class = self.class_of[*other as usize];
             if class == NONE {
-                if !ruin.regained.contains(other) && ruin.units < UNITS {
+                if !ruin.loose.contains(other) && ruin.units < UNITS {
                     self.regain(ruin, *other);
                 }
                 continue;
             }
-            let size = self.members[class as usize].len().min(NEAR);
+            let size = self.classes[class as usize].units.len().min(NEAR);
             let is_new = !ruin.classes.contains(&class) && ruin.units + size <= UNITS;
             if is_new && random.below(PASSED_OVER) > 0 {
                 self.dissolve(ruin, class, unit);
@@ -377,7 +357,6 @@ impl<'a> Classes<'a> {
 
     /// Takes a suppressed unit in again.
     fn regain(&self, ruin: &mut Ruin, unit: u32) {
-        ruin.regained.push(unit);
         ruin.loose.push(unit);
         ruin.suppressible += self.space.rows(unit);
         ruin.cost += self.suppression(unit);
@@ -385,66 +364,119 @@ impl<'a> Classes<'a> {
     }
 
     /// Takes a class apart; of a large one, only what is near a unit.
-    fn dissolve(&self, ruin: &mut Ruin, class: u32, unit: u32) {
-        ruin.classes.push(class);
-        ruin.cost += self.costs[class as usize];
-        let members = &self.members[class as usize];
-        if members.len() <= DISSOLVED {
-            ruin.loose.extend_from_slice(members);
-            ruin.units += members.len();
+    fn dissolve(&self, ruin: &mut Ruin, number: u32, unit: u32) {
+        let class = &self.classes[number as usize];
+        ruin.classes.push(number);
+        ruin.cost += class.cost;
+        let Some(common) = &class.common else {
+            ruin.loose.extend_from_slice(&class.units);
+            ruin.units += class.units.len();
             return;
-        }
-        let near = self.near(unit);
-        let is_near = |member: &u32| *member == unit || near.contains(member);
-        let (leave, stay): (Vec<u32>, Vec<u32>) = members.iter().partition(|unit| is_near(unit));
+        };
+        let first = ruin.loose.len();
+        let is_own = |unit: &u32| self.class_of[*unit as usize] == number;
+        ruin.loose.extend([unit].iter().chain(self.near(unit)).copied().filter(is_own));
+        let leave = &ruin.loose[first..];
         ruin.units += leave.len() + 1;
-        ruin.loose.extend(leave);
-        ruin.rests.extend((!stay.is_empty()).then_some(stay));
+        let mut common = common.as_ref().clone();
+        leave.iter().for_each(|unit| common.leave(self.space, self.judge, *unit));
+        if common.tally.rows > 0 {
+            let stay = class.units.iter().copied().filter(|unit| !leave.contains(unit));
+            common.settle(self.space, stay);
+            ruin.rests.push(Rest { class: number, common });
+        }
     }
 
     fn replace(&mut self, proposal: Proposal) {
-        for class in proposal.classes {
-            self.cost -= self.costs[class as usize];
-            self.costs[class as usize] = 0.0;
-            self.members[class as usize].clear();
-            self.changed[class as usize] = self.batches;
-            self.free.push(class);
+        for class in &proposal.classes {
+            let class = &mut self.classes[*class as usize];
+            self.cost -= class.cost;
+            (class.cost, class.changed) = (0.0, self.batches);
         }
-        for unit in proposal.regained {
-            self.suppressed -= self.space.rows(unit);
-            self.cost -= self.suppression(unit);
-        }
+        proposal.loose.iter().for_each(|unit| self.take_out(*unit));
         for unit in proposal.lost {
-            self.class_of[unit as usize] = NONE;
             self.suppressed += self.space.rows(unit);
             self.cost += self.suppression(unit);
-            let price = &mut self.prices[unit as usize];
-            *price += FOLLOWED * (self.space.width as f32 - *price);
+            self.learn(unit, self.aim.suppressed as f32);
         }
-        for Rebuilt { units, detail, cost } in proposal.rebuilt {
-            let class = self.free.pop().unwrap_or_else(|| {
-                self.members.push(Vec::new());
-                self.costs.push(0.0);
-                self.changed.push(0);
-                self.members.len() as u32 - 1
+        for Rebuilt { units, rests, cost, price } in proposal.rebuilt {
+            let mut rests = rests.into_iter();
+            let number = rests.next().or_else(|| self.free.pop()).unwrap_or_else(|| {
+                self.classes.push(Class::default());
+                self.classes.len() as u32 - 1
             });
-            for unit in &units {
-                self.class_of[*unit as usize] = class;
-                let price = &mut self.prices[*unit as usize];
-                *price += FOLLOWED * (detail - *price);
+            for unit in units {
+                self.learn(unit, price);
+                self.put(unit, number);
+            }
+            for rest in rests {
+                let rest = std::mem::take(&mut self.classes[rest as usize].units);
+                rest.into_iter().for_each(|unit| self.put(unit, number));
             }
             self.cost += cost;
-            self.costs[class as usize] = cost;
-            self.changed[class as usize] = self.batches;
-            self.members[class as usize] = units;
+            let class = &mut self.classes[number as usize];
+            (class.cost, class.changed) = (cost, self.batches);
+            class.settle(self.space, self.judge);
+        }
+        for number in proposal.classes {
+            let class = &mut self.classes[number as usize];
+            if class.units.is_empty() {
+                class.common = None;
+                self.free.push(number);
+            }
         }
     }
 
-    /// The class of each unit. Suppressed units have classes of their own, which are not allowable.
-    /// Numbers of classes that are not in use may be missing.
+    /// Notes what a class of a unit costs each row.
+    fn learn(&mut self, unit: u32, price: f32) {
+        let known = &mut self.prices[unit as usize];
+        *known += FOLLOWED * (price - *known);
+    }
+
+    /// Takes a unit out of its class, or out of those that are suppressed.
+    fn take_out(&mut self, unit: u32) {
+        let number = std::mem::replace(&mut self.class_of[unit as usize], NONE);
+        if number == NONE {
+            self.suppressed -= self.space.rows(unit);
+            self.cost -= self.suppression(unit);
+            return;
+        }
+        let (class, place) = (&mut self.classes[number as usize], self.places[unit as usize]);
+        class.units.swap_remove(place as usize);
+        if let Some(moved) = class.units.get(place as usize) {
+            self.places[*moved as usize] = place;
+        }
+        if let Some(common) = &mut class.common {
+            common.leave(self.space, self.judge, unit);
+        }
+    }
+
+    /// Puts a unit into a class.
+    fn put(&mut self, unit: u32, number: u32) {
+        let class = &mut self.classes[number as usize];
+        self.class_of[unit as usize] = number;
+        self.places[unit as usize] = class.units.len() as u32;
+        class.units.push(unit);
+        if let Some(common) = &mut class.common {
+            common.join(self.space, self.judge, unit);
+        }
+    }
+
+    /// The class of each unit, numbered in the order of their first units. Suppressed units have
+    /// classes of their own, which are not allowable.
     pub fn of_units(&self) -> Vec<u32> {
-        let mut own = self.members.len() as u32..;
-        let class = |class: &u32| if *class == NONE { own.next() } else { Some(*class) };
-        self.class_of.iter().filter_map(class).collect()
+        let (mut numbers, mut next) = (vec![NONE; self.classes.len()], 0..);
+        let number = |class: &u32| {
+            let known = numbers.get_mut(*class as usize).filter(|known| **known != NONE);
+            if let Some(known) = known {
+                return Some(*known);
+            }
+            let new = next.next()?;
+            if let Some(number) = numbers.get_mut(*class as usize) {
+                *number = new;
+            }
+            Some(new)
+        };
+        self.class_of.iter().filter_map(number).collect()
     }
 }

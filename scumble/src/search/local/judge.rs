@@ -1,6 +1,7 @@
 //! Which units may be a class? Judged by running tallies.
 
 use super::space::Space;
+use crate::loss::Loss;
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::search::Task;
 use crate::table::Tallies;
@@ -26,13 +27,21 @@ pub struct Tally {
     columns: Vec<Tallies>,
 }
 
+impl Tally {
+    /// The values of a counted column with their counts.
+    pub fn column(&self, column: usize) -> &[(u32, u32)] {
+        self.columns[column].group(0)
+    }
+}
+
 impl<'a> Judge<'a> {
     /// Of the classes of a task.
     pub fn new(task: &'a Task) -> Judge<'a> {
         let requirements = &task.requirements;
         let least = requirements.iter().map(|requirement| requirement.least_rows()).max();
         let rows_decide = requirements.iter().all(|requirement| requirement.rows_decide());
-        let tallies = if rows_decide { &[] } else { task.tallies.as_slice() };
+        let is_counted = !rows_decide || task.loss.needs_target();
+        let tallies = if is_counted { task.tallies.as_slice() } else { &[] };
         let required = requirements.iter().map(|requirement| {
             let statement = requirement.statement();
             (statement.required, statement.larger_is_safer)
@@ -60,6 +69,25 @@ impl<'a> Judge<'a> {
                 .group(space.cells[unit as usize] as usize)
                 .iter()
                 .for_each(|(value, rows)| sum.add(*value, *rows));
+        }
+    }
+
+    /// Counts a unit's rows no longer.
+    pub fn remove(&self, tally: &mut Tally, space: &Space, unit: u32) {
+        tally.rows -= space.rows(unit);
+        for (sum, tallies) in tally.columns.iter_mut().zip(self.tallies) {
+            tallies
+                .group(space.cells[unit as usize] as usize)
+                .iter()
+                .for_each(|(value, rows)| sum.remove(*value, *rows));
+        }
+    }
+
+    /// Counts the rows of another tally too.
+    pub fn add_all(&self, tally: &mut Tally, other: &Tally) {
+        tally.rows += other.rows;
+        for (sum, more) in tally.columns.iter_mut().zip(&other.columns) {
+            more.group(0).iter().for_each(|(value, rows)| sum.add(*value, *rows));
         }
     }
 

@@ -11,7 +11,9 @@
 //! tallies, and searching never needs to know which one it is. Rows are suppressed where that costs
 //! less than to join them with others, as far as the policy allows it.
 
+mod aim;
 pub mod bound;
+mod class;
 mod improve;
 mod index;
 mod judge;
@@ -26,6 +28,7 @@ use crate::search::regions::mondrian::check_whole;
 use crate::search::{Found, Task, Warrant};
 use crate::table::Tallies;
 use crate::watch::Watch;
+use aim::Aim;
 use improve::Classes;
 use judge::Judge;
 use space::Space;
@@ -39,6 +42,9 @@ const STEPS: (u64, u64) = (1 << 13, 1 << 19);
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
 
+/// The same if several of the best are kept, to draw one of them.
+const DRAWN: u64 = 64;
+
 /// How far a search has come.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
@@ -50,50 +56,83 @@ pub struct Progress {
     pub cost: f64,
 }
 
-/// Searches for the classes with the least loss. `heat` is asked before every batch of steps: it
-/// falls from 1 to 0 in the course of the search, and the search ends if there is none.
+/// How a search is to go.
+#[derive(Clone, Copy, Debug)]
+pub struct Course {
+    /// What the labels of a class say.
+    pub style: Style,
+    /// The seed of all random draws.
+    pub seed: u64,
+    /// How many of the best recodings are kept.
+    pub top: usize,
+}
+
+/// Searches for the classes with the least loss. Returns the best recodings that it came across,
+/// the best one first. `heat` is asked before every batch of steps: it falls from 1 to 0 in the
+/// course of the search, and the search ends if there is none.
 pub fn search(
     task: &Task,
-    style: Style,
-    seed: u64,
+    course: Course,
     heat: &mut dyn FnMut(&Progress) -> Option<f64>,
     watch: &Watch,
-) -> Result<Found> {
+) -> Result<Vec<Found>> {
     check_whole(task, watch)?;
-    let space = Space::new(task, style);
-    let judge = Judge::new(task);
-    let most = suppressible(task);
+    let space = Space::new(task, course.style, watch)?;
+    let (judge, aim) = (Judge::new(task), Aim::new(task, &space));
+    let ground = (&space, &judge, &aim);
     let first = start::start(task, &space, &judge, watch)?;
-    let mut classes = Classes::new(&space, &judge, first, most, seed, watch)?;
-    let left = classes.settle(watch)?;
-    if !left.is_empty() {
-        let members = start::absorb(&space, &judge, classes.into_members(), left, watch)?;
-        classes = Classes::new(&space, &judge, members, most, seed, watch)?;
-    }
+    let most = suppressible(task);
+    let mut classes = Classes::new(ground, first, most, course.seed, watch)?;
     let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
     let values = task.rows() as f64 * space.width.max(1) as f64;
-    let mut best = (classes.cost, classes.of_units());
+    let mut best = Best { most: course.top.max(1), kept: Vec::new() };
+    best.offer(&classes);
     let mut batches = 0;
     while classes.cost > 0.0 {
         let progress = Progress { steps: classes.steps, planned, cost: classes.cost / values };
         let Some(heat) = heat(&progress) else { break };
         classes.batch(heat, watch)?;
         batches += 1;
-        if batches % COPIED == 0 && classes.cost < best.0 {
-            best = (classes.cost, classes.of_units());
+        if batches % if best.most > 1 { DRAWN } else { COPIED } == 0 {
+            best.offer(&classes);
         }
     }
     watch.check()?;
-    if classes.cost < best.0 {
-        best = (classes.cost, classes.of_units());
+    best.offer(&classes);
+    let found = |(cost, of_units): (f64, Vec<u32>)| {
+        let cost = Some(aim.reported(&space, &of_units, cost) / aim.unit);
+        let number = of_units.iter().max().map_or(0, |class| class + 1);
+        let mut class_of = vec![0; of_units.len()];
+        space.cells.iter().zip(of_units).for_each(|(cell, class)| class_of[*cell as usize] = class);
+        let mapping = Mapping::Local(Local { class_of, classes: number, style: course.style });
+        Found { mapping, warrant: Warrant::Likely, cost, space: None, visited: classes.steps }
+    };
+    Ok(best.kept.into_iter().map(found).collect())
+}
+
+/// The best classes so far.
+struct Best {
+    most: usize,
+    /// What they cost, and the class of each unit; the cheapest ones first.
+    kept: Vec<(f64, Vec<u32>)>,
+}
+
+impl Best {
+    /// Keeps a copy of classes that are among the best, unless they are known.
+    fn offer(&mut self, classes: &Classes<'_>) {
+        let cost = classes.cost;
+        let is_worse = self.kept.last().is_some_and(|worst| cost >= worst.0);
+        if is_worse && self.kept.len() == self.most {
+            return;
+        }
+        let of_units = classes.of_units();
+        if self.kept.iter().any(|known| known.1 == of_units) {
+            return;
+        }
+        let at = self.kept.partition_point(|known| known.0 <= cost);
+        self.kept.insert(at, (cost, of_units));
+        self.kept.truncate(self.most);
     }
-    let (cost, of_units) = best;
-    let number = of_units.iter().max().map_or(0, |class| class + 1);
-    let mut class_of = vec![0; of_units.len()];
-    space.cells.iter().zip(of_units).for_each(|(cell, class)| class_of[*cell as usize] = class);
-    let mapping = Mapping::Local(Local { class_of, classes: number, style });
-    let (visited, cost) = (classes.steps, Some(cost / values));
-    Ok(Found { mapping, warrant: Warrant::Likely, cost, space: None, visited })
 }
 
 /// How many rows the search may suppress. None if a requirement compares classes with all released

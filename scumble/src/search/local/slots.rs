@@ -1,8 +1,9 @@
 //! What classes are grown from in one neighbourhood: units, and rests of large classes.
 
-use super::improve::{Classes, NOISE, PRICED, Rebuilt, Ruin};
+use super::aim::Aim;
+use super::improve::{Classes, NOISE, PRICED, Rebuilt, Rest, Ruin};
 use super::judge::Tally;
-use super::space::{Bounds, Space};
+use super::space::Bounds;
 use crate::random::Random;
 
 /// Units and rests. One that took in others stands for all of them.
@@ -12,6 +13,8 @@ pub struct Slots {
     high: Vec<u32>,
     rows: Vec<u64>,
     detail: Vec<f32>,
+    /// The rows of each label in each slot, if labels count.
+    labels: Vec<u32>,
     /// What is gained by taking each in: what it costs now, or the price of what may not be a class
     /// yet.
     worth: Vec<f32>,
@@ -38,13 +41,17 @@ const END: u32 = u32::MAX;
 
 impl Slots {
     /// Starts anew with what a ruin left.
-    pub fn fill(&mut self, of: &Classes<'_>, tally: &mut Tally, ruin: &Ruin) {
+    pub fn fill(&mut self, of: &Classes<'_>, ruin: &Ruin) {
         let slots = ruin.loose.len() + ruin.rests.len();
         self.low.clear();
         self.high.clear();
         self.rows.clear();
         self.is_enough.clear();
         self.worth.clear();
+        self.detail.clear();
+        self.labels.clear();
+        self.labels.resize(slots * of.aim.labels, 0);
+        let mut labels = self.labels.chunks_exact_mut(of.aim.labels.max(1));
         for unit in &ruin.loose {
             let (rows, is_enough) = (of.space.rows(*unit), of.is_enough[*unit as usize]);
             let (low, high) = of.space.point(*unit);
@@ -53,19 +60,19 @@ impl Slots {
             self.rows.push(rows);
             self.is_enough.push(is_enough);
             self.worth.push(PRICED * of.prices[*unit as usize] * rows as f32);
+            self.detail.push(0.0);
+            labels.next().into_iter().for_each(|labels| of.aim.count_unit(of.space, *unit, labels));
         }
-        self.detail.clear();
-        self.detail.resize(ruin.loose.len(), 0.0);
-        for rest in &ruin.rests {
-            let (mut low, mut high) = (Vec::new(), Vec::new());
-            of.space.hull(rest, &mut low, &mut high);
-            self.detail.push(of.space.detail((&low, &high)));
-            self.low.append(&mut low);
-            self.high.append(&mut high);
-            self.is_enough.push(of.judge.allows_units(tally, of.space, rest));
-            self.rows.push(tally.rows);
-            let price: f32 = rest.iter().map(|unit| of.prices[*unit as usize]).sum();
-            self.worth.push(PRICED * price / rest.len() as f32 * tally.rows as f32);
+        for (slot, Rest { common, .. }) in (ruin.loose.len() as u32..).zip(&ruin.rests) {
+            let (low, high) = common.bounds();
+            self.low.extend_from_slice(low);
+            self.high.extend_from_slice(high);
+            self.rows.push(common.tally.rows);
+            self.is_enough.push(of.judge.allows(&common.tally));
+            self.detail.push(of.space.detail((low, high)));
+            let labels = &mut self.labels[slot as usize * of.aim.labels..][..of.aim.labels];
+            of.aim.count_all(&common.tally, labels);
+            self.worth.push(self.cost_of(of.aim, slot) as f32);
         }
         self.into.clear();
         self.into.extend(0..slots as u32);
@@ -80,8 +87,13 @@ impl Slots {
         (&self.low[start..start + width], &self.high[start..start + width])
     }
 
-    fn cost_of(&self, slot: u32) -> f64 {
-        f64::from(self.detail[slot as usize]) * self.rows[slot as usize] as f64
+    fn labels(&self, aim: &Aim<'_>, slot: u32) -> &[u32] {
+        &self.labels[slot as usize * aim.labels..][..aim.labels]
+    }
+
+    fn cost_of(&self, aim: &Aim<'_>, slot: u32) -> f64 {
+        let (rows, detail) = (self.rows[slot as usize], self.detail[slot as usize]);
+        aim.cost(rows, detail, self.labels(aim, slot).iter().copied())
     }
 
     /// Grows what is not allowable until it is. Says whether that worked out and costs no more than
@@ -89,7 +101,7 @@ impl Slots {
     pub fn grow(
         &mut self,
         of: &Classes<'_>,
-        tally: &mut Tally,
+        [tally, trial]: &mut [Tally; 2],
         ruin: &Ruin,
         random: &mut Random,
         limit: f64,
@@ -109,7 +121,7 @@ impl Slots {
         let is_enough = &self.is_enough;
         self.poor.extend((0..is_enough.len() as u32).filter(|slot| !is_enough[*slot as usize]));
         // What all slots cost. Joins only add to it, so the limit ends a bad attempt early.
-        let mut cost: f64 = self.alive.iter().map(|slot| self.cost_of(*slot)).sum();
+        let mut cost: f64 = self.alive.iter().map(|slot| self.cost_of(of.aim, *slot)).sum();
         while !self.poor.is_empty() {
             let drawn = random.below(self.poor.len() as u64) as usize;
             let slot = self.poor.swap_remove(drawn);
@@ -118,12 +130,13 @@ impl Slots {
             }
             of.judge.clear(tally);
             self.count(of, tally, ruin, slot);
-            cost -= self.cost_of(slot);
+            cost -= self.cost_of(of.aim, slot);
             while !of.judge.allows(tally) {
-                let mut found = self.cheapest(of.space, slot, noise, random);
-                if tried > 1 {
-                    found = self.most_useful(of, tally, ruin, slot).or(found);
-                }
+                let found = if tried > 1 {
+                    self.most_useful(of, (&*tally, &mut *trial), ruin, slot)
+                } else {
+                    self.cheapest(of, slot, noise, random)
+                };
                 if let Some(suppression) = self.can_lose(of, ruin, slot, suppressible) {
                     let is_dear = |(more, _)| f64::from(more) > patience * suppression;
                     if found.is_none_or(is_dear) {
@@ -135,15 +148,15 @@ impl Slots {
                 }
                 let Some((_, other)) = found else { return false };
                 self.count(of, tally, ruin, other);
-                cost -= self.cost_of(other);
-                self.take_in(of.space, slot, other);
+                cost -= self.cost_of(of.aim, other);
+                self.take_in(of, slot, other);
             }
             if self.lost.last() == Some(&slot) {
                 continue;
             }
-            cost += self.cost_of(slot);
+            cost += self.cost_of(of.aim, slot);
             self.is_enough[slot as usize] = true;
-            self.worth[slot as usize] = self.cost_of(slot) as f32;
+            self.worth[slot as usize] = self.cost_of(of.aim, slot) as f32;
             if cost > limit {
                 return false;
             }
@@ -159,7 +172,13 @@ impl Slots {
         }
         let mut at = slot;
         while at != END {
-            ruin.units(at).iter().for_each(|unit| of.judge.add(tally, of.space, *unit));
+            match ruin.loose.get(at as usize) {
+                Some(unit) => of.judge.add(tally, of.space, *unit),
+                None => {
+                    let rest = &ruin.rests[at as usize - ruin.loose.len()];
+                    of.judge.add_all(tally, &rest.common.tally);
+                }
+            }
             at = self.next[at as usize];
         }
     }
@@ -182,26 +201,35 @@ impl Slots {
         }
     }
 
+    /// What it costs to join two slots beyond what the second is worth; nothing if that is as much
+    /// as a limit.
+    #[inline(always)]
+    fn more(&self, of: &Classes<'_>, slot: u32, other: u32, limit: f32) -> Option<f32> {
+        let both = self.rows[slot as usize] + self.rows[other as usize];
+        let worth = self.worth[other as usize];
+        let (own, bounds) = (self.bounds(slot, of.space.width), self.bounds(other, of.space.width));
+        if of.aim.columns_decide {
+            let both = both as f32;
+            return Some(of.space.joined(own, bounds, (limit + worth) / both)? * both - worth);
+        }
+        let detail = of.space.joined(own, bounds, f32::INFINITY)?;
+        let labels = self.labels(of.aim, slot).iter().zip(self.labels(of.aim, other));
+        let cost = of.aim.cost(both, detail, labels.map(|(one, other)| one + other));
+        Some(cost as f32 - worth)
+    }
+
     /// The slot that is cheapest to join, and what that costs.
     fn cheapest(
         &self,
-        space: &Space,
+        of: &Classes<'_>,
         slot: u32,
         noise: f32,
         random: &mut Random,
     ) -> Option<(f32, u32)> {
-        let (own, rows) = (self.bounds(slot, space.width), self.rows[slot as usize]);
         let mut best = (f32::INFINITY, END);
-        for other in &self.alive {
-            if *other == slot {
-                continue;
-            }
-            let both = (rows + self.rows[*other as usize]) as f32;
-            let worth = self.worth[*other as usize];
-            let limit = if noise > 0.0 { f32::INFINITY } else { (best.0 + worth) / both };
-            let joined = space.joined(own, self.bounds(*other, space.width), limit);
-            let Some(joined) = joined else { continue };
-            let mut more = joined * both - worth;
+        for other in self.alive.iter().filter(|other| **other != slot) {
+            let limit = if noise > 0.0 { f32::INFINITY } else { best.0 };
+            let Some(mut more) = self.more(of, slot, *other, limit) else { continue };
             if noise > 0.0 {
                 more *= 1.0 + noise * random.unit() as f32;
             }
@@ -216,20 +244,15 @@ impl Slots {
     fn most_useful(
         &self,
         of: &Classes<'_>,
-        tally: &Tally,
+        (tally, trial): (&Tally, &mut Tally),
         ruin: &Ruin,
         slot: u32,
     ) -> Option<(f32, u32)> {
-        let (own, rows) = (self.bounds(slot, of.space.width), self.rows[slot as usize]);
         let mut cheapest = [(f32::INFINITY, END); TRIED];
         for other in self.alive.iter().filter(|other| **other != slot) {
-            let both = (rows + self.rows[*other as usize]) as f32;
-            let worth = self.worth[*other as usize];
-            let limit = (cheapest[TRIED - 1].0 + worth) / both;
-            let bounds = self.bounds(*other, of.space.width);
-            let Some(joined) = of.space.joined(own, bounds, limit) else { continue };
-            let more = joined * both - worth;
-            if more < cheapest[TRIED - 1].0 {
+            let limit = cheapest[TRIED - 1].0;
+            let Some(more) = self.more(of, slot, *other, limit) else { continue };
+            if more < limit {
                 let at = cheapest.partition_point(|known| known.0 <= more);
                 cheapest.copy_within(at..TRIED - 1, at + 1);
                 cheapest[at] = (more, *other);
@@ -240,9 +263,10 @@ impl Slots {
         let least = cheapest[0].0.min(0.0);
         let mut best = (f64::INFINITY, None);
         for (more, other) in cheapest.into_iter().filter(|(_, other)| *other != END) {
-            let mut trial = tally.clone();
-            self.count(of, &mut trial, ruin, other);
-            let nearer = lack - of.judge.lack(&trial);
+            of.judge.clear(trial);
+            of.judge.add_all(trial, tally);
+            self.count(of, trial, ruin, other);
+            let nearer = lack - of.judge.lack(trial);
             let score = f64::from(more - least + f32::EPSILON) / nearer.max(0.01);
             if score < best.0 {
                 best = (score, Some((more, other)));
@@ -251,33 +275,40 @@ impl Slots {
         best.1
     }
 
-    fn take_in(&mut self, space: &Space, slot: u32, other: u32) {
+    fn take_in(&mut self, of: &Classes<'_>, slot: u32, other: u32) {
         let (a, b) = (slot as usize, other as usize);
-        let width = space.width;
+        let (width, labels) = (of.space.width, of.aim.labels);
         for column in 0..width {
             let (low, high) = (self.low[b * width + column], self.high[b * width + column]);
             let at = a * width + column;
             self.low[at] = self.low[at].min(low);
             self.high[at] = self.high[at].max(high);
         }
+        for label in 0..labels {
+            self.labels[a * labels + label] += self.labels[b * labels + label];
+        }
         self.rows[a] += self.rows[b];
-        self.detail[a] = space.detail(self.bounds(slot, width));
+        self.detail[a] = of.space.detail(self.bounds(slot, width));
         self.into[b] = slot;
         self.next[self.last[a] as usize] = other;
         self.last[a] = self.last[b];
         self.remove(other);
     }
 
-    /// The units of each slot that is left, and what they cost.
-    pub fn classes(&self, ruin: &Ruin) -> Vec<Rebuilt> {
+    /// What each slot that is left stands for, and what it costs.
+    pub fn classes(&self, of: &Classes<'_>, ruin: &Ruin) -> Vec<Rebuilt> {
         let class = |slot: &u32| {
-            let (mut units, mut at) = (Vec::new(), *slot);
+            let (mut units, mut rests, mut at) = (Vec::new(), Vec::new(), *slot);
             while at != END {
-                units.extend_from_slice(ruin.units(at));
+                match ruin.loose.get(at as usize) {
+                    Some(unit) => units.push(*unit),
+                    None => rests.push(ruin.rests[at as usize - ruin.loose.len()].class),
+                }
                 at = self.next[at as usize];
             }
-            let (detail, cost) = (self.detail[*slot as usize], self.cost_of(*slot));
-            Rebuilt { units, detail, cost }
+            let cost = self.cost_of(of.aim, *slot);
+            let price = (cost / self.rows[*slot as usize] as f64) as f32;
+            Rebuilt { units, rests, cost, price }
         };
         self.alive.iter().map(class).collect()
     }

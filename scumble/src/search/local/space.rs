@@ -6,11 +6,12 @@
 //! Columns are in an order of their own: those come first in which any two values are far apart.
 //! So most points that are far apart are known to be after a column or two.
 
+use crate::error::Result;
 use crate::ids::CellId;
 use crate::recoding::Style;
 use crate::search::Task;
 use crate::taxonomy::{Axis, Extent};
-use rayon::prelude::*;
+use crate::watch::Watch;
 use std::fmt;
 
 /// Columns with more codes than this get no table: theirs would not fit in a cache.
@@ -21,6 +22,9 @@ const STEPS: usize = 1024;
 
 /// Columns that are summed up before a sum is compared with a limit.
 const FIRST: usize = 4;
+
+/// Cells that are copied between two looks at the watch.
+const PIECE: usize = 1 << 16;
 
 /// What a range of codes costs each row.
 type Price = Box<dyn Fn(u32, u32) -> f32 + Send + Sync>;
@@ -60,7 +64,7 @@ impl fmt::Debug for Space {
 
 impl Space {
     /// The cells of a task.
-    pub fn new(task: &Task, style: Style) -> Space {
+    pub fn new(task: &Task, style: Style, watch: &Watch) -> Result<Space> {
         let lost = |column: usize| {
             let axis: Axis = task.axes[column].clone();
             move |first: u32, last: u32| {
@@ -91,6 +95,7 @@ impl Space {
             }
             starts.push((start as u32, codes as u32));
             for first in 0..codes {
+                watch.check()?;
                 for last in 0..first {
                     tables.push(tables[start + last * codes + first]);
                 }
@@ -102,28 +107,20 @@ impl Space {
             let codes = task.cells.codes(CellId(cell));
             columns.iter().map(move |column| codes[*column])
         };
-        cells.par_sort_unstable_by(|a, b| codes(*a).cmp(codes(*b)));
-        let high: Vec<u32> = cells.iter().flat_map(|cell| codes(*cell)).collect();
-        let rows = cells.iter().map(|cell| task.cells.count(CellId(*cell))).collect();
-        Space::of(columns, cells, high, rows, starts, tables, prices)
-    }
-
-    fn of(
-        columns: Vec<usize>,
-        cells: Vec<u32>,
-        high: Vec<u32>,
-        rows: Vec<u32>,
-        starts: Vec<(u32, u32)>,
-        tables: Vec<f32>,
-        prices: Vec<Price>,
-    ) -> Space {
-        let mut low = high.clone();
-        for codes in low.chunks_exact_mut(columns.len().max(1)) {
-            for (code, (start, all)) in codes.iter_mut().zip(&starts) {
-                *code = start + *code * all;
-            }
+        watch.sort_by(&mut cells, |a, b| codes(*a).cmp(codes(*b)))?;
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        for cells in cells.chunks(PIECE) {
+            watch.check()?;
+            high.extend(cells.iter().flat_map(|cell| codes(*cell)));
         }
-        Space { width: columns.len(), columns, cells, low, high, rows, starts, tables, prices }
+        for codes in high.chunks_exact(columns.len().max(1)) {
+            watch.check()?;
+            let tabled = codes.iter().zip(&starts).map(|(code, (start, all))| start + code * all);
+            low.extend(tabled.chain(codes[starts.len()..].iter().copied()));
+        }
+        let rows = cells.iter().map(|cell| task.cells.count(CellId(*cell))).collect();
+        let width = columns.len();
+        Ok(Space { width, columns, cells, low, high, rows, starts, tables, prices })
     }
 
     /// How many units there are.

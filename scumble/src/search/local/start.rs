@@ -2,15 +2,20 @@
 //!
 //! All vectors of levels are walked in ascending order of their cost. At each, the units that have
 //! no class yet are grouped by their generalized values, and every group that is allowable becomes
-//! a class. If there are too many vectors, units are parted from the top instead, at the column and
+//! a class, or what is left of it without units that it is better off without. In the end, units
+//! without a class go where there is room for them. If there are too many vectors, units are parted from the top instead, at the column and
 //! the place where both parts stay allowable.
 
+use super::class::Common;
 use super::judge::{Judge, Tally};
-use super::space::{Space, widen};
+use super::space::Space;
 use crate::error::Result;
 use crate::search::Task;
 use crate::taxonomy::{Axis, Taxonomy};
 use crate::watch::Watch;
+
+/// Units that are looked at between two looks at the watch.
+const PIECE: usize = 1 << 16;
 
 /// Vectors of levels that are walked at most.
 const VECTORS: usize = 1 << 16;
@@ -26,10 +31,13 @@ const PARTS: usize = 64;
 /// Places where a column is tried to be cut.
 const CUTS: usize = 16;
 
+/// Pairs of a unit and a class that are compared at most, to find a class for units that have none.
+const COMPARED: usize = 1 << 26;
+
 /// The node of each code, at each level of one column.
 type Levels = Vec<Vec<u32>>;
 
-/// Classes that are all allowable, as lists of units. Some units may be in none.
+/// Classes that are all allowable, as lists of units.
 pub fn start(
     task: &Task,
     space: &Space,
@@ -102,10 +110,14 @@ fn share(space: &Space, column: usize, nodes: &[u32]) -> f64 {
 type Vector = (f64, Vec<usize>);
 
 /// Vectors of levels in ascending order of their cost.
-fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vector> {
+fn by_cost(space: &Space, levels: &[Levels], watch: &Watch) -> Result<Vec<Vector>> {
     let mut vectors = vec![(0.0, Vec::new())];
     for (column, levels) in levels.iter().enumerate() {
-        let shares: Vec<f64> = levels.iter().map(|nodes| share(space, column, nodes)).collect();
+        let mut shares = Vec::with_capacity(levels.len());
+        for nodes in levels {
+            watch.check()?;
+            shares.push(share(space, column, nodes));
+        }
         let with = |(cost, vector): &Vector| {
             let (cost, vector) = (*cost, vector.clone());
             let next = shares.iter().enumerate().map(move |(level, share)| {
@@ -117,7 +129,7 @@ fn by_cost(space: &Space, levels: &[Levels]) -> Vec<Vector> {
         vectors = vectors.iter().flat_map(with).collect();
     }
     vectors.sort_by(|a, b| a.0.total_cmp(&b.0));
-    vectors
+    Ok(vectors)
 }
 
 fn walk(
@@ -133,7 +145,7 @@ fn walk(
     let mut sums = Sums::default();
     let (mut grouped, mut walked) = (0, 0.0);
     let most = (GROUPED.0 * space.len()).max(GROUPED.1);
-    for (cost, vector) in by_cost(space, levels) {
+    for (cost, vector) in by_cost(space, levels, watch)? {
         watch.check()?;
         if left.is_empty() {
             break;
@@ -143,9 +155,15 @@ fn walk(
         }
         (grouped, walked) = (grouped + left.len(), cost);
         keyed.clear();
-        keyed.extend(left.iter().map(|unit| (key(space, levels, &vector, *unit), *unit)));
         sums.clear(left.len());
-        keyed.iter().for_each(|(key, unit)| sums.add(*key, space.rows(*unit)));
+        for units in left.chunks(PIECE) {
+            watch.check()?;
+            for unit in units {
+                let key = key(space, levels, &vector, *unit);
+                sums.add(key, space.rows(*unit));
+                keyed.push((key, *unit));
+            }
+        }
         left.clear();
         keyed.retain(|(key, unit)| {
             let is_enough = sums.get(*key) >= judge.least;
@@ -154,18 +172,47 @@ fn walk(
             }
             is_enough
         });
-        keyed.sort_unstable();
+        watch.sort(&mut keyed)?;
         for group in keyed.chunk_by(|a, b| a.0 == b.0) {
-            judge.clear(&mut tally);
-            group.iter().for_each(|(_, unit)| judge.add(&mut tally, space, *unit));
-            if judge.allows(&tally) {
-                classes.push(group.iter().map(|(_, unit)| *unit).collect());
-            } else {
-                left.extend(group.iter().map(|(_, unit)| *unit));
-            }
+            watch.check()?;
+            let units = group.iter().map(|(_, unit)| *unit).collect();
+            let (class, others) = trim(space, judge, &mut tally, units);
+            classes.extend((!class.is_empty()).then_some(class));
+            left.extend(others);
         }
     }
-    Ok(classes)
+    absorb(space, judge, classes, left, watch)
+}
+
+/// Parts a group into a class and units that are left out of it. If the group is not allowable,
+/// those units are left out that bring it nearer. If that does not help, there is no class.
+fn trim(
+    space: &Space,
+    judge: &Judge<'_>,
+    tally: &mut Tally,
+    group: Vec<u32>,
+) -> (Vec<u32>, Vec<u32>) {
+    let mut is_enough = judge.allows_units(tally, space, &group);
+    if is_enough || judge.rows_decide {
+        return if is_enough { (group, Vec::new()) } else { (Vec::new(), group) };
+    }
+    let mut lack = judge.lack(tally);
+    let (mut class, mut others) = (Vec::new(), Vec::new());
+    for unit in &group {
+        let is_open = !is_enough && tally.rows >= judge.least + space.rows(*unit);
+        if is_open {
+            judge.remove(tally, space, *unit);
+            let less = judge.lack(tally);
+            if less < lack {
+                (lack, is_enough) = (less, judge.allows(tally));
+                others.push(*unit);
+                continue;
+            }
+            judge.add(tally, space, *unit);
+        }
+        class.push(*unit);
+    }
+    if is_enough { (class, others) } else { (Vec::new(), group) }
 }
 
 /// The generalized values of a unit as one number.
@@ -215,34 +262,85 @@ impl Sums {
     }
 }
 
-/// Joins units that no class was found for with the classes that are cheapest to join, until they
-/// are allowable. All units together are.
-pub fn absorb(
+/// Puts units that no class was found for into classes that are cheap to widen and stay allowable.
+/// Those for which there is none become a class of their own, with the classes that are cheapest to
+/// join, until it is allowable. All units together are.
+fn absorb(
     space: &Space,
     judge: &Judge<'_>,
-    mut classes: Vec<Vec<u32>>,
-    mut left: Vec<u32>,
+    mut members: Vec<Vec<u32>>,
+    left: Vec<u32>,
     watch: &Watch,
 ) -> Result<Vec<Vec<u32>>> {
-    let mut tally = judge.nothing();
-    let (mut low, mut high) = (Vec::new(), Vec::new());
-    let (mut other_low, mut other_high) = (Vec::new(), Vec::new());
-    while !classes.is_empty() && !judge.allows_units(&mut tally, space, &left) {
+    let mut classes = Vec::with_capacity(members.len());
+    for units in &members {
         watch.check()?;
-        space.hull(&left, &mut low, &mut high);
-        let mut cost = |class: &Vec<u32>| {
-            space.hull(class, &mut other_low, &mut other_high);
-            let rows: u64 = class.iter().map(|unit| space.rows(*unit)).sum();
-            let before = space.detail((&other_low, &other_high));
-            widen(&mut other_low, &mut other_high, (&low, &high));
-            (space.detail((&other_low, &other_high)) - before) * rows as f32
-        };
-        let costs: Vec<f32> = classes.iter().map(&mut cost).collect();
-        let cheapest = (0..classes.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b]));
-        left.append(&mut classes.swap_remove(cheapest.unwrap_or(0)));
+        classes.push(Common::new(space, judge, units));
     }
-    classes.push(left);
-    Ok(classes)
+    let mut rest = Vec::new();
+    let apart = (left.len() * classes.len()).div_ceil(COMPARED);
+    for unit in left {
+        watch.check()?;
+        match roomiest(space, judge, &mut classes, apart, unit) {
+            Some(class) => {
+                classes[class].join(space, judge, unit);
+                members[class].push(unit);
+            }
+            None => rest.push(unit),
+        }
+    }
+    if rest.is_empty() {
+        return Ok(members);
+    }
+    let mut whole = Common::new(space, judge, &rest);
+    while !classes.is_empty() && !judge.allows(&whole.tally) {
+        watch.check()?;
+        let more = |class: &Common| {
+            let joined = space.joined(whole.bounds(), class.bounds(), f32::INFINITY);
+            let detail = space.detail(class.bounds());
+            (joined.unwrap_or(f32::INFINITY) - detail) * class.tally.rows as f32
+        };
+        let costs: Vec<f32> = classes.iter().map(more).collect();
+        let cheapest = (0..classes.len()).min_by(|a, b| costs[*a].total_cmp(&costs[*b]));
+        let cheapest = cheapest.unwrap_or(0);
+        classes.swap_remove(cheapest);
+        for unit in members.swap_remove(cheapest) {
+            whole.join(space, judge, unit);
+            rest.push(unit);
+        }
+    }
+    members.push(rest);
+    Ok(members)
+}
+
+/// The class that is cheapest to widen for a unit, of those that stay allowable. If there are too
+/// many, only each so many is looked at.
+fn roomiest(
+    space: &Space,
+    judge: &Judge<'_>,
+    classes: &mut [Common],
+    apart: usize,
+    unit: u32,
+) -> Option<usize> {
+    let mut best = (f32::INFINITY, None);
+    for at in (unit as usize % apart.max(1)..classes.len()).step_by(apart.max(1)) {
+        let class = &mut classes[at];
+        let rows = class.tally.rows as f32;
+        let before = space.detail(class.bounds()) * rows;
+        let rows = rows + space.rows(unit) as f32;
+        let limit = (best.0 + before) / rows;
+        let Some(joined) = space.joined(class.bounds(), space.point(unit), limit) else { continue };
+        let more = joined * rows - before;
+        if more >= best.0 {
+            continue;
+        }
+        judge.add(&mut class.tally, space, unit);
+        if judge.allows(&class.tally) {
+            best = (more, Some(at));
+        }
+        judge.remove(&mut class.tally, space, unit);
+    }
+    best.1
 }
 
 /// The dearest column that can be cut so that both parts are allowable, where they are most equal.
