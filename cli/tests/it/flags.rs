@@ -46,7 +46,7 @@ const TABLE: [(&str, &str, &str); 33] = [
     ("--loss", "--loss dm", "aaarrrraaa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaaa aaa aa"),
     ("--scheme", "--scheme all-records", "rrrrrrrraa rrr rr"),
-    ("--suppression", "--suppression 30%", "aaakakkaaa rrr rr"),
+    ("--suppression", "--suppression 30%", "aaakakkkaa rrr rr"),
     ("--strategy", "--strategy top-down", "aarrrrrrrr ara rr"),
     ("--levels", "--levels LEVELS", "aaaaaaaaaa aaa rr"),
     ("--save-recoding", "--save-recoding saved.json", "aaaaaaaraa aaa rr"),

@@ -230,6 +230,33 @@ fn the_best_recodings_are_different_and_in_order() {
     assert_eq!(most, 5);
 }
 
+/// A row far from all others is suppressed as soon as that is allowed, since it would widen a class
+/// of twenty.
+#[test]
+fn an_outlier_is_suppressed_if_that_costs_less() {
+    let drawn = Drawn::for_regions("local-outlier", 1);
+    let rows = format!("a\n{}{}100\n", "1\n".repeat(20), "2\n".repeat(20));
+    let file = drawn.folder.path("outlier.csv");
+    std::fs::write(&file, rows).unwrap();
+    let release = |limit: &str| {
+        let policy = crate::fixture::policy(
+            &drawn.folder.path(""),
+            &format!(
+                "[attributes.a]\nrole = \"quasi-identifier\"\ntype = \"integer\"\n\
+                 [privacy]\nk = 5\n[search]\nalgorithm = \"local\"\n\
+                 suppression = {{ limit = {limit} }}\n"
+            ),
+        );
+        let report = anonymize(&file, &policy, &drawn.folder.path("out.csv")).unwrap();
+        let ReleaseKind::Table { loss, .. } = report.release else { panic!("a table") };
+        (report.suppressed, loss.lm)
+    };
+    let (suppressed, lm) = release("0.1");
+    assert_eq!((suppressed, lm), (1, 1.0 / 41.0));
+    let (suppressed, lm) = release("0");
+    assert!(suppressed == 0 && lm > 0.5, "{suppressed} {lm}");
+}
+
 /// Classes that are too large to be dissolved are taken apart nonetheless.
 #[test]
 fn large_classes_are_taken_apart() {
@@ -247,7 +274,7 @@ fn large_classes_are_taken_apart() {
         "[attributes]\na = { role = \"quasi-identifier\", type = \"integer\" }\n\
          b = { role = \"quasi-identifier\", type = \"integer\" }\n\
          illness = { role = \"sensitive\" }\n\
-         [privacy]\nk = 5\nl-diversity = { kind = \"frequency\", l = 1.9 }\n",
+         [privacy]\nk = 5\nl-diversity = { kind = \"frequency\", l = 1.7 }\n",
     );
     let table = read(&file, b',', &policy);
     let bound = Bound::new(&table, &policy);
