@@ -15,6 +15,7 @@ pub mod bound;
 mod improve;
 mod index;
 mod judge;
+pub mod parts;
 mod slots;
 mod space;
 mod start;

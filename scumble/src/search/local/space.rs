@@ -67,7 +67,7 @@ impl Space {
                 style.lost(&axis, Extent { first: first.into(), last: last.into() }) as f32
             }
         };
-        let codes = |column: usize| task.taxonomies[column].codes();
+        let codes = |column: usize| codes(&task.axes[column]);
         // What the cheapest step from one value to the next costs, of some steps.
         let step = |column: usize| {
             let lost = lost(column);
@@ -211,6 +211,11 @@ impl Space {
         high.extend_from_slice(first.1);
         units.iter().for_each(|unit| widen(low, high, self.point(*unit)));
     }
+}
+
+/// How many codes an axis has; they count from 0.
+pub fn codes(axis: &Axis) -> u32 {
+    axis.whole().last as u32 + 1
 }
 
 /// The ends of a box: `low` and `high`.

@@ -6,10 +6,10 @@
 //! the place where both parts stay allowable.
 
 use super::judge::{Judge, Tally};
-use super::space::{Space, widen};
+use super::space::{Space, codes, widen};
 use crate::error::Result;
 use crate::search::Task;
-use crate::taxonomy::{Axis, Taxonomy};
+use crate::taxonomy::Axis;
 use crate::watch::Watch;
 
 /// Vectors of levels that are walked at most.
@@ -38,7 +38,7 @@ pub fn start(
 ) -> Result<Vec<Vec<u32>>> {
     let all: Vec<u32> = (0..space.len() as u32).collect();
     let mut tally = judge.nothing();
-    let of_column = |column: &usize| levels(&task.axes[*column], &task.taxonomies[*column]);
+    let of_column = |column: &usize| levels(&task.axes[*column]);
     let levels: Vec<Levels> = space.columns.iter().map(of_column).collect();
     let vectors = levels.iter().try_fold(1usize, |sum, levels| sum.checked_mul(levels.len()));
     let keys = levels.iter().try_fold(1u64, |sum, levels| sum.checked_mul(levels[0].len() as u64));
@@ -58,10 +58,13 @@ pub fn start(
 }
 
 /// The levels of a tree, or those made up for numbers: equal parts, each half as many as before.
-fn levels(axis: &Axis, tree: &Taxonomy) -> Levels {
-    let codes = tree.codes();
-    let Axis::Ordered(ordered) = axis else {
-        return tree.levels().iter().map(|level| level.nodes().to_vec()).collect();
+fn levels(axis: &Axis) -> Levels {
+    let codes = codes(axis);
+    let ordered = match axis {
+        Axis::Ordered(ordered) => ordered,
+        Axis::Tree(tree) => {
+            return tree.levels().iter().map(|level| level.nodes().to_vec()).collect();
+        }
     };
     let mut levels = vec![(0..codes).collect::<Vec<u32>>()];
     let width = ordered.greatest - ordered.least;

@@ -42,6 +42,14 @@ pub enum Grown {
     Region(usize),
     /// A split, with its parts in order.
     Split(Choice, Vec<Grown>),
+    /// Sets of points that are no boxes: so many points in each, and those that are suppressed
+    /// behind all of them.
+    Classes {
+        /// The points of each set.
+        sizes: Vec<usize>,
+        /// Points that are suppressed.
+        suppressed: usize,
+    },
 }
 
 /// What growing needs to know.
@@ -234,7 +242,8 @@ impl Growth<'_> {
         Ok(Grown::Split(choice, parts))
     }
 
-    fn choose(
+    /// The split of some points, if one is allowable, and whether the median has taken over then.
+    pub fn choose(
         &self,
         points: &Points<'_>,
         extents: &[Extent],

@@ -260,6 +260,24 @@ impl<'a> Points<'a> {
         Ok(by_row)
     }
 
+    /// Moves each point to its place; `places` has every number below [`len`](Self::len) once.
+    pub fn put_in_place(self, places: &mut [u32], watch: &Watch) -> Result<()> {
+        let (width, mut moved) = (self.layout.width, 0usize);
+        for at in 0..places.len() {
+            // Those before are in their places, so the others belong behind them.
+            while places[at] as usize != at {
+                let to = places[at] as usize;
+                swap(self.words, at * width, to * width, width);
+                places.swap(at, to);
+                moved += 1;
+                if moved % PIECE == 0 {
+                    watch.check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the points with a code below `before` first, and parts them from the rest.
     pub fn part(
         self,
