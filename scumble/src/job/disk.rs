@@ -16,6 +16,7 @@ use crate::release::{
     RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
     released_type,
 };
+use crate::search::local::MOST_STEPS;
 use crate::search::local::parts::{LocalParts, Pace, SearchedParts};
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
@@ -393,7 +394,9 @@ pub(super) fn produce(
         expected: rows,
         written: 0,
     };
-    let mut pace = PartPace::new(rows, walk.job.parameters.cuts.time_limit, watch);
+    // Whoever did not ask for a local recoding does not expect to wait for it.
+    let most = if policy.search().algorithm == Algorithm::Auto { MOST_STEPS } else { u64::MAX };
+    let mut pace = PartPace::new(rows, walk.job.parameters.cuts.time_limit, most, watch);
     let heeding = is_local.then(|| watch.heed());
     let mut parts = known.parts(asked, walk.job, style, &mut pace);
     let values = known.coder.counted.iter();

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 pub(super) struct PartPace<'a> {
     start: Instant,
     limit: Option<Duration>,
+    /// Steps of all parts together, at most.
+    most: u64,
     /// Rows of the table, of the parts that are over, and of the one that is searched.
     rows: u64,
     done: u64,
@@ -22,16 +24,24 @@ pub(super) struct PartPace<'a> {
 }
 
 impl PartPace<'_> {
-    pub(super) fn new(rows: u64, limit: Option<Duration>, watch: &Watch) -> PartPace<'_> {
+    /// Without a time limit, all parts together take no more steps than `most`.
+    pub(super) fn new(
+        rows: u64,
+        limit: Option<Duration>,
+        most: u64,
+        watch: &Watch,
+    ) -> PartPace<'_> {
         let (start, began) = (Instant::now(), Instant::now());
         let (done, part, planned, time) = (0, 0, 0, None);
-        PartPace { start, limit, rows, done, part, planned, began, time, watch }
+        PartPace { start, limit, most, rows, done, part, planned, began, time, watch }
     }
 }
 
 impl Pace for PartPace<'_> {
     fn begin(&mut self, rows: u64, planned: u64) {
         self.done += self.part;
+        let most = u128::from(self.most) * u128::from(rows) / u128::from(self.rows.max(1));
+        let planned = planned.min(u64::try_from(most).unwrap_or(u64::MAX));
         (self.part, self.planned, self.began) = (rows, planned, Instant::now());
         let left = self.rows.saturating_sub(self.done).max(rows).max(1);
         let share = rows as f64 / left as f64;

@@ -35,7 +35,10 @@ use space::Space;
 const STEPS_PER_UNIT: u64 = 16;
 
 /// The least and the most steps of a schedule.
-const STEPS: (u64, u64) = (1 << 13, 1 << 19);
+const STEPS: (u64, u64) = (1 << 13, MOST_STEPS);
+
+/// The most steps of a schedule for a table in memory.
+pub const MOST_STEPS: u64 = 1 << 19;
 
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
@@ -60,11 +63,30 @@ pub fn search(
     heat: &mut dyn FnMut(&Progress) -> Option<f64>,
     watch: &Watch,
 ) -> Result<Found> {
+    search_from(task, None, style, seed, heat, watch)
+}
+
+/// The same. If allowable classes are known already, as the class of each cell, and they cost no
+/// more than the first classes of a search, it starts with them.
+fn search_from(
+    task: &Task,
+    known: Option<&[u32]>,
+    style: Style,
+    seed: u64,
+    heat: &mut dyn FnMut(&Progress) -> Option<f64>,
+    watch: &Watch,
+) -> Result<Found> {
     check_whole(task, watch)?;
     let space = Space::new(task, style);
     let judge = Judge::new(task);
     let most = suppressible(task);
-    let first = start::start(task, &space, &judge, watch)?;
+    let mut first = start::start(task, &space, &judge, watch)?;
+    if let Some(known) = known {
+        let known = members(&space, known);
+        if space.cost(&known) <= space.cost(&first) {
+            first = known;
+        }
+    }
     let mut classes = Classes::new(&space, &judge, first, most, seed, watch)?;
     let left = classes.settle(watch)?;
     if !left.is_empty() {
@@ -95,6 +117,16 @@ pub fn search(
     let mapping = Mapping::Local(Local { class_of, classes: number, style });
     let (visited, cost) = (classes.steps, Some(cost / values));
     Ok(Found { mapping, warrant: Warrant::Likely, cost, space: None, visited })
+}
+
+/// The units of each class, of which the cells are known.
+fn members(space: &Space, class_of: &[u32]) -> Vec<Vec<u32>> {
+    let classes = class_of.iter().max().map_or(0, |class| *class as usize + 1);
+    let mut members = vec![Vec::new(); classes];
+    for (unit, cell) in (0..).zip(&space.cells) {
+        members[class_of[*cell as usize] as usize].push(unit);
+    }
+    members
 }
 
 /// How many rows the search may suppress. None if a requirement compares classes with all released

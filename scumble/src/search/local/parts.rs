@@ -1,13 +1,15 @@
 //! Tables larger than memory: each partition is searched by itself.
 //!
-//! A partition is a box of Rothko's tree whose rows fit into memory. Mondrian's splits part it
-//! further until the search of each part fits too. Requirements are those of the whole table: what
-//! compares a class with all rows compares it with the rows of all partitions.
+//! A partition is a box of Rothko's tree whose rows fit into memory. Mondrian finishes it first. If
+//! the search of the whole box does not fit into memory, each part of Mondrian's first split is
+//! searched by itself, and so on. Regions of Mondrian are what a search starts with, if they lose
+//! less than its own first classes. Requirements are those of the whole table: what compares a
+//! class with all rows compares it with the rows of all partitions.
 //!
 //! Cost: a part takes a number of steps that is proportional to its units, so the time is linear in
 //! the rows.
 
-use super::{Progress, STEPS_PER_UNIT, search};
+use super::{Progress, STEPS_PER_UNIT, search_from};
 use crate::error::{Error, Result, Shortfall};
 use crate::ids::{CellId, Id};
 use crate::privacy::{Group, all_hold};
@@ -137,13 +139,20 @@ impl LocalParts<'_> {
     }
 
     /// Searches the task for classes, and moves the points of each side by side.
-    fn classes(&mut self, points: Points<'_>, cell_of: Vec<u32>, watch: &Watch) -> Result<Grown> {
+    fn classes(
+        &mut self,
+        points: Points<'_>,
+        cell_of: Vec<u32>,
+        grown: &Grown,
+        watch: &Watch,
+    ) -> Result<Grown> {
         let rows = points.rows();
         let allowed = self.suppression.floor_of(self.searched.rows + rows);
         self.task.suppressible = allowed.saturating_sub(self.searched.suppressed);
         self.pace.begin(rows, STEPS_PER_UNIT.saturating_mul(self.task.cells.len() as u64));
         let mut heat = |progress: &Progress| self.pace.heat(progress);
-        let found = search(&self.task, self.style, self.seed, &mut heat, watch)?;
+        let known = regions(grown, &cell_of, self.task.cells.len());
+        let found = search_from(&self.task, Some(&known), self.style, self.seed, &mut heat, watch)?;
         let Mapping::Local(local) = found.mapping else { return Err(Error::Defect) };
         let is_kept = self.kept(&local, watch)?;
         self.task.cells = Cells::default();
@@ -206,24 +215,48 @@ impl LocalParts<'_> {
     }
 }
 
-impl Finisher for LocalParts<'_> {
-    fn grow(&mut self, growth: &Growth<'_>, points: Points<'_>, plain: bool) -> Result<Grown> {
-        growth.watch.check()?;
-        if let Some(cell_of) = self.count(&points, growth.watch)? {
-            return self.classes(points, cell_of, growth.watch);
+impl LocalParts<'_> {
+    /// Searches below a node of a tree, whose regions lie side by side: all of it, if that fits into
+    /// memory, or each of its parts.
+    fn below(&mut self, grown: Grown, points: Points<'_>, watch: &Watch) -> Result<Grown> {
+        watch.check()?;
+        if let Some(cell_of) = self.count(&points, watch)? {
+            return self.classes(points, cell_of, &grown, watch);
         }
-        let extents = points.extents(growth.watch)?;
-        let (choice, plain) = growth.choose(&points, &extents, plain)?;
-        let Some(choice) = choice else {
+        let Grown::Split(choice, parts) = grown else {
             self.pace.begin(points.rows(), 0);
             self.searched.rows += points.rows();
-            return Ok(Grown::Region(points.len()));
+            return Ok(grown);
         };
-        let parts = growth.part(points, &choice)?;
-        let parts = parts.into_iter().map(|part| self.grow(growth, part, plain));
-        let parts = parts.collect::<Result<_>>()?;
-        Ok(Grown::Split(choice, parts))
+        let mut rest = points;
+        let mut below = Vec::with_capacity(parts.len());
+        for part in parts {
+            let (points, others) = rest.split_at(part.points());
+            below.push(self.below(part, points, watch)?);
+            rest = others;
+        }
+        Ok(Grown::Split(choice, below))
     }
+}
+
+impl Finisher for LocalParts<'_> {
+    fn grow(&mut self, growth: &Growth<'_>, mut points: Points<'_>, plain: bool) -> Result<Grown> {
+        let grown = growth.grow(points.again(), plain)?;
+        self.below(grown, points, growth.watch)
+    }
+}
+
+/// The region of each of so many cells; `cell_of` has the cell of each point.
+fn regions(grown: &Grown, cell_of: &[u32], cells: usize) -> Vec<u32> {
+    let mut sizes = Vec::new();
+    grown.regions(&mut sizes);
+    let (mut region_of, mut start) = (vec![0; cells], 0);
+    for (region, size) in (0..).zip(sizes) {
+        let cells = &cell_of[start..start + size];
+        cells.iter().for_each(|cell| region_of[*cell as usize] = region);
+        start += size;
+    }
+    region_of
 }
 
 /// The codes of an ordered axis that occur, ascending. There is a number among them.

@@ -52,6 +52,26 @@ pub enum Grown {
     },
 }
 
+impl Grown {
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        match self {
+            Grown::Region(points) => *points,
+            Grown::Split(_, parts) => parts.iter().map(Grown::points).sum(),
+            Grown::Classes { sizes, suppressed } => sizes.iter().sum::<usize>() + suppressed,
+        }
+    }
+
+    /// The points of each region, in order.
+    pub fn regions(&self, sizes: &mut Vec<usize>) {
+        match self {
+            Grown::Region(points) => sizes.push(*points),
+            Grown::Split(_, parts) => parts.iter().for_each(|part| part.regions(sizes)),
+            Grown::Classes { sizes: own, .. } => sizes.extend(own),
+        }
+    }
+}
+
 /// What growing needs to know.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth<'a> {
@@ -242,8 +262,7 @@ impl Growth<'_> {
         Ok(Grown::Split(choice, parts))
     }
 
-    /// The split of some points, if one is allowable, and whether the median has taken over then.
-    pub fn choose(
+    fn choose(
         &self,
         points: &Points<'_>,
         extents: &[Extent],
