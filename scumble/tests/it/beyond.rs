@@ -209,28 +209,28 @@ fn parts_lose_little_and_compare_with_the_whole_table() {
 #[test]
 fn parts_together_suppress_no_more_than_the_limit() {
     let folder = Folder::new("beyond-suppressed");
-    let input = people(&folder, 3000, 250);
+    let input = people(&folder, ROWS, ROWS);
     let output = folder.path("out.csv");
     let mut suppressed = Vec::new();
-    for limit in ["0", "0.01", "0.05"] {
+    for limit in ["0", "0.00003", "0.05"] {
         let privacy = format!(
             "[privacy]\nk = 25\n[search]\nalgorithm = \"local\"\nsuppression = {{ limit = {limit} }}"
         );
-        let parts = job(&asked(&folder, &privacy), &input, Some(500));
+        let parts = job(&asked(&folder, &privacy), &input, Some(8000));
         let report = run(&parts, &input, &output, &Watch::silent()).unwrap();
-        assert!(report.suppressed as f64 <= limit.parse::<f64>().unwrap() * 3000.0);
+        assert!(report.suppressed as f64 <= limit.parse::<f64>().unwrap() * ROWS as f64);
         let classes = counted(&output);
         let sizes: Vec<u64> = classes.iter().map(|class| class.values().sum()).collect();
         assert!(sizes.iter().all(|rows| *rows >= 25), "{sizes:?}");
-        assert_eq!(sizes.iter().sum::<u64>(), 3000 - report.suppressed);
+        assert_eq!(sizes.iter().sum::<u64>(), ROWS - report.suppressed);
         let ReleaseKind::Table { loss, .. } = &report.release else { panic!("a table") };
         let squares: u64 = sizes.iter().map(|rows| rows * rows).sum();
-        assert_eq!(loss.dm, u128::from(squares + report.suppressed * 3000));
+        assert_eq!(loss.dm, u128::from(squares + report.suppressed * ROWS));
         let ids: BTreeSet<_> = read(&output).2.into_iter().map(|row| row[0].clone()).collect();
-        assert_eq!(ids.len() as u64, 3000 - report.suppressed, "each row is released once");
+        assert_eq!(ids.len() as u64, ROWS - report.suppressed, "each row is released once");
         suppressed.push((report.suppressed, lm(&report)));
     }
-    assert!(suppressed[0].0 == 0 && suppressed[2].0 > 3, "{suppressed:?}");
+    assert!(suppressed[1].0 == 0 && suppressed[2].0 > 0, "{suppressed:?}");
     assert!(suppressed[2].1 < suppressed[0].1, "{suppressed:?}");
 }
 
