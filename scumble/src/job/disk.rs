@@ -1,23 +1,28 @@
 //! Tables that do not fit in memory: scans of the input, partitions on disk, and a release that is
 //! written as partitions are finished.
 
-use super::{Beside, DiskParameters, Produced, ToldCaps, Walk, tight_note};
+use super::memory::check_saving;
+use super::parts::PartPace;
+use super::{Beside, DiskParameters, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::policy::{Algorithm, Policy};
-use crate::privacy::Group;
+use crate::privacy::{Group, Requirement};
+use crate::ratio::Ratio;
 use crate::recoding::{Columns, Place, Style};
 use crate::release::{
     Background, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport, RELEASE,
     RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
     released_type,
 };
-use crate::search::Warrant;
+use crate::search::local::MOST_STEPS;
+use crate::search::local::parts::{LocalParts, Pace, SearchedParts};
 use crate::search::regions::disk::{Disk, Happened, Limits, Scan};
 use crate::search::regions::mondrian::{Growth, check_group};
 use crate::search::regions::rothko_s::{self, Sampling};
 use crate::search::regions::{Aim, Criterion, Judge, Layout, rothko_t};
+use crate::search::{Task, Warrant};
 use crate::source::spill::{Records, SpillFolder};
 use crate::source::{Coder, Input, KeyCoder, Seen, Survey, Wanted, axis_between};
 use crate::table::{Cells, Role, Tallies};
@@ -72,6 +77,8 @@ struct ScannedTable {
     layout: Layout,
     /// The counted values of all rows.
     whole: Vec<Tallies>,
+    /// What is asked of every group, once more: for the tasks of local searches.
+    asked: Vec<Box<dyn Requirement>>,
 }
 
 /// What is wanted of each column of a source.
@@ -112,6 +119,7 @@ impl ScannedTable {
         let mut taxonomies = Vec::new();
         let mut names = Vec::new();
         let mut keys = Vec::new();
+        let asked = required(policy, fields, roles, survey, file)?.0.requirements;
         let (mut required, surveyed) = required(policy, fields, roles, survey, file)?;
         for (column, wanted) in wanted.iter().enumerate() {
             let Wanted::Key { missing, .. } = wanted else { continue };
@@ -175,7 +183,58 @@ impl ScannedTable {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
         let converter = Coder::converter(&travelling).map_err(broken)?;
         let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
-        Ok(ScannedTable { coder, axes, taxonomies, names, required, aim, target, layout, whole })
+        Ok(ScannedTable {
+            coder,
+            axes,
+            taxonomies,
+            names,
+            required,
+            aim,
+            target,
+            layout,
+            whole,
+            asked,
+        })
+    }
+
+    /// Local searches, each of which may take a third of the memory.
+    fn parts<'a>(
+        &'a self,
+        requirements: Vec<Box<dyn Requirement>>,
+        job: &Job,
+        style: Style,
+        pace: &'a mut dyn Pace,
+    ) -> Result<LocalParts<'a>> {
+        let seed = super::local::seed(job)?;
+        let rows_decide = requirements.iter().all(|requirement| requirement.rows_decide());
+        let values = if rows_decide { Vec::new() } else { self.required.values.clone() };
+        // What a release without some rows means for caps or a target is not counted on disk.
+        let suppresses = !job.policy.derives_caps() && self.target.is_none();
+        let search = job.policy.search();
+        let task = Task {
+            taxonomies: self.taxonomies.clone(),
+            axes: Vec::new(),
+            cells: Cells::default(),
+            tallies: Vec::new(),
+            values,
+            requirements,
+            confident: None,
+            loss: search.loss,
+            target: None,
+            target_numbers: None,
+            suppressible: 0,
+        };
+        Ok(LocalParts {
+            task,
+            axes: &self.axes,
+            style,
+            seed,
+            top: job.parameters.cuts.top,
+            most_bytes: job.limits.memory() / 3,
+            suppression: if suppresses { search.suppression } else { Ratio::ZERO },
+            pace,
+            searched: SearchedParts::default(),
+        })
     }
 
     /// What splits are chosen for, and what is allowable.
@@ -276,13 +335,16 @@ fn check_asked(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
     Ok(())
 }
 
-fn is_by_sample(policy: &Policy) -> bool {
-    policy.search().algorithm != Algorithm::RothkoT
-}
-
-/// Scans, binds, partitions and writes a table of any size.
-pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
+/// Scans, binds, partitions and writes a table of any size: by rothko-t, or by rothko-s, or by local
+/// searches inside the partitions of rothko-s.
+pub(super) fn produce(
+    walk: &mut Walk<'_>,
+    sink: &mut dyn Sink,
+    algorithm: Algorithm,
+) -> Result<Produced> {
     check_asked(walk, sink)?;
+    check_saving(walk, sink)?;
+    let (is_by_sample, is_local) = (algorithm != Algorithm::RothkoT, algorithm == Algorithm::Local);
     let style = walk.job.policy.search().partitioning.style;
     let style = if sink.wants_recoding() { style.of_boxes() } else { style };
     let (policy, watch, source) = (&walk.job.policy, walk.watch, walk.source);
@@ -291,13 +353,14 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let wanted = wanted(policy, &schema, &roles);
     let is_surveyed = |wanted: &&Wanted| !matches!(wanted, Wanted::Nothing | Wanted::Travels(_));
     let surveyed = wanted.iter().filter(is_surveyed).count();
-    let sampled = if is_by_sample(policy) { chosen.sampled(memory, surveyed) } else { 0 };
+    let sampled = if is_by_sample { chosen.sampled(memory, surveyed) } else { 0 };
     let seed = walk.job.seed.unwrap_or(0);
     let searching = Instant::now();
     let mut survey = Survey::of(source, &wanted, sampled, seed, watch)?;
     let rows = survey.rows;
     walk.clock.phase("survey");
-    let known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
+    let mut known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
+    let asked = std::mem::take(&mut known.asked);
     check_whole(&known, rows, watch)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
@@ -329,9 +392,15 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         aimed_at: known.target.as_ref(),
         totals: Totals::default(),
         watch,
+        tells: !is_local,
         expected: rows,
         written: 0,
     };
+    // Whoever did not ask for a local recoding does not expect to wait for it.
+    let most = if policy.search().algorithm == Algorithm::Auto { MOST_STEPS } else { u64::MAX };
+    let mut pace = PartPace::new(rows, walk.job.parameters.cuts.time_limit, most, watch);
+    let heeding = is_local.then(|| watch.heed());
+    let mut parts = known.parts(asked, walk.job, style, &mut pace)?;
     let values = known.coder.counted.iter();
     let values = values.map(|(.., leaf_of)| leaf_of.raw().iter().max().map_or(0, |most| most + 1));
     let machine = Disk {
@@ -341,6 +410,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         values: values.collect(),
         folder: &folder,
         limits,
+        finisher: if is_local { Some(&mut parts) } else { None },
         receiver,
         happened: Happened::default(),
     };
@@ -350,7 +420,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let payload_bytes = (unpacked / 8).saturating_mul(9).saturating_add(travelling);
     let (coder, wanted) = (&known.coder, &wanted);
     let all = Input { source, watch, coder, wanted, rows, payload_bytes };
-    let (happened, totals) = partition(machine, &all, drawn, walk, sink)?;
+    let (happened, totals) = partition(machine, &all, drawn, walk, sink, is_by_sample)?;
+    drop(heeding);
+    let steps = is_local.then_some(parts.searched.steps);
     let seconds = searching.elapsed().as_secs_f64();
     walk.clock.phase("partition");
     let share = |count: u64| Some(count as f64 / rows as f64);
@@ -362,17 +434,18 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         unsplit_partitions: Some(happened.unsplit),
         tables_read: share(source.meter().since(walk.before).rows + folder.rows_read()),
         tables_written: share(folder.rows_written()),
-        predicted: Some(predicted(policy, rows, limits, chosen.alpha)),
+        predicted: Some(predicted(policy, rows, limits, is_by_sample.then_some(chosen.alpha))),
     };
-    let (release, of_input) = told(policy, &known, rows, (&happened, &totals), seconds);
+    let (release, of_input) = told(policy, &known, rows, (&happened, &totals, steps), seconds);
     Ok(Produced {
-        algorithm: if is_by_sample(policy) { "rothko-s" } else { "rothko-t" },
+        algorithm: algorithm.name(),
         generalized_by: None,
         rows,
-        written: rows,
+        written: totals.rows,
         columns: schema.fields().iter().map(|field| field.name().clone()).collect(),
         suppressed_values: None,
-        // Nothing is suppressed, so the release has the frequencies of the input.
+        // Where caps follow from frequencies nothing is suppressed, so the release has those of the
+        // input.
         caps: ToldCaps::default(),
         private: PrivateReport::new(of_input, None),
         policy: policy.clone(),
@@ -392,12 +465,13 @@ fn partition(
     drawn: Vec<u32>,
     walk: &Walk<'_>,
     sink: &dyn Sink,
+    is_by_sample: bool,
 ) -> Result<(Happened, Totals)> {
     let places: Vec<Place> = vec![Place::Whole; machine.growth.axes.len()];
     let in_memory = all.rows <= machine.limits.fitting(all, machine.layout.width());
     let partitioned = if in_memory {
         machine.finish(all, &places, false)
-    } else if is_by_sample(&walk.job.policy) {
+    } else if is_by_sample {
         let DiskParameters { alpha, naive, to_fan_out, .. } = walk.job.parameters.disk;
         let seed = walk.job.seed.unwrap_or(0);
         let sampling = Sampling { alpha, naive, to_fan_out, seed };
@@ -417,16 +491,25 @@ fn told(
     policy: &Policy,
     known: &ScannedTable,
     rows: u64,
-    (happened, totals): (&Happened, &Totals),
+    (happened, totals, steps): (&Happened, &Totals, Option<u64>),
     seconds: f64,
 ) -> (ReleaseKind, PrivateLosses) {
     let cells = rows as f64 * known.axes.len() as f64;
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
-    let search = SearchReport { visited: happened.nodes, seconds, ..SearchReport::default() };
+    let style = policy.search().partitioning.style;
+    let (recoding, visited, warrant) = match steps {
+        Some(steps) => (RecodingReport::local(style), steps, Warrant::Likely),
+        None => {
+            let minimal = Warrant::Minimal(happened.unsure == 0);
+            (RecodingReport::regions(totals.regions, style), happened.nodes, minimal)
+        }
+    };
+    let search = SearchReport { visited, seconds, ..SearchReport::default() };
+    let dm = totals.squares + u128::from(totals.suppressed) * u128::from(rows);
     let release = ReleaseKind::Table {
-        loss: Losses::new(totals.lost / cells, totals.squares, of_target),
-        recoding: RecodingReport::regions(totals.regions, policy.search().partitioning.style),
-        search: Some(search.warranted(Warrant::Minimal(happened.unsure == 0))),
+        loss: Losses::new(totals.lost / cells, dm, of_target),
+        recoding,
+        search: Some(search.warranted(warrant)),
     };
     (release, PrivateLosses::new(of_target, None))
 }
@@ -505,10 +588,10 @@ fn check_whole(known: &ScannedTable, rows: u64, watch: &Watch) -> Result<()> {
     })
 }
 
-/// What section 4 of the paper predicts.
-fn predicted(policy: &Policy, rows: u64, limits: Limits, alpha: f64) -> Predicted {
+/// What section 4 of the paper predicts; `alpha` of splits by samples.
+fn predicted(policy: &Policy, rows: u64, limits: Limits, alpha: Option<f64>) -> Predicted {
     let k = policy.privacy().k.unwrap_or(1);
-    let (repartitions, tables_read) = if is_by_sample(policy) {
+    let (repartitions, tables_read) = if let Some(alpha) = alpha {
         let repartitions = rothko_s::predicted_repartitions(rows, limits.tuples, k, alpha);
         (repartitions, 2 * repartitions + 1)
     } else {

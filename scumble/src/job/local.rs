@@ -37,20 +37,23 @@ pub(super) fn search(
         watch,
     };
     ending.prove(1)?;
-    // Whoever could guess the draw would know what it hides.
-    let mut dice = job.secrets().dice();
-    let seed = match (job.seed, cuts.top) {
-        (None, 2..) => dice.below(u64::MAX)?,
-        (seed, _) => seed.unwrap_or(0),
-    };
     let style = job.policy.search().partitioning.style;
-    let course = Course { style, seed, top: cuts.top };
+    let course = Course { style, seed: seed(job)?, top: cuts.top };
     let found =
         local::search(&prepared.task, course, &mut |progress| ending.heat(progress), watch)?;
     drop(heeding);
-    let draw = dice.below(found.len().max(1) as u64)? as usize;
+    let draw = job.secrets().dice().below(found.len().max(1) as u64)? as usize;
     let found = found.into_iter().nth(draw).ok_or(Error::Defect)?;
     Ok((found, ending.proven()))
+}
+
+/// The seed of a search. If one of several recodings is drawn, it must not be guessed: who could
+/// repeat the search would know what the draw hides.
+pub(super) fn seed(job: &Job) -> Result<u64> {
+    match (job.seed, job.parameters.cuts.top) {
+        (None, 2..) => job.secrets().dice().below(u64::MAX),
+        (seed, _) => Ok(seed.unwrap_or(0)),
+    }
 }
 
 /// When a search ends.

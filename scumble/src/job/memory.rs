@@ -117,7 +117,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
 }
 
 /// Refuses to save what fits only the rows it was made from.
-fn check_saving(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
+pub(super) fn check_saving(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
     let is_local = walk.job.policy.search().algorithm == Algorithm::Local;
     if sink.wants_recoding() && is_local && matches!(walk.job.decision, Decision::Search) {
         return Err(Error::Inapplicable {

@@ -16,6 +16,7 @@ mod init;
 mod local;
 mod memory;
 mod parameters;
+mod parts;
 mod query;
 mod risk;
 mod search;
@@ -32,7 +33,8 @@ pub use query::{QueryAnswer, query};
 
 use crate::error::{Error, Place, Result};
 use crate::ids::{Id, RowId};
-use crate::policy::{Algorithm, Policy, Way};
+use crate::loss::LossChoice;
+use crate::policy::{Algorithm, Kind, Policy, Way};
 use crate::random::Secrets;
 use crate::ratio::Ratio;
 use crate::recoding::{Recoding, Style};
@@ -403,14 +405,12 @@ impl<'a> Walk<'a> {
         let limits = &self.job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
         let is_distribution = self.job.policy.privacy().distribution.is_some();
-        let is_on_disk = !is_distribution && self.is_on_disk()?;
-        self.check_given(is_on_disk)?;
-        let produced = if is_distribution {
-            distribution::produce(&mut self, sink)?
-        } else if is_on_disk {
-            disk::produce(&mut self, sink)?
-        } else {
-            memory::produce(&mut self, sink)?
+        let on_disk = if is_distribution { None } else { self.on_disk(sink)? };
+        self.check_given(on_disk)?;
+        let produced = match on_disk {
+            _ if is_distribution => distribution::produce(&mut self, sink)?,
+            Some(algorithm) => disk::produce(&mut self, sink, algorithm)?,
+            None => memory::produce(&mut self, sink)?,
         };
         self.watch.check()?;
         let sealed = sink.seal()?;
@@ -464,39 +464,53 @@ impl<'a> Walk<'a> {
         self.job.policy.roles(&names, &self.source.file(), false)
     }
 
-    /// Whether rows are partitioned on disk: if the policy asks for it, or leaves the choice open
-    /// and the table exceeds the memory. An algorithm that needs all rows in memory is refused if
-    /// they would exceed a given limit.
-    fn is_on_disk(&self) -> Result<bool> {
+    /// The algorithm, if rows are partitioned on disk: if the policy asks for it, or the table
+    /// exceeds the memory and the algorithm can work on disk too. Any other algorithm is refused if
+    /// the rows would exceed a given limit.
+    fn on_disk(&self, sink: &dyn Sink) -> Result<Option<Algorithm>> {
+        let (policy, search) = (&self.job.policy, self.job.policy.search());
         if !matches!(self.job.decision, Decision::Search) {
-            return Ok(false);
+            return Ok(None);
         }
-        let needed = || self.source.memory_needed().unwrap_or(0);
-        match self.job.policy.search().algorithm {
-            Algorithm::RothkoT | Algorithm::RothkoS => Ok(true),
-            Algorithm::Auto if self.job.policy.privacy().presence.is_none() => {
-                Ok(needed() > self.job.limits.memory())
+        let needed = self.source.memory_needed().unwrap_or(0);
+        let exceeds = needed > self.job.limits.memory();
+        match search.algorithm {
+            algorithm @ (Algorithm::RothkoT | Algorithm::RothkoS) => Ok(Some(algorithm)),
+            // Labels are not counted on disk, nor is the size of the whole table.
+            Algorithm::Local if search.loss == LossChoice::Lm => {
+                Ok(exceeds.then_some(Algorithm::Local))
             }
-            _ => self.check_memory(needed(), Some("use rothko-s")).map(|()| false),
+            Algorithm::Auto if policy.privacy().presence.is_none() => {
+                // Local recodings minimize LM, and cannot be saved.
+                let is_local = search.recoding.allows(Kind::Local)
+                    && search.loss == LossChoice::Lm
+                    && !sink.wants_recoding();
+                let algorithm = if is_local { Algorithm::Local } else { Algorithm::RothkoS };
+                Ok(exceeds.then_some(algorithm))
+            }
+            _ => self.check_memory(needed, Some("use rothko-s")).map(|()| None),
         }
     }
 
     /// Refuses a key that must have an effect and has none.
-    fn check_given(&self, is_on_disk: bool) -> Result<()> {
+    fn check_given(&self, on_disk: Option<Algorithm>) -> Result<()> {
         let (policy, presence) = (&self.job.policy, &self.job.policy.privacy().presence);
-        let algorithm = match policy.search().algorithm {
-            Algorithm::Auto if is_on_disk => Algorithm::RothkoS,
-            Algorithm::Auto => match presence.as_ref().map(|asked| asked.marginals().is_some()) {
-                Some(true) => Algorithm::Sfalm,
-                Some(false) => Algorithm::Spalm,
-                None => Algorithm::Incognito,
-            },
+        let algorithm = match (on_disk, policy.search().algorithm) {
+            (Some(algorithm), _) => algorithm,
+            (_, Algorithm::Auto) => {
+                match presence.as_ref().map(|asked| asked.marginals().is_some()) {
+                    Some(true) => Algorithm::Sfalm,
+                    Some(false) => Algorithm::Spalm,
+                    None => Algorithm::Incognito,
+                }
+            }
             // Classes of a distribution, which is made of them afterwards.
-            Algorithm::SaOnly | Algorithm::QiSa => Algorithm::Incognito,
-            algorithm => algorithm,
+            (_, Algorithm::SaOnly | Algorithm::QiSa) => Algorithm::Incognito,
+            (_, algorithm) => algorithm,
         };
+        let is_on_disk = on_disk.is_some();
         let is_searched = matches!(self.job.decision, Decision::Search);
-        policy.check_effect(&self.job.given, Way { algorithm, is_searched })
+        policy.check_effect(&self.job.given, Way { algorithm, is_searched, is_on_disk })
     }
 
     /// Refuses a table that needs more memory than a given limit.

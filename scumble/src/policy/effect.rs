@@ -16,6 +16,8 @@ pub(crate) struct Way {
     pub(crate) algorithm: Algorithm,
     /// Whether anything is searched; otherwise levels or a recoding were given.
     pub(crate) is_searched: bool,
+    /// Whether rows are partitioned on disk.
+    pub(crate) is_on_disk: bool,
 }
 
 impl Policy {
@@ -45,7 +47,8 @@ impl Policy {
     /// Why a key has no effect; a phrase that follows the key.
     fn why_unused(&self, key: &str, way: Way) -> Option<&'static str> {
         use Algorithm::*;
-        let Way { algorithm, is_searched } = way;
+        let Way { algorithm, is_searched, is_on_disk } = way;
+        let is_by_sample = algorithm == RothkoS || (algorithm == Local && is_on_disk);
         let name = key.strip_prefix("search.")?;
         let is_distribution = self.privacy.distribution.is_some();
         let has_classes = self.privacy.asks_for_classes();
@@ -92,6 +95,10 @@ impl Policy {
                 "requires the algorithm local, l-plus-optimize or annealing, or auto with the loss \
                  lm",
             ),
+            "gap" if algorithm == Local && is_on_disk => (
+                false,
+                "requires a table that fits in memory; there is no lower bound for larger ones",
+            ),
             "gap" => (
                 algorithm == Local || self.is_open(algorithm),
                 "requires the algorithm local, or auto with the loss lm",
@@ -101,11 +108,15 @@ impl Policy {
                 "requires the algorithm incognito, spalm or sfalm",
             ),
             "sample-tuples" | "fan-out" => (
-                matches!(algorithm, RothkoT | RothkoS),
-                "requires the algorithm rothko-t or rothko-s",
+                algorithm == RothkoT || is_by_sample,
+                "requires the algorithm rothko-t or rothko-s, or local and a table larger than \
+                 memory",
             ),
             "frequency-groups" => (algorithm == RothkoT, "requires the algorithm rothko-t"),
-            "alpha" | "naive" => (algorithm == RothkoS, "requires the algorithm rothko-s"),
+            "alpha" | "naive" => (
+                is_by_sample,
+                "requires the algorithm rothko-s, or local and a table larger than memory",
+            ),
             _ => (true, ""),
         };
         (!suits).then_some(needs)

@@ -56,7 +56,7 @@ impl Algorithm {
         (
             "auto",
             Algorithm::Auto,
-            "the kind of recoding with the least loss; rothko-s if the input exceeds the memory",
+            "the kind of recoding with the least loss; local if the input exceeds the memory",
         ),
         (
             "incognito",

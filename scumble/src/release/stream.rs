@@ -2,8 +2,9 @@
 //! and written at once.
 //!
 //! Within a region rows are ordered by a hash of what travels with them; regions follow each other
-//! as the partition tree has them. So the order is a function of what is released, as it is for
-//! tables in memory, and says nothing about the input's.
+//! as the partition tree has them, and classes inside a region in the order of their labels. So the
+//! order is a function of what is released, as it is for tables in memory, and says nothing about
+//! the input's.
 
 use super::rules::Rules;
 use super::{Background, OfTarget};
@@ -17,7 +18,7 @@ use crate::source::spill::{Records, SpillFolder, SpillWriter};
 use crate::source::{BATCH_BYTES, Series};
 use crate::table::Tallies;
 use crate::taxonomy::{Axis, Extent};
-use crate::watch::{AT_ONCE, Watch};
+use crate::watch::{AT_ONCE, PIECE, Watch};
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringBuilder;
 use arrow_row::RowConverter;
@@ -26,6 +27,7 @@ use rayon::iter::{IntoParallelIterator, IntoParallelRefMutIterator, ParallelIter
 use rayon::slice::ParallelSliceMut;
 use rustc_hash::FxHasher;
 use std::hash::Hasher;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,11 +57,13 @@ pub struct CountedTarget {
 pub struct Totals {
     /// Rows written.
     pub rows: u64,
+    /// Rows suppressed.
+    pub suppressed: u64,
     /// Regions written.
     pub regions: u64,
     /// The sum of squared region sizes.
     pub squares: u128,
-    /// The sum over rows and columns of the share of detail lost.
+    /// The sum over rows and columns of the share of detail lost; all of it for suppressed rows.
     pub lost: f64,
     /// Rows outside their region's majority label.
     pub minority: u64,
@@ -113,18 +117,50 @@ pub struct Stream<'a> {
     pub aimed_at: Option<&'a CountedTarget>,
     /// What was counted.
     pub totals: Totals,
-    /// Is told how far the work has come.
+    /// Can abort it.
     pub watch: &'a Watch,
+    /// Whether it is told how far the work has come.
+    pub tells: bool,
     /// Rows that there are to write.
     pub expected: u64,
     /// Rows handed to the sink.
     pub written: u64,
 }
 
-/// A region of a finished partition: its points and its box.
+/// A region of a finished partition: its rows, by their places in the release's order, and what it
+/// is called.
 struct Region {
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     labels: Vec<String>,
+}
+
+/// The regions of a finished partition.
+#[derive(Default)]
+struct RegionList {
+    list: Vec<Region>,
+    /// The numbers of their rows, region by region.
+    order: Vec<u32>,
+    /// The first point that no region has yet.
+    next: usize,
+}
+
+impl RegionList {
+    /// Takes the next points.
+    fn take(&mut self, points: usize) -> Range<usize> {
+        let start = self.next;
+        self.next += points;
+        start..self.next
+    }
+
+    /// One more region, of these points.
+    fn add(&mut self, points: &[Range<usize>], labels: Vec<String>, finished: &Finished<'_>) {
+        let (start, width) = (self.order.len(), finished.layout.width());
+        for range in points {
+            let points = finished.points(range.clone()).chunks_exact(width);
+            self.order.extend(points.map(|point| point[width - 1]));
+        }
+        self.list.push(Region { rows: start..self.order.len(), labels });
+    }
 }
 
 impl Stream<'_> {
@@ -132,52 +168,96 @@ impl Stream<'_> {
         Error::Columnar { file: self.target.to_path_buf(), source }
     }
 
-    /// The label of each quasi-identifier, counting what is lost.
-    fn labels(&mut self, places: &[Place], extents: &[Extent], rows: u64) -> Vec<String> {
-        let mut labels = Vec::with_capacity(self.axes.len());
-        for ((axis, place), extent) in self.axes.iter().zip(places).zip(extents) {
-            let (label, lost) = match self.style.place(axis, *extent, Some(place)) {
-                Some(place) => place.said(axis),
-                None => (axis.label(*extent), axis.lost(*extent)),
-            };
-            self.totals.lost += lost * rows as f64;
-            labels.push(label);
-        }
+    /// The label of each quasi-identifier, and what it loses of a row.
+    fn said(&self, places: &[Place], extents: &[Extent]) -> (Vec<String>, Vec<f64>) {
+        let said = |((axis, place), extent): ((&Axis, &Place), &Extent)| match self.style.place(
+            axis,
+            *extent,
+            Some(place),
+        ) {
+            Some(place) => place.said(axis),
+            None => (axis.label(*extent), axis.lost(*extent)),
+        };
+        self.axes.iter().zip(places).zip(extents).map(said).unzip()
+    }
+
+    /// Counts a region.
+    fn count(&mut self, rows: u64, lost: &[f64]) {
+        lost.iter().for_each(|lost| self.totals.lost += lost * rows as f64);
         self.totals.rows += rows;
         self.totals.regions += 1;
         self.totals.squares += u128::from(rows) * u128::from(rows);
-        labels
     }
 
-    /// The regions below a node, in order; `next` is the first row that none has yet.
+    /// The regions below a node, in order.
     fn regions(
         &mut self,
         grown: &Grown,
         places: &[Place],
         finished: &Finished<'_>,
-        next: &mut usize,
-        regions: &mut Vec<Region>,
+        regions: &mut RegionList,
     ) -> Result<()> {
         match grown {
             Grown::Region(rows) => {
-                let range = *next..*next + rows;
-                *next = range.end;
+                let range = regions.take(*rows);
                 let extents = finished.layout.extents(finished.points(range.clone()));
-                let labels = self.labels(places, &extents, *rows as u64);
+                let (labels, lost) = self.said(places, &extents);
+                self.count(*rows as u64, &lost);
                 if let Some(target) = self.aimed_at {
-                    self.totals.add(target, &values(finished, target.column, range.clone()));
+                    let values = values(finished, target.column, std::slice::from_ref(&range));
+                    self.totals.add(target, &values);
                 }
-                regions.push(Region { rows: range, labels });
+                regions.add(&[range], labels, finished);
                 self.rules.as_mut().map_or(Ok(()), Rules::region)
             }
             Grown::Split(choice, parts) => {
                 self.split(choice)?;
                 for (part, places) in parts.iter().zip(parts_of(choice, places)) {
-                    self.regions(part, &places, finished, next, regions)?;
+                    self.regions(part, &places, finished, regions)?;
                 }
                 Ok(())
             }
+            Grown::Classes { sizes, suppressed } => {
+                self.classes(sizes, places, finished, regions)?;
+                regions.take(*suppressed);
+                self.totals.suppressed += *suppressed as u64;
+                self.totals.lost += (suppressed * self.axes.len()) as f64;
+                Ok(())
+            }
         }
+    }
+
+    /// The classes inside a box, in the order of their labels. Sets of rows with the same labels
+    /// are one class.
+    fn classes(
+        &mut self,
+        sizes: &[usize],
+        places: &[Place],
+        finished: &Finished<'_>,
+        regions: &mut RegionList,
+    ) -> Result<()> {
+        let mut classes: Vec<(Vec<String>, Vec<f64>, Range<usize>)> =
+            Vec::with_capacity(sizes.len());
+        self.watch.each(sizes, PIECE, |size| {
+            let range = regions.take(*size);
+            let extents = finished.layout.extents(finished.points(range.clone()));
+            let (labels, lost) = self.said(places, &extents);
+            classes.push((labels, lost, range));
+        })?;
+        let mut sorted: Vec<usize> = (0..classes.len()).collect();
+        let labels = |class: usize| &classes[class].0;
+        self.watch.sort_by(&mut sorted, |a, b| labels(*a).cmp(labels(*b)).then(a.cmp(b)))?;
+        for same in sorted.chunk_by(|a, b| labels(*a) == labels(*b)) {
+            let (labels, lost, _) = &classes[same[0]];
+            let points: Vec<Range<usize>> =
+                same.iter().map(|class| classes[*class].2.clone()).collect();
+            self.count(points.iter().map(|range| range.len() as u64).sum(), lost);
+            if let Some(target) = self.aimed_at {
+                self.totals.add(target, &values(finished, target.column, &points));
+            }
+            regions.add(&points, labels.clone(), finished);
+        }
+        Ok(())
     }
 
     /// Writes regions; `order` has the numbers of their rows in `payload`, region by region.
@@ -196,7 +276,9 @@ impl Stream<'_> {
                 .map_err(|error| self.broken(error))?;
             self.sink.write(batch)?;
             self.written += (end - start) as u64;
-            self.watch.progress("write", self.written, Some(self.expected));
+            if self.tells {
+                self.watch.progress("write", self.written, Some(self.expected));
+            }
             start = end;
         }
         Ok(())
@@ -205,7 +287,7 @@ impl Stream<'_> {
     fn batch(
         &self,
         regions: &[Region],
-        rows: std::ops::Range<usize>,
+        rows: Range<usize>,
         order: &[u32],
         payload: &Records,
     ) -> Result<Vec<Series>, ArrowError> {
@@ -284,9 +366,10 @@ fn hash(seed: u64, bytes: &[u8]) -> u64 {
 }
 
 /// The values that some points have of a counted column, with their counts.
-fn values(finished: &Finished<'_>, column: usize, rows: std::ops::Range<usize>) -> Vec<(u32, u32)> {
+fn values(finished: &Finished<'_>, column: usize, points: &[Range<usize>]) -> Vec<(u32, u32)> {
     let layout = finished.layout;
-    let points = finished.points(rows).chunks_exact(layout.width());
+    let words = points.iter().map(|range| finished.points(range.clone()));
+    let points = words.flat_map(|words| words.chunks_exact(layout.width()));
     let mut values: Vec<u32> = points.map(|point| layout.value(point, column)).collect();
     values.sort_unstable();
     values.chunk_by(|a, b| a == b).map(|run| (run[0], run.len() as u32)).collect()
@@ -298,15 +381,14 @@ impl Receiver for Stream<'_> {
     }
 
     fn finished(&mut self, places: &[Place], finished: &Finished<'_>) -> Result<()> {
-        let mut regions = Vec::new();
-        self.regions(finished.grown, places, finished, &mut 0, &mut regions)?;
-        let width = finished.layout.width();
-        let mut order: Vec<u32> =
-            finished.words.chunks_exact(width).map(|point| point[width - 1]).collect();
+        let points = finished.words.len() / finished.layout.width();
+        let mut regions = RegionList { order: Vec::with_capacity(points), ..RegionList::default() };
+        self.regions(finished.grown, places, finished, &mut regions)?;
+        let RegionList { list, mut order, .. } = regions;
         if self.converter.is_some() {
-            let mut parts: Vec<&mut [u32]> = Vec::with_capacity(regions.len());
+            let mut parts: Vec<&mut [u32]> = Vec::with_capacity(list.len());
             let mut rest = &mut order[..];
-            for region in &regions {
+            for region in &list {
                 let (part, others) = rest.split_at_mut(region.rows.len());
                 parts.push(part);
                 rest = others;
@@ -314,7 +396,7 @@ impl Receiver for Stream<'_> {
             let sort = |part: &mut &mut [u32]| sort_by_payload(part, finished.payload, self.watch);
             parts.par_iter_mut().try_for_each(sort)?;
         }
-        self.write(&regions, &order, finished.payload)
+        self.write(&list, &order, finished.payload)
     }
 
     fn region(
@@ -324,7 +406,8 @@ impl Receiver for Stream<'_> {
         tallies: &[Tallies],
         stock: Stock,
     ) -> Result<()> {
-        let labels = self.labels(places, extents, stock.rows());
+        let (labels, lost) = self.said(places, extents);
+        self.count(stock.rows(), &lost);
         if let Some(target) = self.aimed_at {
             self.totals.add(target, tallies[target.column].group(0));
         }

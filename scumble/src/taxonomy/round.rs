@@ -28,41 +28,64 @@ pub fn rounded_outwards(
     (above, up_to): (Option<f64>, Option<f64>),
 ) -> (f64, f64) {
     let (above, up_to) = (above.unwrap_or(f64::NEG_INFINITY), up_to.unwrap_or(f64::INFINITY));
-    let fits_below = |side: &f64| above <= *side && *side < first && side.is_finite();
-    let fits_above = |side: &f64| last <= *side && *side <= up_to && side.is_finite();
-    let (lower, upper): (Vec<f64>, Vec<f64>) = match kind {
+    let step = if kind == Type::Real { 0.0 } else { 1.0 };
+    // Numbers that cannot be negative do not get a range that can.
+    let raised = |side: f64| if first > 0.0 { side.max(-step) } else { side };
+    // Larger steps come first.
+    let below = |sides: &mut dyn Iterator<Item = f64>| {
+        let fits = |side: &f64| above <= *side && *side < first && side.is_finite();
+        sides.map(raised).find(fits)
+    };
+    let over = |mut sides: &mut dyn Iterator<Item = f64>| {
+        let fits = |side: &f64| last <= *side && *side <= up_to && side.is_finite();
+        Iterator::find(&mut sides, fits)
+    };
+    let (lower, upper) = match kind {
         Type::Real => {
-            let steps = real_steps(last - first);
-            steps.map(|step| (step_below(first, step), step_above(last, step))).unzip()
+            let steps = || real_steps(last - first);
+            let upper = over(&mut steps().map(|step| step_above(last, step)));
+            (below(&mut steps().map(|step| step_below(first, step))), upper)
         }
         // A side of whole numbers is the last number before the next range.
-        Type::Integer => whole_steps(last - first)
-            .map(|step| (multiple_below(first, step) - 1.0, multiple_above(last, step) - 1.0))
-            .unzip(),
-        Type::Date => day_steps(last - first)
-            .filter_map(|months| Some((months_below(first, months)?, months_above(last, months)?)))
+        Type::Integer => {
+            let steps = || whole_steps(last - first);
+            let upper = over(&mut steps().map(|step| multiple_above(last, step) - 1.0));
+            (below(&mut steps().map(|step| multiple_below(first, step) - 1.0)), upper)
+        }
+        Type::Date => {
+            let both = |months| Some((months_below(first, months)?, months_above(last, months)?));
             // A day more on either side, if months are too long.
-            .chain([(first - 1.0, last + 2.0)])
-            .map(|(from, next)| (from - 1.0, next - 1.0))
-            .unzip(),
-        Type::Text => (Vec::new(), Vec::new()),
+            let days =
+                || day_steps(last - first).filter_map(both).chain([(first - 1.0, last + 2.0)]);
+            let upper = over(&mut days().map(|(_, next)| next - 1.0));
+            (below(&mut days().map(|(from, _)| from - 1.0)), upper)
+        }
+        Type::Text => (None, None),
     };
-    let step = if kind == Type::Real { 0.0 } else { 1.0 };
     // The numbers lie above it even if there is no room for a step.
     let before_first = if kind == Type::Real { first.next_down() } else { first - 1.0 };
-    // Numbers that cannot be negative do not get a range that can.
-    let lower = lower.into_iter().map(|side| if first > 0.0 { side.max(-step) } else { side });
     let nearest_below = if above.is_finite() { above } else { before_first };
-    (
-        lower.into_iter().find(fits_below).unwrap_or(nearest_below.min(before_first)),
-        upper.into_iter().find(fits_above).unwrap_or(last),
-    )
+    (lower.unwrap_or(nearest_below.min(before_first)), upper.unwrap_or(last))
 }
 
 /// Steps of whole numbers for a range of this width, the largest first.
 fn whole_steps(width: f64) -> impl Iterator<Item = f64> {
-    steps().map(|step| step as f64).filter(move |step| *step == 1.0 || *step <= width / 4.0)
+    let first = WHOLE.partition_point(|step| *step > width / 4.0);
+    WHOLE[first.min(WHOLE.len() - 1)..].iter().copied()
 }
+
+/// Powers of ten, and five and two of them, from the largest to 1.
+const WHOLE: [f64; 51] = {
+    let mut steps = [1.0; 51];
+    let (mut at, mut power) = (51, 1i64);
+    while at > 0 {
+        steps[at - 1] = power as f64;
+        steps[at - 2] = (2 * power) as f64;
+        steps[at - 3] = (5 * power) as f64;
+        (at, power) = (at - 3, power * 10);
+    }
+    steps
+};
 
 /// The largest multiple of a step below a number, so that the number is not it.
 fn multiple_below(number: f64, step: f64) -> f64 {
@@ -84,9 +107,22 @@ fn real_steps(width: f64) -> impl Iterator<Item = (i32, f64)> {
     steps.filter(move |(power, times)| decimal(*times, *power) <= width / 4.0)
 }
 
-/// A decimal as the nearest float; powers of ten are not exact in floats.
+/// The powers of ten that are exact in floats.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// A decimal as the nearest float. Large powers of ten are not exact in floats; if the power and
+/// the digits are, one operation rounds to the nearest.
 fn decimal(digits: f64, power: i32) -> f64 {
-    format!("{digits}e{power}").parse().unwrap_or(f64::NAN)
+    const EXACT: f64 = (1u64 << 53) as f64;
+    let exact = POWERS.get(power.unsigned_abs() as usize).filter(|_| digits.abs() <= EXACT);
+    match exact {
+        Some(ten) if power < 0 => digits / ten,
+        Some(ten) => digits * ten,
+        None => format!("{digits}e{power}").parse().unwrap_or(f64::NAN),
+    }
 }
 
 fn step_below(number: f64, (power, times): (i32, f64)) -> f64 {
@@ -229,6 +265,19 @@ mod tests {
         assert_eq!(date("1979-03-17", "2021-04-09"), "2000-01-01");
         assert_eq!(date("1980-03-17", "1980-03-29"), "1980-03-23");
         assert_eq!(date("1980-03-17", "1980-03-18"), "1980-03-18");
+    }
+
+    #[test]
+    fn decimals_are_what_their_text_is() {
+        let mut random = Random::new(7);
+        for _ in 0..100_000 {
+            let most = 1 << random.below(54);
+            let digits = random.below(most) as f64;
+            let digits = if random.below(2) == 0 { digits } else { -digits };
+            let power = random.below(60) as i32 - 30;
+            let text: f64 = format!("{digits}e{power}").parse().unwrap();
+            assert_eq!(decimal(digits, power).to_bits(), text.to_bits(), "{digits}e{power}");
+        }
     }
 
     /// The width of a range may be too small or too large for a float, and so may a quarter of it.

@@ -93,9 +93,18 @@ fn a_stream_is_held_to_the_memory_limit() {
     let refused = little("privacy.k = 40\nsearch.algorithm = \"incognito\"");
     let refused = refused.run(stream(&batches), ReleaseBatches::new(), &Watch::silent());
     assert!(matches!(refused, Err(Error::TooLittleMemory { .. })), "{refused:?}");
-    let (rows, report) = released(&little("privacy.k = 40"), stream(&batches));
-    assert_eq!((rows.len(), report.algorithm.as_str()), (3000, "rothko-s"));
-    assert!(report.io.bytes_written > 0 && std::fs::read_dir(&spill).unwrap().count() == 0);
+    for (asked, algorithm) in [
+        ("", "local"),
+        ("search.algorithm = \"local\"", "local"),
+        ("search.recoding = \"regions\"", "rothko-s"),
+        ("search.loss = \"dm\"", "rothko-s"),
+    ] {
+        let asked = format!("privacy.k = 40\n{asked}");
+        let (rows, report) = released(&little(&asked), stream(&batches));
+        assert_eq!((rows.len(), report.algorithm.as_str()), (3000, algorithm), "{asked}");
+        assert!(report.alternatives.is_empty(), "nothing else was searched");
+        assert!(report.io.bytes_written > 0 && std::fs::read_dir(&spill).unwrap().count() == 0);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | `transport` | is a distance between distributions the work of moving one to the other? |
 //! | `mondrian`, `partition`, `said` | is a partition the one that is described, minimal, and called by true names? |
 //! | `rothko`, `disk` | is a partition on disk the one in memory, or another that is as good? |
+//! | `beyond` | does local recoding keep its promises if the table exceeds the memory? |
 //! | `papers` | do the worked examples of the papers come out? |
 //! | `adult`, `brute` | does all that hold on a real table? |
 //! | `presence`, `confident` | is everybody present within the range, for certain or in likely worlds, at the least cost? |
@@ -34,6 +35,7 @@
 mod abort;
 mod adult;
 mod asked;
+mod beyond;
 mod bound;
 mod brute;
 mod buckets;

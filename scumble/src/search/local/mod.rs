@@ -17,6 +17,7 @@ mod class;
 mod improve;
 mod index;
 mod judge;
+pub mod parts;
 mod slots;
 mod space;
 mod start;
@@ -37,7 +38,10 @@ use space::Space;
 const STEPS_PER_UNIT: u64 = 16;
 
 /// The least and the most steps of a schedule.
-const STEPS: (u64, u64) = (1 << 13, 1 << 19);
+const STEPS: (u64, u64) = (1 << 13, MOST_STEPS);
+
+/// The most steps of a schedule for a table in memory.
+pub const MOST_STEPS: u64 = 1 << 19;
 
 /// Batches between two copies of the best so far.
 const COPIED: u64 = 256;
@@ -76,11 +80,29 @@ pub fn search(
     heat: &mut dyn FnMut(&Progress) -> Option<f64>,
     watch: &Watch,
 ) -> Result<Vec<Found>> {
+    search_from(task, None, course, heat, watch)
+}
+
+/// The same. If allowable classes are known already, as the class of each cell, and they cost no
+/// more than the first classes of a search, it starts with them.
+fn search_from(
+    task: &Task,
+    known: Option<&[u32]>,
+    course: Course,
+    heat: &mut dyn FnMut(&Progress) -> Option<f64>,
+    watch: &Watch,
+) -> Result<Vec<Found>> {
     check_whole(task, watch)?;
     let space = Space::new(task, course.style, watch)?;
     let (judge, aim) = (Judge::new(task), Aim::new(task, &space));
     let ground = (&space, &judge, &aim);
-    let first = start::start(task, &space, &judge, watch)?;
+    let mut first = start::start(task, &space, &judge, watch)?;
+    if let Some(known) = known {
+        let known = members(&space, known);
+        if space.cost(&known) <= space.cost(&first) {
+            first = known;
+        }
+    }
     let most = suppressible(task);
     let mut classes = Classes::new(ground, first, most, course.seed, watch)?;
     let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
@@ -133,6 +155,16 @@ impl Best {
         self.kept.insert(at, (cost, of_units));
         self.kept.truncate(self.most);
     }
+}
+
+/// The units of each class, of which the cells are known.
+fn members(space: &Space, class_of: &[u32]) -> Vec<Vec<u32>> {
+    let classes = class_of.iter().max().map_or(0, |class| *class as usize + 1);
+    let mut members = vec![Vec::new(); classes];
+    for (unit, cell) in (0..).zip(&space.cells) {
+        members[class_of[*cell as usize] as usize].push(unit);
+    }
+    members
 }
 
 /// How many rows the search may suppress. None if a requirement compares classes with all released

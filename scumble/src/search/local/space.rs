@@ -71,7 +71,7 @@ impl Space {
                 style.lost(&axis, Extent { first: first.into(), last: last.into() }) as f32
             }
         };
-        let codes = |column: usize| task.taxonomies[column].codes();
+        let codes = |column: usize| codes(&task.axes[column]);
         // What the cheapest step from one value to the next costs, of some steps.
         let step = |column: usize| {
             let lost = lost(column);
@@ -199,6 +199,20 @@ impl Space {
         Some(sum)
     }
 
+    /// What classes cost, and units that are in none of them.
+    pub fn cost(&self, classes: &[Vec<u32>]) -> f64 {
+        let (mut low, mut high) = (Vec::new(), Vec::new());
+        let (mut cost, mut held) = (0.0, 0);
+        for units in classes {
+            self.hull(units, &mut low, &mut high);
+            let rows: u64 = units.iter().map(|unit| self.rows(*unit)).sum();
+            cost += f64::from(self.detail((&low, &high))) * rows as f64;
+            held += rows;
+        }
+        let all: u64 = self.rows.iter().map(|rows| u64::from(*rows)).sum();
+        cost + ((all - held) * self.width as u64) as f64
+    }
+
     /// The box of some units.
     pub fn hull(&self, units: &[u32], low: &mut Vec<u32>, high: &mut Vec<u32>) {
         let first = self.point(units[0]);
@@ -208,6 +222,11 @@ impl Space {
         high.extend_from_slice(first.1);
         units.iter().for_each(|unit| widen(low, high, self.point(*unit)));
     }
+}
+
+/// How many codes an axis has; they count from 0.
+pub fn codes(axis: &Axis) -> u32 {
+    axis.whole().last as u32 + 1
 }
 
 /// The ends of a box: `low` and `high`.

@@ -3,15 +3,15 @@
 //! All vectors of levels are walked in ascending order of their cost. At each, the units that have
 //! no class yet are grouped by their generalized values, and every group that is allowable becomes
 //! a class, or what is left of it without units that it is better off without. In the end, units
-//! without a class go where there is room for them. If there are too many vectors, units are parted from the top instead, at the column and
-//! the place where both parts stay allowable.
+//! without a class go where there is room for them. If there are too many vectors, units are parted
+//! from the top instead, at the column and the place where both parts stay allowable.
 
 use super::class::Common;
 use super::judge::{Judge, Tally};
-use super::space::Space;
+use super::space::{Space, codes};
 use crate::error::Result;
 use crate::search::Task;
-use crate::taxonomy::{Axis, Taxonomy};
+use crate::taxonomy::Axis;
 use crate::watch::Watch;
 
 /// Units that are looked at between two looks at the watch.
@@ -46,7 +46,7 @@ pub fn start(
 ) -> Result<Vec<Vec<u32>>> {
     let all: Vec<u32> = (0..space.len() as u32).collect();
     let mut tally = judge.nothing();
-    let of_column = |column: &usize| levels(&task.axes[*column], &task.taxonomies[*column]);
+    let of_column = |column: &usize| levels(&task.axes[*column]);
     let levels: Vec<Levels> = space.columns.iter().map(of_column).collect();
     let vectors = levels.iter().try_fold(1usize, |sum, levels| sum.checked_mul(levels.len()));
     let keys = levels.iter().try_fold(1u64, |sum, levels| sum.checked_mul(levels[0].len() as u64));
@@ -66,10 +66,13 @@ pub fn start(
 }
 
 /// The levels of a tree, or those made up for numbers: equal parts, each half as many as before.
-fn levels(axis: &Axis, tree: &Taxonomy) -> Levels {
-    let codes = tree.codes();
-    let Axis::Ordered(ordered) = axis else {
-        return tree.levels().iter().map(|level| level.nodes().to_vec()).collect();
+fn levels(axis: &Axis) -> Levels {
+    let codes = codes(axis);
+    let ordered = match axis {
+        Axis::Ordered(ordered) => ordered,
+        Axis::Tree(tree) => {
+            return tree.levels().iter().map(|level| level.nodes().to_vec()).collect();
+        }
     };
     let mut levels = vec![(0..codes).collect::<Vec<u32>>()];
     let width = ordered.greatest - ordered.least;

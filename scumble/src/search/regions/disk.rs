@@ -3,9 +3,9 @@
 //!
 //! A partition is a [`Stock`] of files. Both algorithms grow some levels of the tree without
 //! holding the rows, write the rows to a file for each leaf, and go on with every leaf by itself,
-//! depth first; a stock that fits into memory is read and finished by Mondrian's own code. So only
-//! the path to the current partition is ever in memory, and whatever is decided is told to a
-//! [`Receiver`] at once.
+//! depth first; a stock that fits into memory is read and finished by Mondrian's own code, or by
+//! another [`Finisher`]. So only the path to the current partition is ever in memory, and whatever
+//! is decided is told to a [`Receiver`] at once.
 
 use super::mondrian::{Grown, Growth};
 use super::{Choice, Layout, Points};
@@ -150,6 +150,13 @@ impl Finished<'_> {
     }
 }
 
+/// What finishes partitions that fit into memory, if it is not Mondrian.
+pub trait Finisher {
+    /// Parts some points, and moves them so that those of each set lie side by side. `plain`: the
+    /// median has taken over.
+    fn grow(&mut self, growth: &Growth<'_>, points: Points<'_>, plain: bool) -> Result<Grown>;
+}
+
 /// Who is told what was decided, depth first.
 pub trait Receiver {
     /// A split; its parts follow, each told by one of these calls.
@@ -198,6 +205,8 @@ pub struct Disk<'a, R> {
     pub folder: &'a SpillFolder,
     /// How much may be in memory.
     pub limits: Limits,
+    /// What finishes partitions that fit, if it is not Mondrian.
+    pub finisher: Option<&'a mut dyn Finisher>,
     /// Who is told.
     pub receiver: R,
     /// What happened so far.
@@ -379,7 +388,11 @@ impl<R: Receiver> Disk<'_, R> {
             Ok(())
         })?;
         drop(stock);
-        let grown = self.growth.grow(Points::new(self.numbered, &mut words), plain)?;
+        let points = Points::new(self.numbered, &mut words);
+        let grown = match &mut self.finisher {
+            Some(finisher) => finisher.grow(&self.growth, points, plain)?,
+            None => self.growth.grow(points, plain)?,
+        };
         self.happened.nodes += nodes(&grown) - 1;
         let finished =
             Finished { layout: self.numbered, words: &words, grown: &grown, payload: &payload };
@@ -420,7 +433,7 @@ fn merge(limb: Limb, into: &mut Stock) -> u64 {
 
 fn nodes(grown: &Grown) -> u64 {
     match grown {
-        Grown::Region(_) => 1,
+        Grown::Region(_) | Grown::Classes { .. } => 1,
         Grown::Split(_, parts) => parts.iter().map(nodes).sum::<u64>() + 1,
     }
 }

@@ -42,6 +42,34 @@ pub enum Grown {
     Region(usize),
     /// A split, with its parts in order.
     Split(Choice, Vec<Grown>),
+    /// Sets of points that are no boxes: so many points in each, and those that are suppressed
+    /// behind all of them.
+    Classes {
+        /// The points of each set.
+        sizes: Vec<usize>,
+        /// Points that are suppressed.
+        suppressed: usize,
+    },
+}
+
+impl Grown {
+    /// How many points there are.
+    pub fn points(&self) -> usize {
+        match self {
+            Grown::Region(points) => *points,
+            Grown::Split(_, parts) => parts.iter().map(Grown::points).sum(),
+            Grown::Classes { sizes, suppressed } => sizes.iter().sum::<usize>() + suppressed,
+        }
+    }
+
+    /// The points of each region, in order.
+    pub fn regions(&self, sizes: &mut Vec<usize>) {
+        match self {
+            Grown::Region(points) => sizes.push(*points),
+            Grown::Split(_, parts) => parts.iter().for_each(|part| part.regions(sizes)),
+            Grown::Classes { sizes: own, .. } => sizes.extend(own),
+        }
+    }
 }
 
 /// What growing needs to know.

@@ -260,6 +260,35 @@ impl<'a> Points<'a> {
         Ok(by_row)
     }
 
+    /// The same points for a while.
+    pub fn again(&mut self) -> Points<'_> {
+        Points { layout: self.layout, words: self.words, rows: self.rows }
+    }
+
+    /// The first so many points, each of which is a row, and the others.
+    pub fn split_at(self, points: usize) -> (Points<'a>, Points<'a>) {
+        let (first, others) = self.words.split_at_mut(points * self.layout.width);
+        (Points::new(self.layout, first), Points::new(self.layout, others))
+    }
+
+    /// Moves each point to its place; `places` has every number below [`len`](Self::len) once.
+    pub fn put_in_place(self, places: &mut [u32], watch: &Watch) -> Result<()> {
+        let (width, mut moved) = (self.layout.width, 0usize);
+        for at in 0..places.len() {
+            // Those before are in their places, so the others belong behind them.
+            while places[at] as usize != at {
+                let to = places[at] as usize;
+                swap(self.words, at * width, to * width, width);
+                places.swap(at, to);
+                moved += 1;
+                if moved % PIECE == 0 {
+                    watch.check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts the points with a code below `before` first, and parts them from the rest.
     pub fn part(
         self,
