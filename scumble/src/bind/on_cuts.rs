@@ -5,6 +5,7 @@ use super::Required;
 use super::prepare::{CellOfRow, Counted};
 use crate::error::{Error, Place, Result};
 use crate::ids::{CellId, Id, IdMap, LeafId, RowId};
+use crate::loss::Weights;
 use crate::policy::Policy;
 use crate::privacy::{Caps, Requirement};
 use crate::ratio::Ratio;
@@ -45,6 +46,7 @@ impl Policy {
         cell_of_row: &CellOfRow<'_>,
         counted: &Counted,
         target: Option<usize>,
+        weights: &Weights,
         watch: &Watch,
     ) -> Result<Option<OnCuts>> {
         let scheme = self.scheme()?;
@@ -76,6 +78,7 @@ impl Policy {
             k,
             scheme,
             loss,
+            weights: weights.clone(),
             suppressible: self
                 .search()
                 .limit()

@@ -131,7 +131,10 @@ impl Policy {
         self.check_named_values(
             sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))),
         )?;
-        let cuts = self.on_cuts((&taxonomies, &cells), &cell_of_row, &counted, target, watch)?;
+        let weights = self.weights(names.iter().copied())?;
+        let trees_and_cells = (taxonomies.as_slice(), &cells);
+        let cuts =
+            self.on_cuts(trees_and_cells, &cell_of_row, &counted, target, &weights, watch)?;
         let mut tallies = counted.tallies(cells.len(), &cell_of_row, watch)?;
         let required = &mut counted.required;
         let mut judged = 0;
@@ -177,6 +180,7 @@ impl Policy {
             requirements: counted.required.requirements,
             confident,
             loss: self.search().loss,
+            weights,
             target,
             target_numbers,
             suppressible: self.search().suppression.floor_of(table.rows()),

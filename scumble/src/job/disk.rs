@@ -5,6 +5,7 @@ use super::{Beside, DiskParameters, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
+use crate::loss::Weights;
 use crate::policy::{Algorithm, Policy};
 use crate::privacy::Group;
 use crate::recoding::{Columns, Place, Style};
@@ -65,6 +66,7 @@ struct ScannedTable {
     axes: Vec<Axis>,
     taxonomies: Vec<Arc<Taxonomy>>,
     names: Vec<String>,
+    weights: Weights,
     required: Required,
     aim: Aim,
     /// What splits are chosen for.
@@ -159,7 +161,9 @@ impl ScannedTable {
             whole.push(Tallies::weighted(leaf_of.raw(), rows));
             counted.push((column, std::mem::take(dictionary), leaf_of));
         }
-        let (aim, target) = aim(policy, fields, roles, survey, &mut counted, file)?;
+        let weights = policy.weights(names.iter().map(String::as_str))?;
+        let aimed = aim(policy, (fields, roles), &weights, survey, &mut counted, file)?;
+        let (aim, target) = aimed;
         let travelling: Vec<(usize, DataType)> = wanted
             .iter()
             .enumerate()
@@ -175,7 +179,18 @@ impl ScannedTable {
         let broken = |source: ArrowError| Error::Columnar { file: file.to_path_buf(), source };
         let converter = Coder::converter(&travelling).map_err(broken)?;
         let coder = Coder { keys, counted, travelling, width: layout.width(), converter };
-        Ok(ScannedTable { coder, axes, taxonomies, names, required, aim, target, layout, whole })
+        Ok(ScannedTable {
+            coder,
+            axes,
+            taxonomies,
+            names,
+            weights,
+            required,
+            aim,
+            target,
+            layout,
+            whole,
+        })
     }
 
     /// What splits are chosen for, and what is allowable.
@@ -214,15 +229,15 @@ fn required(
 /// What splits are chosen for; the target joins the counted columns.
 fn aim(
     policy: &Policy,
-    fields: &arrow_schema::Fields,
-    roles: &[Role],
+    (fields, roles): (&arrow_schema::Fields, &[Role]),
+    weights: &Weights,
     survey: &mut Survey,
     counted: &mut Vec<(usize, crate::table::Dictionary, IdMap<Code, LeafId>)>,
     file: &Path,
 ) -> Result<(Aim, Option<CountedTarget>)> {
     let criterion = policy.search().partitioning.criterion;
     match criterion {
-        Criterion::Loss => return Ok((Aim::Loss, None)),
+        Criterion::Loss => return Ok((Aim::loss(weights), None)),
         Criterion::Median => return Ok((Aim::Median, None)),
         Criterion::InfoGain | Criterion::Regression => {}
     }
@@ -327,6 +342,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         most_bytes: limits.bytes,
         rules,
         aimed_at: known.target.as_ref(),
+        weights: known.weights.relatives(),
         totals: Totals::default(),
         watch,
         expected: rows,
@@ -421,10 +437,14 @@ fn told(
     seconds: f64,
 ) -> (ReleaseKind, PrivateLosses) {
     let cells = rows as f64 * known.axes.len() as f64;
+    let weighted = known.weights.is_given().then_some(totals.weighted / cells);
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
     let search = SearchReport { visited: happened.nodes, seconds, ..SearchReport::default() };
     let release = ReleaseKind::Table {
-        loss: Losses::new(totals.lost / cells, totals.squares, of_target),
+        loss: Losses {
+            lm_weighted: weighted,
+            ..Losses::new(totals.lost / cells, totals.squares, of_target)
+        },
         recoding: RecodingReport::regions(totals.regions, policy.search().partitioning.style),
         search: Some(search.warranted(Warrant::Minimal(happened.unsure == 0))),
     };

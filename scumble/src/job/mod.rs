@@ -496,7 +496,9 @@ impl<'a> Walk<'a> {
             algorithm => algorithm,
         };
         let is_searched = matches!(self.job.decision, Decision::Search);
-        policy.check_effect(&self.job.given, Way { algorithm, is_searched })
+        let way = Way { algorithm, is_searched };
+        policy.check_weights(way)?;
+        policy.check_effect(&self.job.given, way)
     }
 
     /// Refuses a table that needs more memory than a given limit.

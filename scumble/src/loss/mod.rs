@@ -15,6 +15,7 @@ mod dm;
 mod entropy;
 mod lm;
 mod rmse;
+mod weights;
 
 pub use choice::LossChoice;
 pub use cm::{cm, minority};
@@ -23,6 +24,7 @@ pub use dm::dm;
 pub use entropy::{Said, non_uniform_entropy};
 pub use lm::{LevelLoss, Lm, LmSum, exact_scale};
 pub use rmse::{rmse, squared_error};
+pub use weights::Weights;
 
 use crate::error::Result;
 use crate::watch::Watch;
@@ -125,7 +127,8 @@ pub trait ReleaseFigures {
     /// The number of suppressed rows.
     fn suppressed(&self) -> u64;
 
-    /// The sum over columns of the share of detail lost, in rows; a suppressed row loses all.
+    /// The weighted sum over columns of the share of detail lost, in rows; a suppressed row loses
+    /// all.
     fn detail(&self) -> f64;
 
     /// The sum of a figure over the sizes of the released groups.

@@ -192,6 +192,11 @@ impl PolicyBuilder {
         self.set(["attributes", name, "missing"], values.to_vec())
     }
 
+    /// How much the detail of a quasi-identifier matters to LM, relative to others.
+    pub fn weight(self, name: &str, weight: impl Into<Setting>) -> Self {
+        self.set(["attributes", name, "weight"], weight)
+    }
+
     /// Values that mean "missing" in every column.
     pub fn default_missing(self, values: &[&str]) -> Self {
         self.set(["defaults", "missing"], values.to_vec())

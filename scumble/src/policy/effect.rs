@@ -8,6 +8,7 @@ use super::{Algorithm, Kind, Policy};
 use crate::error::{Error, Result};
 use crate::loss::LossChoice;
 use crate::search::cuts::Suppression;
+use crate::search::regions::Criterion;
 
 /// How a release is made.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,31 @@ impl Policy {
     pub(super) fn inapplicable(&self, key: &str, problem: impl Into<String>) -> Error {
         let place = Some(crate::error::Place::file(&self.file));
         Error::Inapplicable { place, key: key.into(), problem: problem.into() }
+    }
+
+    /// Refuses weights that a search does not heed. If nothing is searched, the report has the
+    /// weighted loss of what was given.
+    pub(crate) fn check_weights(&self, way: Way) -> Result<()> {
+        use Algorithm::*;
+        let weighed = self.attributes.iter().find(|attribute| attribute.weight.is_some());
+        let Some(attribute) = weighed.filter(|_| way.is_searched) else { return Ok(()) };
+        let is_regions = self.search.algorithm == Auto
+            && self.search.recoding == Kind::Regions
+            && way.algorithm == Incognito;
+        let algorithm = if is_regions { Mondrian } else { way.algorithm };
+        let by_split = matches!(algorithm, Mondrian | RothkoT | RothkoS);
+        let problem = if self.privacy.distribution.is_some() {
+            "cannot be used with `distribution`; leave it out"
+        } else if matches!(algorithm, MInstant | Mpalm) {
+            "cannot be used with the algorithm m-instant or mpalm, which minimize no loss"
+        } else if by_split && self.search.partitioning.criterion != Criterion::Loss {
+            "requires the split `loss`; others minimize no loss"
+        } else if !by_split && self.search.loss != LossChoice::Lm {
+            "requires the loss lm"
+        } else {
+            return Ok(());
+        };
+        Err(self.inapplicable(&format!("attributes.{}.weight", attribute.name), problem))
     }
 
     /// Whether auto chooses among several kinds of recoding, one of which is local.

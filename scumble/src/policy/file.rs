@@ -9,6 +9,7 @@ use super::{
     VarianceAsked, search,
 };
 use crate::error::Result;
+use crate::loss::Weights;
 use crate::privacy::{Diversity, LDiversity};
 use crate::ratio::Ratio;
 use crate::table::{Role, Type};
@@ -31,6 +32,7 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
         default_role = section.choice("role", Role::NAMES)?;
         missing = section.get("missing").map_or(Ok(Vec::new()), Entry::texts)?;
     }
+    check_weights(&root, &attributes, default_role)?;
     let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
@@ -45,7 +47,40 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         kind: section.choice("type", Type::NAMES)?,
         hierarchy: section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?,
         missing: section.get("missing").map(Entry::texts).transpose()?,
+        weight: section.get("weight").map(weight).transpose()?,
     })
+}
+
+fn weight(entry: &Entry<'_>) -> Result<Ratio> {
+    let expected = "a number above 0";
+    let weight = entry.ratio(expected)?;
+    if weight > Ratio::ZERO { Ok(weight) } else { Err(entry.wrong(expected)) }
+}
+
+/// Refuses weights of columns that are never generalized, and weights that have no common
+/// denominator of a reasonable size, together with the default.
+fn check_weights(
+    root: &Section<'_>,
+    attributes: &[Attribute],
+    default_role: Option<Role>,
+) -> Result<()> {
+    let Some(section) = root.get("attributes") else { return Ok(()) };
+    let section = section.table(None)?;
+    let mut given = vec![None];
+    for attribute in attributes.iter().filter(|attribute| attribute.weight.is_some()) {
+        let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
+        let entry = entry.required("weight")?;
+        if attribute.role.or(default_role) != Some(Role::QuasiIdentifier) {
+            return Err(entry.inapplicable("requires the role quasi-identifier"));
+        }
+        given.push(attribute.weight);
+        if Weights::new(&given).is_none() {
+            return Err(
+                entry.wrong("weights whose common denominator is smaller; use shorter numbers")
+            );
+        }
+    }
+    Ok(())
 }
 
 fn privacy(entry: &Entry<'_>) -> Result<Privacy> {

@@ -36,6 +36,11 @@ pub const KEYS: &[Key] = &[
         "a list of values that mean \"missing\" in this column, in addition to the empty value",
     ),
     key(
+        "attributes.*",
+        "weight",
+        "how much the detail of a quasi-identifier matters to LM, relative to others, above 0 (default: 1)",
+    ),
+    key(
         "attributes.*.hierarchy",
         "intervals",
         "a list of widths, each a multiple of the previous one",

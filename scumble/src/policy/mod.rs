@@ -55,6 +55,8 @@ pub struct Attribute {
     pub hierarchy: Hierarchy,
     /// Values that mean "missing"; the default ones if `None`.
     pub missing: Option<Vec<String>>,
+    /// How much its detail matters, if that is given; above 0.
+    pub weight: Option<Ratio>,
 }
 
 /// What is asked for: a checked policy.

@@ -61,6 +61,8 @@ pub struct Totals {
     pub squares: u128,
     /// The sum over rows and columns of the share of detail lost.
     pub lost: f64,
+    /// The same, times the weights of the columns.
+    pub weighted: f64,
     /// Rows outside their region's majority label.
     pub minority: u64,
     /// Bits about the label that are open.
@@ -111,6 +113,8 @@ pub struct Stream<'a> {
     pub rules: Option<Rules<'a>>,
     /// What the release is for, where splits were chosen for it.
     pub aimed_at: Option<&'a CountedTarget>,
+    /// What the detail of each quasi-identifier weighs.
+    pub weights: Vec<f64>,
     /// What was counted.
     pub totals: Totals,
     /// Is told how far the work has come.
@@ -135,12 +139,15 @@ impl Stream<'_> {
     /// The label of each quasi-identifier, counting what is lost.
     fn labels(&mut self, places: &[Place], extents: &[Extent], rows: u64) -> Vec<String> {
         let mut labels = Vec::with_capacity(self.axes.len());
-        for ((axis, place), extent) in self.axes.iter().zip(places).zip(extents) {
+        for (column, ((axis, place), extent)) in
+            self.axes.iter().zip(places).zip(extents).enumerate()
+        {
             let (label, lost) = match self.style.place(axis, *extent, Some(place)) {
                 Some(place) => place.said(axis),
                 None => (axis.label(*extent), axis.lost(*extent)),
             };
             self.totals.lost += lost * rows as f64;
+            self.totals.weighted += lost * rows as f64 * self.weights[column];
             labels.push(label);
         }
         self.totals.rows += rows;

@@ -11,7 +11,7 @@ pub mod local;
 pub mod regions;
 
 use crate::ids::CellId;
-use crate::loss::LossChoice;
+use crate::loss::{LossChoice, Weights};
 use crate::privacy::{ConfidentPresence, Requirement};
 use crate::recoding::Mapping;
 use crate::table::{Cells, Tallies};
@@ -37,6 +37,8 @@ pub struct Task {
     pub confident: Option<ConfidentPresence>,
     /// What is minimised.
     pub loss: LossChoice,
+    /// How much the detail of each quasi-identifier matters to LM.
+    pub weights: Weights,
     /// The class label among the counted columns.
     pub target: Option<usize>,
     /// The number of each of its values, where the search needs them.

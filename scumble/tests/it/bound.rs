@@ -68,7 +68,7 @@ fn lost(column: &Column, numbers: Option<&Vec<Option<f64>>>, class: &[usize]) ->
 
 /// The least LM over all partitions of the rows, if one of them may be released. As many rows as
 /// allowed may be suppressed.
-fn least(drawn: &Drawn, asked: &[Asked], suppressible: usize) -> Option<f64> {
+fn least(drawn: &Drawn, asked: &[Asked], weights: &[u64], suppressible: usize) -> Option<f64> {
     let rows = drawn.plain.rows;
     let whole: Vec<usize> = (0..rows).collect();
     let keys = || drawn.plain.keys.iter().zip(&drawn.ordered);
@@ -77,7 +77,8 @@ fn least(drawn: &Drawn, asked: &[Asked], suppressible: usize) -> Option<f64> {
         let mut demands = asked.iter().flat_map(|asked| &asked.demands);
         let holds = demands.all(|demand| demand.holds(&drawn.plain, &class, &whole));
         let lost = || keys().map(|(column, numbers)| lost(column, numbers.as_ref(), &class));
-        holds.then(|| lost().sum::<f64>() * class.len() as f64)
+        let weighted = || lost().zip(weights).map(|(lost, weight)| lost * *weight as f64);
+        holds.then(|| weighted().sum::<f64>() * class.len() as f64)
     };
     let costs: Vec<Option<f64>> =
         (0..1 << rows).map(|set| if set > 0 { cost_of(set) } else { None }).collect();
@@ -100,7 +101,7 @@ fn least(drawn: &Drawn, asked: &[Asked], suppressible: usize) -> Option<f64> {
         least.push(best);
     }
     let all = (1usize << rows) - 1;
-    let columns = drawn.plain.keys.len() as f64;
+    let columns = weights.iter().sum::<u64>() as f64;
     let with = |lost: usize| {
         let suppressed = lost.count_ones() as usize;
         let kept = least[all ^ lost]?;
@@ -128,11 +129,18 @@ fn no_release_loses_less_than_the_bound() {
         let asked: Vec<Asked> = size.into_iter().chain(other).collect();
         let limit = [0.0, 0.0, 0.2, 0.5][random.below(4) as usize];
         let suppression = format!("suppression = {{ limit = {limit} }}");
-        let policy = drawn.policy_with(&asked, &suppression);
+        let mut policy = drawn.policy_with(&asked, &suppression);
+        let weight = |_: &Column| if seed % 3 == 0 { 1 + random.below(5) } else { 1 };
+        let weights: Vec<u64> = drawn.plain.keys.iter().map(weight).collect();
+        for (number, weight) in weights.iter().enumerate() {
+            policy = policy.edit().weight(&format!("q{number}"), *weight).build().unwrap();
+        }
         let table = read(&drawn.file, b',', &policy);
         let bound = Bound::new(&table, &policy);
         let task = &bound.prepared.task;
-        let Some(optimum) = least(&drawn, &asked, task.suppressible as usize) else { continue };
+        let Some(optimum) = least(&drawn, &asked, &weights, task.suppressible as usize) else {
+            continue;
+        };
         let proven = [10, 1000, 100_000, 10_000_000].map(|steps| match LowerBound::new(task) {
             Some(_) => self::proven(task, steps),
             None => 0.0,

@@ -23,6 +23,7 @@
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
 //! | `bound` | is the lower bound of local recoding below every release? |
+//! | `weights` | does every search heed the weights of columns, or say that it does not? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
 //! | `corpus` | are damaged files, policies and queries refused calmly, whatever the damage? |
@@ -65,4 +66,5 @@ mod said;
 mod suppressed;
 mod tables;
 mod transport;
+mod weights;
 mod worlds;

@@ -2,6 +2,8 @@
 //!
 //! A class is described by a box: the least and the greatest code of each column. Codes follow the
 //! leaves of a tree, so the box says which node is released, and a larger box never costs less.
+//! Columns count by their weights, which are 1 on average: a suppressed row costs the number of
+//! columns, whatever they weigh.
 //!
 //! Columns are in an order of their own: those come first in which any two values are far apart.
 //! So most points that are far apart are known to be after a column or two.
@@ -9,7 +11,7 @@
 use crate::ids::CellId;
 use crate::recoding::Style;
 use crate::search::Task;
-use crate::taxonomy::{Axis, Extent};
+use crate::taxonomy::Extent;
 use rayon::prelude::*;
 use std::fmt;
 
@@ -62,9 +64,10 @@ impl Space {
     /// The cells of a task.
     pub fn new(task: &Task, style: Style) -> Space {
         let lost = |column: usize| {
-            let axis: Axis = task.axes[column].clone();
+            let (axis, weight) = (task.axes[column].clone(), task.weights.relative(column));
             move |first: u32, last: u32| {
-                style.lost(&axis, Extent { first: first.into(), last: last.into() }) as f32
+                let extent = Extent { first: first.into(), last: last.into() };
+                (style.lost(&axis, extent) * weight) as f32
             }
         };
         let codes = |column: usize| task.taxonomies[column].codes();
