@@ -164,7 +164,8 @@ fn equal_weights_change_no_byte() {
     let folder = Folder::new("weights-equal");
     let (data, policy) = census(&folder, 400);
     // Cuts do not support distinct diversity.
-    let policy = policy.edit().k(4).remove(["privacy", "l-diversity"]).build().unwrap();
+    let policy = policy.edit().k(4).remove(["privacy", "l-diversity"]).scheme("none");
+    let policy = policy.build().unwrap();
     let names = Bound::new(&read(&data, b',', &policy), &policy).prepared.names;
     let mut changed = 0;
     for algorithm in HEEDING {
