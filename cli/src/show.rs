@@ -224,6 +224,7 @@ fn avoidable(text: &mut String, name: &str, lm: Option<f64>, bound: Option<f64>)
 fn alternatives(text: &mut String, report: &Report) {
     let kind = |recoding: &str| match recoding {
         "levels" => "one level per column".to_string(),
+        "cuts" => "one cut per column".to_string(),
         other => format!("{other} recoding").replace("regions recoding", "regions"),
     };
     for other in &report.alternatives {

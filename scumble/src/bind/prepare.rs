@@ -10,6 +10,7 @@ use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
 use crate::ratio::Ratio;
 use crate::search::Task;
+use crate::search::cuts::Problem;
 use crate::search::regions::Criterion;
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
 use crate::taxonomy::Taxonomy;
@@ -31,8 +32,10 @@ pub struct Prepared {
     pub counted: Vec<String>,
     /// The caps of all sensitive values, by column and value, where thresholds are asked for.
     pub caps: Vec<(String, String, Ratio)>,
-    /// What a search for cuts needs besides.
+    /// What a search for cuts needs besides, if the policy asks for one.
     pub cuts: Option<OnCuts>,
+    /// What a search for cuts needs that is one of several candidates.
+    pub tried_cuts: Option<Problem>,
 }
 
 /// What is known of a table that it does not hold itself.
@@ -135,6 +138,8 @@ impl Policy {
         let trees_and_cells = (taxonomies.as_slice(), &cells);
         let cuts =
             self.on_cuts(trees_and_cells, &cell_of_row, &counted, target, &weights, watch)?;
+        let is_asked = self.search().algorithm.is_on_cuts();
+        let (cuts, tried) = if is_asked { (cuts, None) } else { (None, cuts) };
         let mut tallies = counted.tallies(cells.len(), &cell_of_row, watch)?;
         let required = &mut counted.required;
         let mut judged = 0;
@@ -187,7 +192,8 @@ impl Policy {
         };
         let names = names.into_iter().map(str::to_string).collect();
         let Required { names: counted, caps, .. } = counted.required;
-        Ok(Prepared { task, leaf_cell, names, counted, caps, cuts })
+        let tried_cuts = tried.map(|tried| tried.problem);
+        Ok(Prepared { task, leaf_cell, names, counted, caps, cuts, tried_cuts })
     }
 
     /// Whether every row has the confidence that it needs, if the policy names a column for it.

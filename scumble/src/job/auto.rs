@@ -2,7 +2,7 @@
 //! report says what the others would have lost.
 
 use super::search::{Searched, refused};
-use super::{Job, local};
+use super::{Job, cuts, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::policy::Kind;
@@ -38,13 +38,13 @@ pub(super) fn search(
 ) -> Result<Searched> {
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut refusal = None;
-    for kind in [Kind::Levels, Kind::Regions, Kind::Local] {
+    for kind in [Kind::Levels, Kind::Cuts, Kind::Regions, Kind::Local] {
         let allowed = job.policy.search().recoding.allows(kind);
         let is_enough = watch.stopped() && !candidates.is_empty();
         if !allowed || is_enough || (is_saved && kind == Kind::Local) {
             continue;
         }
-        match candidate(job, prepared, kind, watch) {
+        match candidate(job, prepared, kind, is_saved, watch) {
             Ok(candidate) => candidates.extend(candidate),
             Err(error @ Error::CannotBeMet { .. }) => refusal = refusal.or(Some(error)),
             Err(error) => return Err(error),
@@ -67,16 +67,22 @@ pub(super) fn search(
     Ok(Searched { algorithm, found, believed: None, alternatives, proven })
 }
 
-/// The best recoding of a kind and what it loses; `None` if the search would take too long.
+/// The best recoding of a kind and what it loses; `None` if the search would take too long, or does
+/// not support what is asked.
 fn candidate(
     job: &Job,
     prepared: &Prepared,
     kind: Kind,
+    is_saved: bool,
     watch: &Watch,
 ) -> Result<Option<Candidate>> {
     let (task, search) = (&prepared.task, job.policy.search());
     let mut proven = None;
     let (algorithm, found) = match kind {
+        Kind::Cuts => {
+            let Some(problem) = &prepared.tried_cuts else { return Ok(None) };
+            ("l-plus-optimize", cuts::try_out(job, problem, prepared, watch)?)
+        }
         Kind::Regions => ("mondrian", mondrian::search(task, search.partitioning, watch)?),
         Kind::Local => {
             let (found, bound) = local::search(job, prepared, watch)?;
@@ -92,7 +98,9 @@ fn candidate(
             ("incognito", incognito::search(task, job.parameters.strategy, watch)?)
         }
     };
-    let recoded = Recoded::new(task, &found.mapping, watch)?;
+    // Regions that can be saved have other labels.
+    let boxes = is_saved.then(|| found.mapping.clone().of_boxes());
+    let recoded = Recoded::new(task, boxes.as_ref().unwrap_or(&found.mapping), watch)?;
     let loss = AlternativeLoss { lm: recoded.lm(task), lm_weighted: recoded.lm_weighted(task) };
     let (aim, suppressed) = (loss.lm_weighted.unwrap_or(loss.lm), recoded.suppressed);
     Ok(Some(Candidate { kind, algorithm, found, aim, loss, suppressed, proven }))

@@ -60,6 +60,15 @@ impl Policy {
         Err(self.inapplicable(&format!("attributes.{}.weight", attribute.name), problem))
     }
 
+    /// Whether auto compares all kinds of recoding, as long as the table fits in memory.
+    pub(crate) fn compares_kinds(&self) -> bool {
+        self.search.algorithm == Algorithm::Auto
+            && self.search.recoding == Kind::Any
+            && self.search.loss == LossChoice::Lm
+            && self.privacy.presence.is_none()
+            && self.privacy.distribution.is_none()
+    }
+
     /// Whether auto chooses among several kinds of recoding, one of which is local.
     fn is_open(&self, algorithm: Algorithm) -> bool {
         self.search.algorithm == Algorithm::Auto
