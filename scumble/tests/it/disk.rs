@@ -103,7 +103,7 @@ impl Case {
         );
         let mut policy = (sizes < 2).then(|| drawn.policy_with(&asked, &search))?;
         let mut weights = vec![1; drawn.plain.keys.len()];
-        if split == Split::Loss && seed % 2 == 0 {
+        if split == Split::Loss && seed.is_multiple_of(2) {
             (weights, policy) = drawn.weigh(&mut Random::stream(20, seed), &policy);
         }
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();

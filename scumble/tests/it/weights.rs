@@ -252,7 +252,7 @@ fn weights_without_effect_are_refused() {
     let distribution = base.clone().distribution("s", "source");
     let error = distribution.build().and_then(|policy| {
         let sink = scumble::release::ReleaseFolder::new(&folder.path("out"))?;
-        Job::new(policy).run(&crate::fixture::open(&data), sink, &Watch::silent())
+        Job::new(policy).run(crate::fixture::open(&data), sink, &Watch::silent())
     });
     let text = error.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(text.contains("attributes.b.weight") && text.contains("distribution"), "{text}");
