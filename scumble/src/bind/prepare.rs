@@ -9,9 +9,9 @@ use crate::loss::Loss;
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
 use crate::ratio::Ratio;
-use crate::search::Task;
 use crate::search::cuts::Problem;
 use crate::search::regions::Criterion;
+use crate::search::{MOST_IN_SETS, Task};
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
 use crate::taxonomy::Taxonomy;
 use crate::watch::{PIECE, Watch};
@@ -176,8 +176,10 @@ impl Policy {
             required.names.push("confidence".into());
             required.values.push(list.len());
         }
+        let sets = self.sets(&names, &taxonomies)?;
         let task = Task {
             taxonomies,
+            sets,
             axes,
             tallies,
             cells,
@@ -194,6 +196,26 @@ impl Policy {
         let Required { names: counted, caps, .. } = counted.required;
         let tried_cuts = tried.map(|tried| tried.problem);
         Ok(Prepared { task, leaf_cell, names, counted, caps, cuts, tried_cuts })
+    }
+
+    /// Which quasi-identifiers have sets of values for labels.
+    fn sets(&self, names: &[&str], taxonomies: &[Arc<Taxonomy>]) -> Result<Vec<bool>> {
+        let has_sets = |name: &str| self.attribute(name).is_some_and(|one| one.has_sets());
+        let of_column = |(name, tree): (&&str, &Arc<Taxonomy>)| {
+            let (sets, values) = (has_sets(name), tree.codes());
+            if sets && values > MOST_IN_SETS {
+                return Err(Error::Inapplicable {
+                    place: Some(Place::file(self.file())),
+                    key: format!("attributes.{name}.sets"),
+                    problem: format!(
+                        "supports at most {MOST_IN_SETS} different values, but the column has \
+                         {values}; use a hierarchy, or leave it out"
+                    ),
+                });
+            }
+            Ok(sets)
+        };
+        names.iter().zip(taxonomies).map(of_column).collect()
     }
 
     /// Whether every row has the confidence that it needs, if the policy names a column for it.

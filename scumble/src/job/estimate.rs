@@ -266,7 +266,9 @@ impl Job {
     pub fn estimate_from(&self, beliefs: &Beliefs, watch: &Watch) -> Result<Estimation> {
         let start = Instant::now();
         let is_searched = !matches!(self.decision, Decision::Levels(_));
-        self.policy.check_weights(Way { algorithm: Algorithm::SInstant, is_searched })?;
+        let way = Way { algorithm: Algorithm::SInstant, is_searched };
+        self.policy.check_weights(way)?;
+        self.policy.check_sets(way, false)?;
         let instant = &self.parameters.instant;
         let by = by(&self.policy, instant, beliefs.suppressible)?;
         let estimator = Estimator::new(beliefs, instant.shortcuts, watch)?;

@@ -404,7 +404,7 @@ impl<'a> Walk<'a> {
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
         let is_distribution = self.job.policy.privacy().distribution.is_some();
         let is_on_disk = !is_distribution && self.is_on_disk()?;
-        self.check_given(is_on_disk)?;
+        self.check_given(is_on_disk, sink.wants_recoding())?;
         let produced = if is_distribution {
             distribution::produce(&mut self, sink)?
         } else if is_on_disk {
@@ -482,7 +482,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses a key that must have an effect and has none.
-    fn check_given(&self, is_on_disk: bool) -> Result<()> {
+    fn check_given(&self, is_on_disk: bool, is_saved: bool) -> Result<()> {
         let (policy, presence) = (&self.job.policy, &self.job.policy.privacy().presence);
         let algorithm = match policy.search().algorithm {
             Algorithm::Auto if is_on_disk => Algorithm::RothkoS,
@@ -498,6 +498,7 @@ impl<'a> Walk<'a> {
         let is_searched = matches!(self.job.decision, Decision::Search);
         let way = Way { algorithm, is_searched };
         policy.check_weights(way)?;
+        policy.check_sets(way, is_saved)?;
         policy.check_effect(&self.job.given, way)
     }
 

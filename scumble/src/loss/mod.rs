@@ -21,7 +21,7 @@ pub use choice::LossChoice;
 pub use cm::{cm, minority};
 pub use conditional_entropy::{conditional_entropy, open_bits};
 pub use dm::dm;
-pub use entropy::{Said, non_uniform_entropy};
+pub use entropy::{Codes, Said, non_uniform_entropy};
 pub use lm::{LevelLoss, Lm, LmSum, exact_scale};
 pub use rmse::{rmse, squared_error};
 pub use weights::Weights;

@@ -35,6 +35,20 @@ impl Policy {
         Error::Inapplicable { place, key: key.into(), problem: problem.into() }
     }
 
+    /// Refuses sets if no local recoding is among those that are searched.
+    pub(crate) fn check_sets(&self, way: Way, is_saved: bool) -> Result<()> {
+        let Some(attribute) = self.attributes.iter().find(|one| one.has_sets()) else {
+            return Ok(());
+        };
+        let is_tried = self.compares_kinds() && way.algorithm == Algorithm::Incognito && !is_saved;
+        if way.is_searched && (way.algorithm == Algorithm::Local || is_tried) {
+            return Ok(());
+        }
+        let problem = "requires a search for local recodings: the algorithm local, or auto with the \
+                       loss lm and without a recoding that is saved";
+        Err(self.inapplicable(&format!("attributes.{}.sets", attribute.name), problem))
+    }
+
     /// Refuses weights that a search does not heed. If nothing is searched, the report has the
     /// weighted loss of what was given.
     pub(crate) fn check_weights(&self, way: Way) -> Result<()> {

@@ -59,6 +59,13 @@ pub struct Attribute {
     pub weight: Option<Ratio>,
 }
 
+impl Attribute {
+    /// Whether classes of a local recoding are called by sets of its values.
+    pub fn has_sets(&self) -> bool {
+        matches!(self.hierarchy, Hierarchy::Sets)
+    }
+}
+
 /// What is asked for: a checked policy.
 ///
 /// ```

@@ -248,7 +248,7 @@ impl Recoded {
                     }
                 });
             let codes = task.taxonomies[column].codes();
-            Ok(non_uniform_entropy(codes, &self.values[column].ranges(), said))
+            Ok(non_uniform_entropy(codes, &self.values[column].all_codes(), said))
         });
         let sum = per_column.sum::<Result<f64>>()?;
         Ok(if columns == 0 { 0.0 } else { sum / columns as f64 })

@@ -254,12 +254,7 @@ impl Slots {
     fn take_in(&mut self, space: &Space, slot: u32, other: u32) {
         let (a, b) = (slot as usize, other as usize);
         let width = space.width;
-        for column in 0..width {
-            let (low, high) = (self.low[b * width + column], self.high[b * width + column]);
-            let at = a * width + column;
-            self.low[at] = self.low[at].min(low);
-            self.high[at] = self.high[at].max(high);
-        }
+        space.join(&mut self.low, &mut self.high, a, b);
         self.rows[a] += self.rows[b];
         self.detail[a] = space.detail(self.bounds(slot, width));
         self.into[b] = slot;

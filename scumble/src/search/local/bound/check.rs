@@ -161,7 +161,9 @@ impl Checker<'_> {
         let Some(first) = cells.first() else { return Ok(true) };
         let first = self.code(column, *first);
         let own = tree.level(level);
-        let leaves = own.leaves(own.node_of(first));
+        // Sets of several values may cover anything, and cost what two values cost at least.
+        let most = if self.task.sets[column] { 2 } else { u64::MAX };
+        let leaves = own.leaves(own.node_of(first)).min(most);
         let with_node = cost + self.share(column, leaves, tree.leaves());
         let Some(below) = level.checked_sub(1) else {
             return self.label(depth, cells, with_node, effort);

@@ -110,7 +110,7 @@ impl Tuples {
             let (tree, whole) = (&task.taxonomies[column], whole_of(&task.weights, column));
             match axis {
                 Axis::Tree(tree) => {
-                    menus.push(Menu::Layers(layers(tree, whole)));
+                    menus.push(Menu::Layers(layers(tree, whole, task.sets[column])));
                     group_of.push(None);
                 }
                 Axis::Ordered(ordered) => {
@@ -176,14 +176,19 @@ impl Tuples {
 }
 
 /// The levels of a tree that differ from the one below.
-fn layers(tree: &Taxonomy, whole: u64) -> Vec<Layer> {
+fn layers(tree: &Taxonomy, whole: u64, has_sets: bool) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     for level in tree.levels() {
         if layers.last().is_some_and(|below| below.costs.len() == level.len()) {
             continue;
         }
+        let lost = |node: u32| match level.leaves(node) - 1 {
+            // A set of several values costs at least what two cost, and could be any.
+            lost if has_sets => lost.min(1),
+            lost => lost,
+        };
         let costs: Vec<u64> = (0..level.len() as u32)
-            .map(|node| part_of(whole, level.leaves(node) - 1, tree.leaves() - 1))
+            .map(|node| part_of(whole, lost(node), tree.leaves() - 1))
             .collect();
         let least = costs.iter().min().copied().unwrap_or(0);
         layers.push(Layer { node_of: level.nodes().to_vec(), costs, least });
