@@ -1,10 +1,10 @@
 //! Sets of values as labels: `{cold, flu}`.
 //!
 //! Values are listed in braces, in the order of the column, with a comma and a space between them.
-//! A value is in double quotes, with its own ones doubled, where it could be misread: if it is empty
-//! (a missing value), begins or ends with white space, or has a comma, a brace, a quote or a control
-//! character. A single value is its own label, unless it begins with a brace: then it is a set of
-//! one. So a label that begins with a brace is always a set, and can be read back.
+//! A value is in double quotes, with its own ones doubled, where it could be misread: if it is
+//! empty (a missing value), begins or ends with white space, or has a comma, a brace, a quote or a
+//! control character. A single value is its own label, unless it begins with a brace: then it is a
+//! set of one. So a label that begins with a brace is always a set, and can be read back.
 
 /// What some values of a column are called; nothing is called by no values.
 pub fn set_label(values: &[&str]) -> String {

@@ -1,5 +1,6 @@
 //! Do local recodings lose the least with sets, and do sets survive whatever a value is? All
-//! partitions of small tables, with the loss by its definition; hostile values from a file and back.
+//! partitions of small tables, with the loss by its definition; hostile values from a file and
+//! back.
 
 use crate::bound::{lost, lost_in_set};
 use crate::disk::{Row, read as rows_of};

@@ -1,6 +1,6 @@
-//! Does every search heed the weights of columns, or say that it does not? Full-domain recodings are
-//! compared with all nodes of the lattice; cuts, regions, local recodings and the lower bound have
-//! weights in the tests of their own files.
+//! Does every search heed the weights of columns, or say that it does not? Full-domain recodings
+//! are compared with all nodes of the lattice; cuts, regions, local recodings and the lower bound
+//! have weights in the tests of their own files.
 
 use crate::fixture::{Bound, Folder, STRATEGIES, anonymize, read, verify};
 use crate::oracle::Outcome;
