@@ -116,7 +116,7 @@ pub fn estimation(estimation: &Estimation, file: &Path) -> String {
     let _ = writeln!(
         text,
         "  {:>10} {:>11} {:>14}  levels of {}",
-        "LM",
+        if first.loss.lm_weighted.is_some() { "weighted" } else { "LM" },
         "probability",
         "expected to fail",
         names.join(", ")
@@ -135,7 +135,9 @@ pub fn estimation(estimation: &Estimation, file: &Path) -> String {
         let _ = writeln!(
             text,
             "  {:>10.6} {:>11.4} {:>14.1}    {told}",
-            candidate.loss.lm, candidate.probability, candidate.expected_outliers
+            candidate.loss.lm_weighted.unwrap_or(candidate.loss.lm),
+            candidate.probability,
+            candidate.expected_outliers
         );
     }
     if list.len() > SHOWN {

@@ -162,6 +162,9 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     notes(&mut text, &report.notes);
     if let ReleaseKind::Table { loss, recoding, search } = &report.release {
         let _ = write!(text, "  loss: LM {:.4}", loss.lm);
+        if let Some(weighted) = loss.lm_weighted {
+            let _ = write!(text, ", weighted LM {weighted:.4}");
+        }
         let of_owner = report.private.as_ref();
         let of_input = of_owner.map(|private| private.loss).unwrap_or_default();
         if let Some(entropy) = of_input.entropy {
@@ -171,9 +174,8 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
             let _ = write!(text, ", CM {cm:.4}");
         }
         let _ = writeln!(text);
-        if let Some(bound) = loss.lm_bound.filter(|bound| *bound > 0.0) {
-            avoidable(&mut text, loss.lm, bound);
-        }
+        avoidable(&mut text, "LM", Some(loss.lm), loss.lm_bound);
+        avoidable(&mut text, "weighted LM", loss.lm_weighted, loss.lm_weighted_bound);
         if let Some(open) = of_input.conditional_entropy {
             let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
             let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
@@ -208,17 +210,21 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
 }
 
 /// How much of a loss another release could avoid at most, rounded up.
-fn avoidable(text: &mut String, lm: f64, bound: f64) {
+fn avoidable(text: &mut String, name: &str, lm: Option<f64>, bound: Option<f64>) {
+    let Some((lm, bound)) = lm.zip(bound.filter(|bound| *bound > 0.0)) else { return };
     let (above, share) = ((lm - bound).max(0.0), (1.0 - bound / lm).max(0.0));
     let (above, share) = ((above * 1e4).ceil() / 1e4, (share * 1e3).ceil() / 10.0);
-    let _ =
-        writeln!(text, "  at most {above:.4} ({share:.1} %) of the LM could be avoided, proven");
+    let _ = writeln!(
+        text,
+        "  at most {above:.4} ({share:.1} %) of the {name} could be avoided, proven"
+    );
 }
 
 /// What other kinds of recoding would have lost.
 fn alternatives(text: &mut String, report: &Report) {
     let kind = |recoding: &str| match recoding {
         "levels" => "one level per column".to_string(),
+        "cuts" => "one cut per column".to_string(),
         other => format!("{other} recoding").replace("regions recoding", "regions"),
     };
     for other in &report.alternatives {
@@ -226,9 +232,11 @@ fn alternatives(text: &mut String, report: &Report) {
             0 => String::new(),
             rows => format!(", {} suppressed", counted(rows, "row", "rows")),
         };
+        let weighted = other.loss.lm_weighted;
+        let weighted = weighted.map_or(String::new(), |lm| format!(", weighted LM {lm:.4}"));
         let _ = writeln!(
             text,
-            "  instead with {} ({}): LM {:.4}{suppressed}",
+            "  instead with {} ({}): LM {:.4}{weighted}{suppressed}",
             kind(&other.recoding),
             other.algorithm,
             other.loss.lm

@@ -34,6 +34,7 @@ impl Policy {
             taxonomies.push(bound.taxonomy);
             leaf_of.push(bound.leaf_of);
         }
+        let weights = self.weights(keys.iter().map(|attribute| attribute.name.as_str()))?;
         let names = keys.iter().map(|attribute| attribute.name.clone()).collect();
         let sensitive: Vec<(usize, &Attribute)> = summary.with_role(Role::Sensitive).collect();
         let dictionaries: Vec<Dictionary> =
@@ -63,6 +64,7 @@ impl Policy {
             sensitive: sensitive.collect(),
             condition,
             loss: self.search().loss,
+            weights,
             suppressible: self.search().suppression.floor_of(summary.rows),
             summary,
         })

@@ -4,8 +4,9 @@
 //! of the policy are laid over the values that occur. Tables in memory, files on disk, summaries and
 //! releases that are verified differ only in where those values come from.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{Code, IdMap, LeafId};
+use crate::loss::Weights;
 use crate::policy::Policy;
 use crate::table::{Dictionary, Type};
 use crate::taxonomy::{Axis, Binding, Hierarchy, Taxonomy, bind};
@@ -57,6 +58,14 @@ impl<'a> Declared<'a> {
 }
 
 impl Policy {
+    /// The weights of some quasi-identifiers.
+    pub(crate) fn weights<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Result<Weights> {
+        let weight = |name: &str| self.attribute(name).and_then(|attribute| attribute.weight);
+        let given: Vec<_> = names.into_iter().map(weight).collect();
+        // Those of all columns together were checked when the policy was read.
+        Weights::new(&given).ok_or(Error::Defect)
+    }
+
     /// What the policy declares about a column's values.
     pub(crate) fn declared(&self, name: &str) -> Declared<'_> {
         let attribute = self.attribute(name);

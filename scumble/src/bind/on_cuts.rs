@@ -5,10 +5,11 @@ use super::Required;
 use super::prepare::{CellOfRow, Counted};
 use crate::error::{Error, Place, Result};
 use crate::ids::{CellId, Id, IdMap, LeafId, RowId};
+use crate::loss::Weights;
 use crate::policy::Policy;
 use crate::privacy::{Caps, Requirement};
 use crate::ratio::Ratio;
-use crate::search::cuts::Problem;
+use crate::search::cuts::{Problem, Suppression};
 use crate::table::{Cells, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
 use crate::watch::Watch;
@@ -30,6 +31,9 @@ pub struct OnCuts {
     pub labels: IdMap<RowId, LeafId>,
 }
 
+/// Numbers of values in cells that are counted at most for a search for cuts that nobody asked for.
+const COUNTED: usize = 1 << 24;
+
 /// What the requirements come to: the least number of rows, and the caps of one column.
 struct Asked {
     k: u64,
@@ -45,19 +49,25 @@ impl Policy {
         cell_of_row: &CellOfRow<'_>,
         counted: &Counted,
         target: Option<usize>,
+        weights: &Weights,
         watch: &Watch,
     ) -> Result<Option<OnCuts>> {
-        let scheme = self.scheme()?;
-        if !self.search().algorithm.is_on_cuts() {
+        let mut scheme = self.scheme()?;
+        let loss = self.search().loss;
+        let Counted { required, leaves } = counted;
+        let is_tried = self.tries_cuts(required, cells.len());
+        if !self.search().algorithm.is_on_cuts() && !is_tried {
             return Ok(None);
         }
-        let loss = self.search().loss;
+        if is_tried && self.search().suppression > Ratio::ZERO {
+            // Classes that fail are left out as a whole, as by the other candidates.
+            scheme = Suppression::AllRecords;
+        }
         if !scheme.is_defined_for(loss) {
             return Err(self.incomplete(
                 "only the loss `lm` supports the suppression of values; use lm".into(),
             ));
         }
-        let Counted { required, leaves } = counted;
         let Asked { k, column, caps } = self.asked_on_cuts(required)?;
         let of_column = |column: Option<usize>| column.map(|column| leaves[column].clone());
         let (values, labels) = (of_column(column), of_column(target));
@@ -76,6 +86,7 @@ impl Policy {
             k,
             scheme,
             loss,
+            weights: weights.clone(),
             suppressible: self
                 .search()
                 .limit()
@@ -88,6 +99,16 @@ impl Policy {
             values,
             labels,
         }))
+    }
+
+    /// Whether `auto` tries cuts: where it chooses among kinds of recoding, if a search for cuts
+    /// supports what is asked and counting values by cell does not take too much memory.
+    fn tries_cuts(&self, required: &Required, cells: usize) -> bool {
+        if !self.compares_kinds() {
+            return false;
+        }
+        self.asked_on_cuts(required)
+            .is_ok_and(|asked| cells.saturating_mul(asked.caps.len()) <= COUNTED)
     }
 
     fn asked_on_cuts(&self, required: &Required) -> Result<Asked> {

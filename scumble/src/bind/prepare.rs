@@ -9,8 +9,9 @@ use crate::loss::Loss;
 use crate::policy::{Policy, PresenceAsked};
 use crate::privacy::Presence;
 use crate::ratio::Ratio;
-use crate::search::Task;
+use crate::search::cuts::Problem;
 use crate::search::regions::Criterion;
+use crate::search::{MOST_IN_SETS, Task};
 use crate::table::{Column, Data, Dictionary, Role, Table, Tallies, Type};
 use crate::taxonomy::Taxonomy;
 use crate::watch::{PIECE, Watch};
@@ -31,8 +32,10 @@ pub struct Prepared {
     pub counted: Vec<String>,
     /// The caps of all sensitive values, by column and value, where thresholds are asked for.
     pub caps: Vec<(String, String, Ratio)>,
-    /// What a search for cuts needs besides.
+    /// What a search for cuts needs besides, if the policy asks for one.
     pub cuts: Option<OnCuts>,
+    /// What a search for cuts needs that is one of several candidates.
+    pub tried_cuts: Option<Problem>,
 }
 
 /// What is known of a table that it does not hold itself.
@@ -131,7 +134,12 @@ impl Policy {
         self.check_named_values(
             sensitive.filter_map(|column| Some((column.name.as_str(), column.dictionary()?))),
         )?;
-        let cuts = self.on_cuts((&taxonomies, &cells), &cell_of_row, &counted, target, watch)?;
+        let weights = self.weights(names.iter().copied())?;
+        let trees_and_cells = (taxonomies.as_slice(), &cells);
+        let cuts =
+            self.on_cuts(trees_and_cells, &cell_of_row, &counted, target, &weights, watch)?;
+        let is_asked = self.search().algorithm.is_on_cuts();
+        let (cuts, tried) = if is_asked { (cuts, None) } else { (None, cuts) };
         let mut tallies = counted.tallies(cells.len(), &cell_of_row, watch)?;
         let required = &mut counted.required;
         let mut judged = 0;
@@ -168,8 +176,10 @@ impl Policy {
             required.names.push("confidence".into());
             required.values.push(list.len());
         }
+        let sets = self.sets(&names, &taxonomies)?;
         let task = Task {
             taxonomies,
+            sets,
             axes,
             tallies,
             cells,
@@ -177,13 +187,35 @@ impl Policy {
             requirements: counted.required.requirements,
             confident,
             loss: self.search().loss,
+            weights,
             target,
             target_numbers,
             suppressible: self.search().suppression.floor_of(table.rows()),
         };
         let names = names.into_iter().map(str::to_string).collect();
         let Required { names: counted, caps, .. } = counted.required;
-        Ok(Prepared { task, leaf_cell, names, counted, caps, cuts })
+        let tried_cuts = tried.map(|tried| tried.problem);
+        Ok(Prepared { task, leaf_cell, names, counted, caps, cuts, tried_cuts })
+    }
+
+    /// Which quasi-identifiers have sets of values for labels.
+    fn sets(&self, names: &[&str], taxonomies: &[Arc<Taxonomy>]) -> Result<Vec<bool>> {
+        let has_sets = |name: &str| self.attribute(name).is_some_and(|one| one.has_sets());
+        let of_column = |(name, tree): (&&str, &Arc<Taxonomy>)| {
+            let (sets, values) = (has_sets(name), tree.codes());
+            if sets && values > MOST_IN_SETS {
+                return Err(Error::Inapplicable {
+                    place: Some(Place::file(self.file())),
+                    key: format!("attributes.{name}.sets"),
+                    problem: format!(
+                        "supports at most {MOST_IN_SETS} different values, but the column has \
+                         {values}; use a hierarchy, or leave it out"
+                    ),
+                });
+            }
+            Ok(sets)
+        };
+        names.iter().zip(taxonomies).map(of_column).collect()
     }
 
     /// Whether every row has the confidence that it needs, if the policy names a column for it.

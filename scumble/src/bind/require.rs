@@ -82,7 +82,7 @@ impl Fitting {
             Some((Hierarchy::None, Some(Type::Integer | Type::Real | Type::Date))) => {
                 Fitting::Ordered
             }
-            Some((Hierarchy::None, _)) | None => Fitting::Equal,
+            Some((Hierarchy::None | Hierarchy::Sets, _)) | None => Fitting::Equal,
             Some(_) => Fitting::Hierarchical,
         }
     }

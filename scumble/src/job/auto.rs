@@ -2,11 +2,11 @@
 //! report says what the others would have lost.
 
 use super::search::{Searched, refused};
-use super::{Job, local};
+use super::{Job, cuts, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::policy::Kind;
-use crate::release::{Alternative, Recoded};
+use crate::release::{Alternative, AlternativeLoss, Recoded};
 use crate::search::Found;
 use crate::search::lattice::incognito;
 use crate::search::regions::mondrian;
@@ -20,10 +20,12 @@ struct Candidate {
     kind: Kind,
     algorithm: &'static str,
     found: Found,
-    lm: f64,
+    /// What is compared: LM, weighted if the policy gives weights.
+    aim: f64,
+    loss: AlternativeLoss,
     suppressed: u64,
-    /// No release has a smaller LM, proven.
-    lm_bound: Option<f64>,
+    /// No release loses less, proven.
+    proven: Option<f64>,
 }
 
 /// Searches every kind of recoding that the policy allows; only those that can be saved, if the
@@ -36,48 +38,55 @@ pub(super) fn search(
 ) -> Result<Searched> {
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut refusal = None;
-    for kind in [Kind::Levels, Kind::Regions, Kind::Local] {
+    for kind in [Kind::Levels, Kind::Cuts, Kind::Regions, Kind::Local] {
         let allowed = job.policy.search().recoding.allows(kind);
         let is_enough = watch.stopped() && !candidates.is_empty();
         if !allowed || is_enough || (is_saved && kind == Kind::Local) {
             continue;
         }
-        match candidate(job, prepared, kind, watch) {
+        match candidate(job, prepared, kind, is_saved, watch) {
             Ok(candidate) => candidates.extend(candidate),
             Err(error @ Error::CannotBeMet { .. }) => refusal = refusal.or(Some(error)),
             Err(error) => return Err(error),
         }
     }
     // It holds for whatever kind is chosen.
-    let lm_bound = candidates.iter().find_map(|candidate| candidate.lm_bound);
+    let proven = candidates.iter().find_map(|candidate| candidate.proven);
     // Of equal ones the first, which is the simplest.
-    let best = (0..candidates.len()).min_by(|a, b| candidates[*a].lm.total_cmp(&candidates[*b].lm));
+    let aim = |candidate: usize| candidates[candidate].aim;
+    let best = (0..candidates.len()).min_by(|a, b| aim(*a).total_cmp(&aim(*b)));
     let Some(best) = best else {
         let error = refusal.unwrap_or(Error::Defect);
         return Err(refused(error, prepared, watch));
     };
     let Candidate { algorithm, found, .. } = candidates.remove(best);
     let alternative = |other: Candidate| {
-        Alternative::new(other.kind.name(), other.algorithm, other.lm, other.suppressed)
+        Alternative::new(other.kind.name(), other.algorithm, other.loss, other.suppressed)
     };
     let alternatives = candidates.into_iter().map(alternative).collect();
-    Ok(Searched { algorithm, found, believed: None, alternatives, lm_bound })
+    Ok(Searched { algorithm, found, believed: None, alternatives, proven })
 }
 
-/// The best recoding of a kind and what it loses; `None` if the search would take too long.
+/// The best recoding of a kind and what it loses; `None` if the search would take too long, or does
+/// not support what is asked.
 fn candidate(
     job: &Job,
     prepared: &Prepared,
     kind: Kind,
+    is_saved: bool,
     watch: &Watch,
 ) -> Result<Option<Candidate>> {
     let (task, search) = (&prepared.task, job.policy.search());
-    let mut lm_bound = None;
+    let mut proven = None;
     let (algorithm, found) = match kind {
+        Kind::Cuts => {
+            let Some(problem) = &prepared.tried_cuts else { return Ok(None) };
+            ("l-plus-optimize", cuts::try_out(job, problem, prepared, watch)?)
+        }
         Kind::Regions => ("mondrian", mondrian::search(task, search.partitioning, watch)?),
         Kind::Local => {
-            let (found, proven) = local::search(job, prepared, watch)?;
-            lm_bound = proven;
+            let (found, bound) = local::search(job, prepared, watch)?;
+            proven = bound;
             ("local", found)
         }
         _ => {
@@ -89,7 +98,10 @@ fn candidate(
             ("incognito", incognito::search(task, job.parameters.strategy, watch)?)
         }
     };
-    let recoded = Recoded::new(task, &found.mapping, watch)?;
-    let (lm, suppressed) = (recoded.lm(task), recoded.suppressed);
-    Ok(Some(Candidate { kind, algorithm, found, lm, suppressed, lm_bound }))
+    // Regions that can be saved have other labels.
+    let boxes = is_saved.then(|| found.mapping.clone().of_boxes());
+    let recoded = Recoded::new(task, boxes.as_ref().unwrap_or(&found.mapping), watch)?;
+    let loss = AlternativeLoss { lm: recoded.lm(task), lm_weighted: recoded.lm_weighted(task) };
+    let (aim, suppressed) = (loss.lm_weighted.unwrap_or(loss.lm), recoded.suppressed);
+    Ok(Some(Candidate { kind, algorithm, found, aim, loss, suppressed, proven }))
 }

@@ -6,10 +6,60 @@ use crate::error::{Error, Place, Result, Shortfall};
 use crate::policy::Algorithm;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
-use crate::search::cuts::{Machine, Problem, annealing};
+use crate::search::cuts::{Cuts, Machine, Problem, annealing};
 use crate::search::{Found, Warrant};
 use crate::watch::{Closing, Watch};
 use std::time::Instant;
+
+/// Cells that a search for cuts looks at, at most, if it is one of several: a second or two. There
+/// are so many cells in one assessment, and as many in the machine.
+const LOOKS: u64 = 1 << 26;
+
+/// Of the time limit of a search of several kinds, cuts get this share.
+const OF_THE_TIME: u32 = 10;
+
+/// Searches for cuts as one of several candidates: the provably best ones, or the best that were
+/// found within a number of steps that depends on the table alone.
+pub(super) fn try_out(
+    job: &Job,
+    problem: &Problem,
+    prepared: &Prepared,
+    watch: &Watch,
+) -> Result<Found> {
+    let (start, task) = (Instant::now(), &prepared.task);
+    let machine = Machine::new(problem, &task.cells, watch)?;
+    let most = LOOKS / task.cells.len().max(1) as u64;
+    let limit = job.parameters.cuts.time_limit.map(|limit| limit / OF_THE_TIME);
+    let heeding = watch.heed();
+    let mut go_on = |progress: &Progress| {
+        let Progress { best, bound, decided, visited } = *progress;
+        watch.closing(visited, Closing { best, bound, decided });
+        let in_time = limit.is_none_or(|limit| start.elapsed() < limit);
+        visited < most && in_time && !watch.stopped() && !watch.aborted()
+    };
+    let outcome = l_plus_optimize::search(&machine, Techniques::default(), 1, &mut go_on)?;
+    drop(heeding);
+    watch.check()?;
+    let Outcome { best, bound, optimal, visited } = outcome;
+    let Some((cost, cuts)) = best.into_iter().next() else {
+        return Err(nothing(problem, task.rows(), optimal).into());
+    };
+    found(&machine, &cuts, cost, (bound, optimal), visited)
+}
+
+/// What was found, and whether it is the best.
+fn found(
+    machine: &Machine,
+    cuts: &Cuts,
+    cost: f64,
+    (bound, optimal): (f64, bool),
+    visited: u64,
+) -> Result<Found> {
+    let mapping = machine.taxonomy_cuts(cuts).ok_or(Error::Defect)?;
+    let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };
+    let (mapping, space) = (Mapping::Cuts(mapping), machine.space());
+    Ok(Found { mapping, warrant, cost: Some(cost), space, visited })
+}
 
 /// Searches for l-plus-optimize or annealing, as the policy says.
 pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
@@ -52,10 +102,7 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
                 .into(),
         })?;
     }
-    let mapping = machine.taxonomy_cuts(&cuts).ok_or(Error::Defect)?;
-    let warrant = if optimal && cost <= bound { Warrant::Optimal } else { Warrant::AtLeast(bound) };
-    let (mapping, space) = (Mapping::Cuts(mapping), machine.space());
-    Ok(Found { mapping, warrant, cost: Some(cost), space, visited })
+    found(&machine, &cuts, cost, (bound, optimal), visited)
 }
 
 /// Why there is no cut.

@@ -7,6 +7,7 @@ use super::{Beside, DiskParameters, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
+use crate::loss::Weights;
 use crate::policy::{Algorithm, Policy};
 use crate::privacy::{Group, Requirement};
 use crate::ratio::Ratio;
@@ -70,6 +71,7 @@ struct ScannedTable {
     axes: Vec<Axis>,
     taxonomies: Vec<Arc<Taxonomy>>,
     names: Vec<String>,
+    weights: Weights,
     required: Required,
     aim: Aim,
     /// What splits are chosen for.
@@ -167,7 +169,9 @@ impl ScannedTable {
             whole.push(Tallies::weighted(leaf_of.raw(), rows));
             counted.push((column, std::mem::take(dictionary), leaf_of));
         }
-        let (aim, target) = aim(policy, fields, roles, survey, &mut counted, file)?;
+        let weights = policy.weights(names.iter().map(String::as_str))?;
+        let aimed = aim(policy, (fields, roles), &weights, survey, &mut counted, file)?;
+        let (aim, target) = aimed;
         let travelling: Vec<(usize, DataType)> = wanted
             .iter()
             .enumerate()
@@ -188,6 +192,7 @@ impl ScannedTable {
             axes,
             taxonomies,
             names,
+            weights,
             required,
             aim,
             target,
@@ -222,6 +227,8 @@ impl ScannedTable {
             loss: search.loss,
             target: None,
             target_numbers: None,
+            weights: self.weights.clone(),
+            sets: vec![false; self.axes.len()],
             suppressible: 0,
         };
         Ok(LocalParts {
@@ -273,15 +280,15 @@ fn required(
 /// What splits are chosen for; the target joins the counted columns.
 fn aim(
     policy: &Policy,
-    fields: &arrow_schema::Fields,
-    roles: &[Role],
+    (fields, roles): (&arrow_schema::Fields, &[Role]),
+    weights: &Weights,
     survey: &mut Survey,
     counted: &mut Vec<(usize, crate::table::Dictionary, IdMap<Code, LeafId>)>,
     file: &Path,
 ) -> Result<(Aim, Option<CountedTarget>)> {
     let criterion = policy.search().partitioning.criterion;
     match criterion {
-        Criterion::Loss => return Ok((Aim::Loss, None)),
+        Criterion::Loss => return Ok((Aim::loss(weights), None)),
         Criterion::Median => return Ok((Aim::Median, None)),
         Criterion::InfoGain | Criterion::Regression => {}
     }
@@ -390,6 +397,7 @@ pub(super) fn produce(
         most_bytes: limits.bytes,
         rules,
         aimed_at: known.target.as_ref(),
+        weights: known.weights.relatives(),
         totals: Totals::default(),
         watch,
         tells: !is_local,
@@ -495,6 +503,7 @@ fn told(
     seconds: f64,
 ) -> (ReleaseKind, PrivateLosses) {
     let cells = rows as f64 * known.axes.len() as f64;
+    let weighted = known.weights.is_given().then_some(totals.weighted / cells);
     let of_target = known.target.as_ref().map(|target| totals.of_target(target));
     let style = policy.search().partitioning.style;
     let (recoding, visited, warrant) = match steps {
@@ -507,7 +516,7 @@ fn told(
     let search = SearchReport { visited, seconds, ..SearchReport::default() };
     let dm = totals.squares + u128::from(totals.suppressed) * u128::from(rows);
     let release = ReleaseKind::Table {
-        loss: Losses::new(totals.lost / cells, dm, of_target),
+        loss: Losses { lm_weighted: weighted, ..Losses::new(totals.lost / cells, dm, of_target) },
         recoding,
         search: Some(search.warranted(warrant)),
     };

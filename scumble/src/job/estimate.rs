@@ -4,7 +4,7 @@ use super::memory::Bound;
 use super::search::{Searched, levels_by_hand, most_general, with_refusal};
 use super::{Decision, InstantParameters, Job, summarize};
 use crate::error::{Error, Result, Shortfall};
-use crate::policy::{Algorithm, ByAsked, Policy, Space};
+use crate::policy::{Algorithm, ByAsked, Policy, Space, Way};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::Believed;
 use crate::search::instant::{By, Candidate, Candidates, holds};
@@ -119,7 +119,14 @@ impl BelievedSearch<'_> {
         let Candidates { list, visited, space } =
             candidates(self.policy, &self.estimator, self.by, self.watch)?;
         let mapping = most_general(prepared);
-        let last = Candidate { mapping, probability: 0.0, outliers: 0.0, lm: 1.0, cost: 1.0 };
+        let last = Candidate {
+            mapping,
+            probability: 0.0,
+            outliers: 0.0,
+            lm: 1.0,
+            lm_weighted: 1.0,
+            cost: 1.0,
+        };
         let number = list.len() as u64;
         let all = list.iter().map(|one| (one, !foreign)).chain([(&last, true)]);
         for (checks, (candidate, own)) in (1..).zip(all) {
@@ -140,7 +147,7 @@ impl BelievedSearch<'_> {
                     found,
                     believed,
                     alternatives: Vec::new(),
-                    lm_bound: None,
+                    proven: None,
                 });
             }
         }
@@ -176,7 +183,7 @@ impl BelievedSearch<'_> {
             found,
             believed: Some(believed),
             alternatives: Vec::new(),
-            lm_bound: None,
+            proven: None,
         })
     }
 }
@@ -227,9 +234,13 @@ pub enum Estimated {
 
 /// What an estimated recoding costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct EstimatedLoss {
     /// Loss metric.
     pub lm: f64,
+    /// The same as a weighted mean over the columns, if the policy gives weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lm_weighted: Option<f64>,
 }
 
 /// By how much shortcuts may have moved an estimate.
@@ -254,6 +265,10 @@ impl Job {
     #[doc(hidden)]
     pub fn estimate_from(&self, beliefs: &Beliefs, watch: &Watch) -> Result<Estimation> {
         let start = Instant::now();
+        let is_searched = !matches!(self.decision, Decision::Levels(_));
+        let way = Way { algorithm: Algorithm::SInstant, is_searched, is_on_disk: false };
+        self.policy.check_weights(way)?;
+        self.policy.check_sets(way, false)?;
         let instant = &self.parameters.instant;
         let by = by(&self.policy, instant, beliefs.suppressible)?;
         let estimator = Estimator::new(beliefs, instant.shortcuts, watch)?;
@@ -303,7 +318,10 @@ fn estimated(
         recoding,
         probability: candidate.probability,
         expected_outliers: candidate.outliers,
-        loss: EstimatedLoss { lm: candidate.lm },
+        loss: EstimatedLoss {
+            lm: candidate.lm,
+            lm_weighted: beliefs.weights.is_given().then_some(candidate.lm_weighted),
+        },
         error: (expected_outliers > 0.0)
             .then_some(EstimationError { ln_probability, expected_outliers }),
     })

@@ -31,7 +31,7 @@ pub(super) struct Bound<'a> {
 pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produced> {
     check_saving(walk, sink)?;
     let (bound, needs, bytes) = bind(walk)?;
-    let Decided { algorithm, mapping, search, alternatives, lm_bound } =
+    let Decided { algorithm, mapping, search, alternatives, proven } =
         decide(walk, &bound, sink.wants_recoding())?;
     let recoded = bound.recode(&mapping, walk.job, walk.watch);
     let recoded =
@@ -82,9 +82,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     let hidden = recoded.within.as_ref().map(|within| within.hidden_values());
     let (recoding, of_owner) = bound.decided(&mapping, &recoded);
     let (mut losses, mut of_input) = losses;
-    // The loss is a sum of floats, and may be rounded down.
-    losses.lm_bound = lm_bound.map(|bound| bound.min(losses.lm));
+    losses = losses.with_bound(proven);
     of_input.lm_bound = losses.lm_bound;
+    of_input.lm_weighted_bound = losses.lm_weighted_bound;
     let extra = recoded.within.as_ref().map(|within| within.extra).filter(|extra| *extra > 0);
     let caps = bound.told_caps(&recoded, walk.watch)?;
     let notes = match &mapping {
@@ -163,18 +163,18 @@ struct Decided {
     mapping: Mapping,
     search: Option<SearchReport>,
     alternatives: Vec<Alternative>,
-    /// No release has a smaller LM, proven.
-    lm_bound: Option<f64>,
+    /// No release loses less of what was minimized, proven.
+    proven: Option<f64>,
 }
 
 /// What is released: found by a search, fixed by hand, or saved before.
 fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Decided> {
     let Decision::Search = &walk.job.decision else {
         let (algorithm, mapping) = decide_mapping(&walk.job.decision, &bound.prepared)?;
-        let (search, alternatives, lm_bound) = (None, Vec::new(), None);
-        return Ok(Decided { algorithm, mapping, search, alternatives, lm_bound });
+        let (search, alternatives, proven) = (None, Vec::new(), None);
+        return Ok(Decided { algorithm, mapping, search, alternatives, proven });
     };
-    let Searched { algorithm, found, believed, alternatives, lm_bound } =
+    let Searched { algorithm, found, believed, alternatives, proven } =
         search(walk.job, bound, is_saved, walk.watch)?;
     let seconds = walk.clock.phase("search");
     let mapping = if is_saved { found.mapping.of_boxes() } else { found.mapping };
@@ -187,7 +187,7 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
         ..SearchReport::default()
     };
     let search = Some(report.warranted(found.warrant));
-    Ok(Decided { algorithm, mapping, search, alternatives, lm_bound })
+    Ok(Decided { algorithm, mapping, search, alternatives, proven })
 }
 
 /// The mapping of levels fixed by hand, or of a saved recoding.
@@ -323,7 +323,9 @@ fn losses(
     let (lm, dm) = (recoded.lm(task), recoded.dm(task));
     watch.check()?;
     let entropy = Some(recoded.entropy(task, watch)?);
-    Ok((Losses::new(lm, dm, target), PrivateLosses::new(target, entropy)))
+    let lm_weighted = recoded.lm_weighted(task);
+    let losses = Losses { lm_weighted, ..Losses::new(lm, dm, target) };
+    Ok((losses, PrivateLosses::new(target, entropy)))
 }
 
 /// What a recoded table tells about a target.

@@ -406,7 +406,7 @@ impl<'a> Walk<'a> {
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
         let is_distribution = self.job.policy.privacy().distribution.is_some();
         let on_disk = if is_distribution { None } else { self.on_disk(sink)? };
-        self.check_given(on_disk)?;
+        self.check_given(on_disk, sink.wants_recoding())?;
         let produced = match on_disk {
             _ if is_distribution => distribution::produce(&mut self, sink)?,
             Some(algorithm) => disk::produce(&mut self, sink, algorithm)?,
@@ -493,7 +493,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Refuses a key that must have an effect and has none.
-    fn check_given(&self, on_disk: Option<Algorithm>) -> Result<()> {
+    fn check_given(&self, on_disk: Option<Algorithm>, is_saved: bool) -> Result<()> {
         let (policy, presence) = (&self.job.policy, &self.job.policy.privacy().presence);
         let algorithm = match (on_disk, policy.search().algorithm) {
             (Some(algorithm), _) => algorithm,
@@ -510,7 +510,10 @@ impl<'a> Walk<'a> {
         };
         let is_on_disk = on_disk.is_some();
         let is_searched = matches!(self.job.decision, Decision::Search);
-        policy.check_effect(&self.job.given, Way { algorithm, is_searched, is_on_disk })
+        let way = Way { algorithm, is_searched, is_on_disk };
+        policy.check_weights(way)?;
+        policy.check_sets(way, is_saved)?;
+        policy.check_effect(&self.job.given, way)
     }
 
     /// Refuses a table that needs more memory than a given limit.

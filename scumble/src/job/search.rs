@@ -23,8 +23,8 @@ pub(super) struct Searched {
     pub(super) believed: Option<Believed>,
     /// What other kinds of recoding would have lost.
     pub(super) alternatives: Vec<Alternative>,
-    /// No release has a smaller LM, proven.
-    pub(super) lm_bound: Option<f64>,
+    /// No release has a smaller LM, proven; a smaller weighted LM, if the policy gives weights.
+    pub(super) proven: Option<f64>,
 }
 
 /// Searches as the policy says; for a recoding that can be saved, if it will be.
@@ -48,11 +48,11 @@ pub(super) fn search(
     let (believed, alternatives) = (None, Vec::new());
     if search.algorithm == Algorithm::Local {
         let found = local::search(job, &bound.prepared, watch);
-        let (found, lm_bound) = found.map_err(|error| refused(error, &bound.prepared, watch))?;
-        return Ok(Searched { algorithm: "local", found, believed, alternatives, lm_bound });
+        let (found, proven) = found.map_err(|error| refused(error, &bound.prepared, watch))?;
+        return Ok(Searched { algorithm: "local", found, believed, alternatives, proven });
     }
     let (algorithm, found) = by_rows(job, &bound.prepared, watch)?;
-    Ok(Searched { algorithm, found, believed, alternatives, lm_bound: None })
+    Ok(Searched { algorithm, found, believed, alternatives, proven: None })
 }
 
 /// Searches by counts of rows: the algorithm's name, and what it found.

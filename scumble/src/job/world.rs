@@ -29,8 +29,9 @@ pub(super) fn exactly(
     let needed = confident.needed_by().map(merge).transpose()?;
     let tuple = |class: ClassId| {
         let codes = classes.codes(class).iter().enumerate();
-        let marked =
-            codes.map(|(column, value)| confident.marked(column, values[column].codes(*value)));
+        // Only local recodings have sets, and they do not support a presence.
+        let range = |column: usize, value: u32| values[column].range(value).unwrap_or(0..0);
+        let marked = codes.map(|(column, value)| confident.marked(column, range(column, *value)));
         let needed = needed
             .as_ref()
             .and_then(|needed| needed.group(class.index()).last())

@@ -17,12 +17,21 @@ pub struct Said {
     pub suppressed: u64,
 }
 
+/// The leaves that a value covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Codes {
+    /// Those of a node, or of numbers.
+    Range(Range<u32>),
+    /// Any of them, ascending.
+    Set(Vec<u32>),
+}
+
 /// The mean over one column with `leaves` leaves. `became` has the leaves that each new value
 /// covers; `said` describes all rows, in groups of any size. Counts of new values are over all
 /// input rows, released or not.
 pub fn non_uniform_entropy(
     leaves: u32,
-    became: &[Range<u32>],
+    became: &[Codes],
     said: impl Iterator<Item = Said> + Clone,
 ) -> f64 {
     let mut counts = vec![0u64; leaves as usize];
@@ -39,8 +48,10 @@ pub fn non_uniform_entropy(
     // Logarithms of counts, each computed once: of the leaves, of the new values, and of the whole
     // column.
     let logarithm = |rows: u64| (rows as f64).log2();
-    let within =
-        |range: &Range<u32>| logarithm(below[range.end as usize] - below[range.start as usize]);
+    let within = |codes: &Codes| match codes {
+        Codes::Range(range) => logarithm(below[range.end as usize] - below[range.start as usize]),
+        Codes::Set(set) => logarithm(set.iter().map(|code| counts[*code as usize]).sum()),
+    };
     let leaf: Vec<f64> = counts.iter().map(|count| logarithm(*count)).collect();
     let became: Vec<f64> = became.iter().map(within).collect();
     let whole = logarithm(all);
@@ -64,14 +75,21 @@ mod tests {
     #[test]
     fn unchanged_values_cost_nothing_and_the_root_costs_the_entropy() {
         let entropy = |became: &[Range<u32>], said: &[(u32, u32, u64, u64)]| {
+            let became: Vec<Codes> = became.iter().cloned().map(Codes::Range).collect();
             let rows =
                 |(leaf, became, released, suppressed)| Said { leaf, became, released, suppressed };
-            non_uniform_entropy(2, became, said.iter().copied().map(rows))
+            non_uniform_entropy(2, &became, said.iter().copied().map(rows))
         };
         assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 8, 0)]), 0.0);
         assert_eq!(entropy(&[0..2, 0..2], &[(0, 0, 4, 0), (1, 1, 4, 0)]), 1.0);
         assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 0, 4)]), 0.5);
         // Half of a value suppressed: 2 of 8 rows lose one bit.
         assert_eq!(entropy(&[0..1, 1..2], &[(0, 0, 4, 0), (1, 1, 2, 2)]), 0.25);
+        // A set of the first and the last of three values: each of its rows loses one bit.
+        let said = |leaf, became| Said { leaf, became, released: 4, suppressed: 0 };
+        let became = [Codes::Set(vec![0, 2]), Codes::Range(1..2)];
+        let rows = [said(0, 0), said(1, 1), said(2, 0)];
+        let lost = non_uniform_entropy(3, &became, rows.into_iter());
+        assert!((lost - 2.0 / 3.0).abs() < 1e-12);
     }
 }

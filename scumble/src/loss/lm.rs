@@ -1,15 +1,17 @@
 //! LM, the loss metric (Iyengar 2002): a recoded value costs (leaves below it - 1) / (leaves of the
 //! domain - 1), a suppressed row costs 1 in each column; the mean over all quasi-identifier cells
-//! of all input rows.
+//! of all input rows. With weights it is the weighted mean over the columns.
 
-use super::{Loss, ReleaseFigures};
+use super::{Loss, ReleaseFigures, Weights};
 use crate::error::Result;
 use crate::taxonomy::{Level, Taxonomy};
 
-/// The denominators of LM: the cost of a value at the root in each column, in leaves.
+/// The denominators of LM: the cost of a value at the root in each column, in leaves, and what
+/// columns weigh.
 #[derive(Clone, Debug)]
 pub struct Lm {
     whole: Vec<u64>,
+    weights: Vec<f64>,
 }
 
 /// The numerators of LM: leaves lost in each column, as integers.
@@ -17,11 +19,12 @@ pub struct Lm {
 pub struct LmSum(pub Vec<u128>);
 
 impl Lm {
-    /// The denominators for columns with these taxonomies.
-    pub fn new<'a>(taxonomies: impl IntoIterator<Item = &'a Taxonomy>) -> Lm {
+    /// For columns with these taxonomies and weights.
+    pub fn new<'a>(taxonomies: impl IntoIterator<Item = &'a Taxonomy>, weights: &Weights) -> Lm {
         // A domain with one value can lose only the row itself.
         Lm {
             whole: taxonomies.into_iter().map(|taxonomy| (taxonomy.leaves() - 1).max(1)).collect(),
+            weights: weights.relatives(),
         }
     }
 
@@ -35,10 +38,16 @@ impl Lm {
         &self.whole
     }
 
-    /// The sum over columns of the share lost, in rows: between 0 and rows x columns.
+    /// What columns weigh; 1 on average.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// The weighted sum over columns of the share lost, in rows: between 0 and rows x columns.
     pub fn in_rows(&self, sum: &LmSum) -> f64 {
         // Each step is also monotone in floats, so smaller numerators never give a larger value.
-        sum.0.iter().zip(&self.whole).map(|(lost, whole)| *lost as f64 / *whole as f64).sum()
+        let columns = sum.0.iter().zip(&self.whole).zip(&self.weights);
+        columns.map(|((lost, whole), weight)| *lost as f64 / *whole as f64 * weight).sum()
     }
 
     /// The mean over all cells.
@@ -55,17 +64,19 @@ pub struct LevelLoss {
     pub values: usize,
     /// Leaves lost if all rows go to the level and none is suppressed.
     pub lost: u128,
-    /// The same as a share of `whole`, in rows.
+    /// The same as a share of `whole`, in rows, times the weight.
     pub share: f64,
     /// The most leaves that a value can lose.
     pub dearest: u64,
     /// The leaves that a suppressed row loses.
     pub whole: u64,
+    /// What the column weighs.
+    pub weight: f64,
 }
 
 impl LevelLoss {
     /// Of a level, from the number of rows with each leaf.
-    pub fn new(level: &Level, rows: &[u64], whole: u64) -> LevelLoss {
+    pub fn new(level: &Level, rows: &[u64], whole: u64, weight: f64) -> LevelLoss {
         let leaves = |leaf: usize| u128::from(level.leaves(level.node_of(leaf as u32)) - 1);
         let lost: u128 =
             rows.iter().enumerate().map(|(leaf, rows)| u128::from(*rows) * leaves(leaf)).sum();
@@ -73,9 +84,10 @@ impl LevelLoss {
         LevelLoss {
             values: level.len(),
             lost,
-            share: lost as f64 / whole as f64,
+            share: lost as f64 / whole as f64 * weight,
             dearest: dearest.unwrap_or(0),
             whole,
+            weight,
         }
     }
 
@@ -84,14 +96,14 @@ impl LevelLoss {
     fn share_without(&self, suppressed: u64) -> f64 {
         // A column of one value has no leaf to lose, and counts a lost row as one.
         let more = u128::from(suppressed) * u128::from(self.whole.saturating_sub(self.dearest));
-        (self.lost + more) as f64 / self.whole as f64
+        (self.lost + more) as f64 / self.whole as f64 * self.weight
     }
 }
 
 /// The least common multiple of the denominators, where every sum of losses stays a whole number
-/// that a float holds exactly; otherwise 1.
-pub fn exact_scale(wholes: &[u64], rows: u64) -> f64 {
-    let limit = (1u128 << 52) / (u128::from(rows.max(1)) * 2 * wholes.len().max(1) as u128);
+/// that a float holds exactly; otherwise 1. `total` is what all columns weigh together.
+pub fn exact_scale(wholes: &[u64], rows: u64, total: u64) -> f64 {
+    let limit = (1u128 << 52) / (u128::from(rows.max(1)) * 2 * u128::from(total.max(1)));
     let mut multiple = 1u128;
     for whole in wholes {
         let (mut a, mut b) = (multiple, u128::from(*whole));

@@ -15,14 +15,16 @@ mod dm;
 mod entropy;
 mod lm;
 mod rmse;
+mod weights;
 
 pub use choice::LossChoice;
 pub use cm::{cm, minority};
 pub use conditional_entropy::{conditional_entropy, open_bits};
 pub use dm::dm;
-pub use entropy::{Said, non_uniform_entropy};
+pub use entropy::{Codes, Said, non_uniform_entropy};
 pub use lm::{LevelLoss, Lm, LmSum, exact_scale};
 pub use rmse::{rmse, squared_error};
+pub use weights::Weights;
 
 use crate::error::Result;
 use crate::watch::Watch;
@@ -125,7 +127,8 @@ pub trait ReleaseFigures {
     /// The number of suppressed rows.
     fn suppressed(&self) -> u64;
 
-    /// The sum over columns of the share of detail lost, in rows; a suppressed row loses all.
+    /// The weighted sum over columns of the share of detail lost, in rows; a suppressed row loses
+    /// all.
     fn detail(&self) -> f64;
 
     /// The sum of a figure over the sizes of the released groups.

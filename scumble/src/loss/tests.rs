@@ -39,7 +39,7 @@ impl Release<'_> {
             let (dearest, whole) = ((1 << level) - 1, 3);
             let lost = self.rows.len() as u128 * u128::from(dearest);
             let share = lost as f64 / whole as f64;
-            LevelLoss { values: 4 >> level, lost, share, dearest, whole }
+            LevelLoss { values: 4 >> level, lost, share, dearest, whole, weight: 1.0 }
         };
         let levels: Vec<LevelLoss> = self.levels.iter().map(at).collect();
         let cells: BTreeSet<[u32; 2]> = self.rows.iter().map(|(codes, _)| *codes).collect();

@@ -179,8 +179,13 @@ impl PolicyBuilder {
             let text = path.to_string_lossy().into_owned();
             self.loaded.hierarchies.retain(|known| known.file() != path);
             self.loaded.hierarchies.push(file.moved(&path));
-            return self.set(["attributes", name, "hierarchy"], text);
+            let builder = self.remove(["attributes", name, "sets"]);
+            return builder.set(["attributes", name, "hierarchy"], text);
         }
+        self = match hierarchy {
+            Hierarchy::Sets => self.sets(name, true),
+            _ => self.remove(["attributes", name, "sets"]),
+        };
         match hierarchy::written(&hierarchy) {
             Some(written) => self.set(["attributes", name, "hierarchy"], written),
             None => self.remove(["attributes", name, "hierarchy"]),
@@ -190,6 +195,17 @@ impl PolicyBuilder {
     /// Values of a column that mean "missing", besides the empty one.
     pub fn missing(self, name: &str, values: &[&str]) -> Self {
         self.set(["attributes", name, "missing"], values.to_vec())
+    }
+
+    /// How much the detail of a quasi-identifier matters to LM, relative to others.
+    pub fn weight(self, name: &str, weight: impl Into<Setting>) -> Self {
+        self.set(["attributes", name, "weight"], weight)
+    }
+
+    /// Whether a class of a local recoding is called by the set of its values in a column of texts
+    /// without a hierarchy.
+    pub fn sets(self, name: &str, sets: bool) -> Self {
+        self.set(["attributes", name, "sets"], sets)
     }
 
     /// Values that mean "missing" in every column.

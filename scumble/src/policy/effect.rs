@@ -8,6 +8,7 @@ use super::{Algorithm, Kind, Policy};
 use crate::error::{Error, Result};
 use crate::loss::LossChoice;
 use crate::search::cuts::Suppression;
+use crate::search::regions::Criterion;
 
 /// How a release is made.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,54 @@ impl Policy {
     pub(super) fn inapplicable(&self, key: &str, problem: impl Into<String>) -> Error {
         let place = Some(crate::error::Place::file(&self.file));
         Error::Inapplicable { place, key: key.into(), problem: problem.into() }
+    }
+
+    /// Refuses sets if no local recoding is among those that are searched.
+    pub(crate) fn check_sets(&self, way: Way, is_saved: bool) -> Result<()> {
+        let Some(attribute) = self.attributes.iter().find(|one| one.has_sets()) else {
+            return Ok(());
+        };
+        let is_tried = self.compares_kinds() && way.algorithm == Algorithm::Incognito && !is_saved;
+        if way.is_searched && (way.algorithm == Algorithm::Local || is_tried) {
+            return Ok(());
+        }
+        let problem = "requires a search for local recodings: the algorithm local, or auto with the \
+                       loss lm and without a recoding that is saved";
+        Err(self.inapplicable(&format!("attributes.{}.sets", attribute.name), problem))
+    }
+
+    /// Refuses weights that a search does not heed. If nothing is searched, the report has the
+    /// weighted loss of what was given.
+    pub(crate) fn check_weights(&self, way: Way) -> Result<()> {
+        use Algorithm::*;
+        let weighed = self.attributes.iter().find(|attribute| attribute.weight.is_some());
+        let Some(attribute) = weighed.filter(|_| way.is_searched) else { return Ok(()) };
+        let is_regions = self.search.algorithm == Auto
+            && self.search.recoding == Kind::Regions
+            && way.algorithm == Incognito;
+        let algorithm = if is_regions { Mondrian } else { way.algorithm };
+        let by_split = matches!(algorithm, Mondrian | RothkoT | RothkoS);
+        let problem = if self.privacy.distribution.is_some() {
+            "cannot be used with `distribution`; leave it out"
+        } else if matches!(algorithm, MInstant | Mpalm) {
+            "cannot be used with the algorithm m-instant or mpalm, which minimize no loss"
+        } else if by_split && self.search.partitioning.criterion != Criterion::Loss {
+            "requires the split `loss`; others minimize no loss"
+        } else if !by_split && self.search.loss != LossChoice::Lm {
+            "requires the loss lm"
+        } else {
+            return Ok(());
+        };
+        Err(self.inapplicable(&format!("attributes.{}.weight", attribute.name), problem))
+    }
+
+    /// Whether auto compares all kinds of recoding, as long as the table fits in memory.
+    pub(crate) fn compares_kinds(&self) -> bool {
+        self.search.algorithm == Algorithm::Auto
+            && self.search.recoding == Kind::Any
+            && self.search.loss == LossChoice::Lm
+            && self.privacy.presence.is_none()
+            && self.privacy.distribution.is_none()
     }
 
     /// Whether auto chooses among several kinds of recoding, one of which is local.

@@ -9,6 +9,7 @@ use super::{
     VarianceAsked, search,
 };
 use crate::error::Result;
+use crate::loss::Weights;
 use crate::privacy::{Diversity, LDiversity};
 use crate::ratio::Ratio;
 use crate::table::{Role, Type};
@@ -31,6 +32,8 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
         default_role = section.choice("role", Role::NAMES)?;
         missing = section.get("missing").map_or(Ok(Vec::new()), Entry::texts)?;
     }
+    check_sets(&root, &attributes, default_role)?;
+    check_weights(&root, &attributes, default_role)?;
     let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
@@ -39,13 +42,79 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
 
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
     let section = entry.table(Some("attributes.*"))?;
+    let kind = section.choice("type", Type::NAMES)?;
+    let mut hierarchy =
+        section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?;
+    if section.boolean("sets")? {
+        let sets = section.required("sets")?;
+        if section.get("hierarchy").is_some() {
+            return Err(sets.inapplicable("requires a column without a hierarchy; remove one"));
+        }
+        if kind.is_some_and(|kind| kind != Type::Text) {
+            return Err(sets.inapplicable("requires the type text"));
+        }
+        hierarchy = Hierarchy::Sets;
+    }
     Ok(Attribute {
         name: name.to_string(),
         role: section.choice("role", Role::NAMES)?,
-        kind: section.choice("type", Type::NAMES)?,
-        hierarchy: section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?,
+        kind,
+        hierarchy,
         missing: section.get("missing").map(Entry::texts).transpose()?,
+        weight: section.get("weight").map(weight).transpose()?,
     })
+}
+
+fn weight(entry: &Entry<'_>) -> Result<Ratio> {
+    let expected = "a number above 0";
+    let weight = entry.ratio(expected)?;
+    if weight > Ratio::ZERO { Ok(weight) } else { Err(entry.wrong(expected)) }
+}
+
+/// Refuses sets in columns that are never generalized.
+fn check_sets(
+    root: &Section<'_>,
+    attributes: &[Attribute],
+    default_role: Option<Role>,
+) -> Result<()> {
+    let Some(section) = root.get("attributes") else { return Ok(()) };
+    let section = section.table(None)?;
+    let is_key =
+        |attribute: &&Attribute| attribute.role.or(default_role) == Some(Role::QuasiIdentifier);
+    let mut with_sets = attributes.iter().filter(|attribute| attribute.has_sets());
+    match with_sets.find(|attribute| !is_key(attribute)) {
+        None => Ok(()),
+        Some(attribute) => {
+            let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
+            Err(entry.required("sets")?.inapplicable("requires the role quasi-identifier"))
+        }
+    }
+}
+
+/// Refuses weights of columns that are never generalized, and weights that have no common
+/// denominator of a reasonable size, together with the default.
+fn check_weights(
+    root: &Section<'_>,
+    attributes: &[Attribute],
+    default_role: Option<Role>,
+) -> Result<()> {
+    let Some(section) = root.get("attributes") else { return Ok(()) };
+    let section = section.table(None)?;
+    let mut given = vec![None];
+    for attribute in attributes.iter().filter(|attribute| attribute.weight.is_some()) {
+        let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
+        let entry = entry.required("weight")?;
+        if attribute.role.or(default_role) != Some(Role::QuasiIdentifier) {
+            return Err(entry.inapplicable("requires the role quasi-identifier"));
+        }
+        given.push(attribute.weight);
+        if Weights::new(&given).is_none() {
+            return Err(
+                entry.wrong("weights whose common denominator is smaller; use shorter numbers")
+            );
+        }
+    }
+    Ok(())
 }
 
 fn privacy(entry: &Entry<'_>) -> Result<Privacy> {

@@ -148,7 +148,7 @@ fn wrong(key: &str, value: impl std::fmt::Debug, expected: &str) -> Error {
 /// A hierarchy in the words of a policy; `None` for none.
 pub(super) fn written(hierarchy: &Hierarchy) -> Option<Setting> {
     Some(match hierarchy {
-        Hierarchy::None => return None,
+        Hierarchy::None | Hierarchy::Sets => return None,
         Hierarchy::File(file) => file.file().to_string_lossy().into_owned().into(),
         Hierarchy::Tree(tree) => Setting::table([("tree", tree.rows().to_vec().into())]),
         Hierarchy::Mask(Mask { side, character }) => {

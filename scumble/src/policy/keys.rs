@@ -36,6 +36,16 @@ pub const KEYS: &[Key] = &[
         "a list of values that mean \"missing\" in this column, in addition to the empty value",
     ),
     key(
+        "attributes.*",
+        "weight",
+        "how much the detail of a quasi-identifier matters to LM, relative to others, above 0 (default: 1)",
+    ),
+    key(
+        "attributes.*",
+        "sets",
+        "true: in local recodings, a class of texts without a hierarchy is labeled by the set of its values, such as {cold, flu} (default: false)",
+    ),
+    key(
         "attributes.*.hierarchy",
         "intervals",
         "a list of widths, each a multiple of the previous one",

@@ -55,6 +55,15 @@ pub struct Attribute {
     pub hierarchy: Hierarchy,
     /// Values that mean "missing"; the default ones if `None`.
     pub missing: Option<Vec<String>>,
+    /// How much its detail matters, if that is given; above 0.
+    pub weight: Option<Ratio>,
+}
+
+impl Attribute {
+    /// Whether classes of a local recoding are called by sets of its values.
+    pub fn has_sets(&self) -> bool {
+        matches!(self.hierarchy, Hierarchy::Sets)
+    }
 }
 
 /// What is asked for: a checked policy.

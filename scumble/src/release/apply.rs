@@ -5,7 +5,9 @@ use super::values::{self, Lost, RecodedValues};
 use crate::error::Result;
 use crate::error::Shortfall;
 use crate::ids::{CellId, ClassId, Id, IdMap, IdVec, RowId, TableCellId};
-use crate::loss::{Lm, Said, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse};
+use crate::loss::{
+    Lm, Said, Weights, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse,
+};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
 use crate::search::Task;
@@ -166,7 +168,16 @@ impl Recoded {
 
     /// LM of the release, a mean over all quasi-identifier cells of all input rows.
     pub fn lm(&self, task: &Task) -> f64 {
-        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
+        self.mean_lm(task, &Weights::equal(task.taxonomies.len()))
+    }
+
+    /// The same as a weighted mean over the columns, if the policy gives weights.
+    pub fn lm_weighted(&self, task: &Task) -> Option<f64> {
+        task.weights.is_given().then(|| self.mean_lm(task, &task.weights))
+    }
+
+    fn mean_lm(&self, task: &Task, weights: &Weights) -> f64 {
+        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref), weights);
         let mut sum = lm.nothing();
         let mut shares = 0.0;
         for class in self.classes.ids() {
@@ -176,7 +187,7 @@ impl Recoded {
                 sum.0[column] += lost * u128::from(lm.whole()[column]);
                 match self.values[column].lost(*value) {
                     Lost::Leaves(leaves) => sum.0[column] += rows * u128::from(leaves),
-                    Lost::Share(share) => shares += rows as f64 * share,
+                    Lost::Share(share) => shares += rows as f64 * share * lm.weights()[column],
                 }
             }
         }
@@ -237,7 +248,7 @@ impl Recoded {
                     }
                 });
             let codes = task.taxonomies[column].codes();
-            Ok(non_uniform_entropy(codes, &self.values[column].ranges(), said))
+            Ok(non_uniform_entropy(codes, &self.values[column].all_codes(), said))
         });
         let sum = per_column.sum::<Result<f64>>()?;
         Ok(if columns == 0 { 0.0 } else { sum / columns as f64 })

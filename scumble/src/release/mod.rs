@@ -38,8 +38,8 @@ pub use matched::{KnownKey, Matched, matched};
 pub use recount::{Recount, ShareOfClasses, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
-    Alternative, Believed, ClassCounts, DistributionReport, Io, Losses, Phase, Predicted,
-    PrivateLosses, PrivateRecoding, PrivateReport, RecodingReport, ReleaseKind, Report,
+    Alternative, AlternativeLoss, Believed, ClassCounts, DistributionReport, Io, Losses, Phase,
+    Predicted, PrivateLosses, PrivateRecoding, PrivateReport, RecodingReport, ReleaseKind, Report,
     RoundingReport, SearchReport,
 };
 pub use risk::{Risk, Risks};

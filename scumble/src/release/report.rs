@@ -101,15 +101,24 @@ pub struct Alternative {
 
 /// The losses of an alternative.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct AlternativeLoss {
     /// Loss metric.
     pub lm: f64,
+    /// The same as a weighted mean over the columns, if the policy gives weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_weighted: Option<f64>,
 }
 
 impl Alternative {
-    pub(crate) fn new(recoding: &str, algorithm: &str, lm: f64, suppressed: u64) -> Alternative {
+    pub(crate) fn new(
+        recoding: &str,
+        algorithm: &str,
+        loss: AlternativeLoss,
+        suppressed: u64,
+    ) -> Alternative {
         let (recoding, algorithm) = (recoding.into(), algorithm.into());
-        Alternative { recoding, algorithm, loss: AlternativeLoss { lm }, suppressed }
+        Alternative { recoding, algorithm, loss, suppressed }
     }
 }
 
@@ -162,6 +171,9 @@ pub struct PrivateLosses {
     /// No release has a smaller LM, proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lm_bound: Option<f64>,
+    /// No release has a smaller weighted LM, proven, if the policy gives weights.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_weighted_bound: Option<f64>,
     /// Non-uniform entropy, in bits per cell; not counted for tables on disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entropy: Option<f64>,
@@ -228,10 +240,17 @@ pub struct ClassCounts {
 pub struct Losses {
     /// Loss metric: the share of detail lost, averaged over cells.
     pub lm: f64,
+    /// The same as a weighted mean over the columns, if the policy gives weights: what the search
+    /// minimized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_weighted: Option<f64>,
     /// No release has a smaller LM, proven, if that is known. It depends on the input and not only
     /// on the release, so it is absent from a report that was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lm_bound: Option<f64>,
+    /// The same of the weighted LM. If the policy gives weights, that is what is proven.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lm_weighted_bound: Option<f64>,
     /// Discernibility: squared class sizes.
     #[serde(serialize_with = "whole", deserialize_with = "read_whole")]
     pub dm: u128,
@@ -242,12 +261,29 @@ pub struct Losses {
 
 impl Losses {
     pub(crate) fn new(lm: f64, dm: u128, target: Option<OfTarget>) -> Losses {
-        Losses { lm, lm_bound: None, dm, cm: target.map(|target| target.cm) }
+        Losses {
+            lm,
+            lm_weighted: None,
+            lm_bound: None,
+            lm_weighted_bound: None,
+            dm,
+            cm: target.map(|target| target.cm),
+        }
+    }
+
+    /// The same with a proven bound of what was minimized. A loss is a sum of floats and may be
+    /// rounded down, so no bound is above it.
+    pub(crate) fn with_bound(self, bound: Option<f64>) -> Losses {
+        let least = |loss: f64| bound.map(|bound| bound.min(loss));
+        match self.lm_weighted {
+            Some(weighted) => Losses { lm_weighted_bound: least(weighted), ..self },
+            None => Losses { lm_bound: least(self.lm), ..self },
+        }
     }
 
     /// The same without what the release does not tell.
     fn published(self) -> Losses {
-        Losses { lm_bound: None, ..self }
+        Losses { lm_bound: None, lm_weighted_bound: None, ..self }
     }
 }
 
@@ -255,6 +291,7 @@ impl PrivateLosses {
     pub(crate) fn new(target: Option<OfTarget>, entropy: Option<f64>) -> PrivateLosses {
         PrivateLosses {
             lm_bound: None,
+            lm_weighted_bound: None,
             entropy,
             conditional_entropy: target.map(|target| target.conditional_entropy),
             rmse: target.and_then(|target| target.rmse),

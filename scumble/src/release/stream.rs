@@ -65,6 +65,8 @@ pub struct Totals {
     pub squares: u128,
     /// The sum over rows and columns of the share of detail lost; all of it for suppressed rows.
     pub lost: f64,
+    /// The same, times the weights of the columns.
+    pub weighted: f64,
     /// Rows outside their region's majority label.
     pub minority: u64,
     /// Bits about the label that are open.
@@ -115,6 +117,8 @@ pub struct Stream<'a> {
     pub rules: Option<Rules<'a>>,
     /// What the release is for, where splits were chosen for it.
     pub aimed_at: Option<&'a CountedTarget>,
+    /// What the detail of each quasi-identifier weighs.
+    pub weights: Vec<f64>,
     /// What was counted.
     pub totals: Totals,
     /// Can abort it.
@@ -183,7 +187,10 @@ impl Stream<'_> {
 
     /// Counts a region.
     fn count(&mut self, rows: u64, lost: &[f64]) {
-        lost.iter().for_each(|lost| self.totals.lost += lost * rows as f64);
+        for (lost, weight) in lost.iter().zip(&self.weights) {
+            self.totals.lost += lost * rows as f64;
+            self.totals.weighted += lost * rows as f64 * weight;
+        }
         self.totals.rows += rows;
         self.totals.regions += 1;
         self.totals.squares += u128::from(rows) * u128::from(rows);
@@ -221,7 +228,10 @@ impl Stream<'_> {
                 self.classes(sizes, places, finished, regions)?;
                 regions.take(*suppressed);
                 self.totals.suppressed += *suppressed as u64;
-                self.totals.lost += (suppressed * self.axes.len()) as f64;
+                // Weights are 1 on average.
+                let lost = (suppressed * self.axes.len()) as f64;
+                self.totals.lost += lost;
+                self.totals.weighted += lost;
                 Ok(())
             }
         }

@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use crate::ids::{CellId, ClassId, IdMap};
+use crate::loss::Codes;
 use crate::recoding::{Local, Mapping, Place, Regions, Style};
 use crate::search::Task;
 use crate::table::Cells;
-use crate::taxonomy::{Axis, Cut, Extent, Taxonomy};
+use crate::taxonomy::{Axis, Cut, Extent, ROOT, Taxonomy, said_set, set_label};
 use crate::watch::{PIECE, Watch};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -36,7 +37,7 @@ pub struct RecodedValue {
     /// What it has lost.
     pub lost: Lost,
     /// The codes that it stands for.
-    pub codes: Range<u32>,
+    pub codes: Codes,
 }
 
 /// The values of a recoded column, by number.
@@ -80,21 +81,28 @@ impl RecodedValues {
         }
     }
 
-    /// The codes that a value stands for.
-    pub fn codes(&self, value: u32) -> Range<u32> {
+    /// The range of codes that a value stands for; `None` if it is a set.
+    pub fn range(&self, value: u32) -> Option<Range<u32>> {
         match self {
-            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).range(value),
-            RecodedValues::Listed(values) => values[value as usize].codes.clone(),
+            RecodedValues::Level(taxonomy, level) => Some(taxonomy.level(*level).range(value)),
+            RecodedValues::Listed(values) => match &values[value as usize].codes {
+                Codes::Range(range) => Some(range.clone()),
+                Codes::Set(_) => None,
+            },
         }
     }
 
     /// The codes that each value stands for.
-    pub fn ranges(&self) -> Vec<Range<u32>> {
-        let values = match self {
-            RecodedValues::Level(taxonomy, level) => taxonomy.level(*level).len(),
-            RecodedValues::Listed(values) => values.len(),
-        };
-        (0..values as u32).map(|value| self.codes(value)).collect()
+    pub fn all_codes(&self) -> Vec<Codes> {
+        match self {
+            RecodedValues::Level(taxonomy, level) => {
+                let level = taxonomy.level(*level);
+                (0..level.len() as u32).map(|value| Codes::Range(level.range(value))).collect()
+            }
+            RecodedValues::Listed(values) => {
+                values.iter().map(|value| value.codes.clone()).collect()
+            }
+        }
     }
 
     fn of_cut(taxonomy: &Taxonomy, cut: &Cut) -> RecodedValues {
@@ -103,7 +111,7 @@ impl RecodedValues {
             RecodedValue {
                 label: level.label(node.index).to_string(),
                 lost: Lost::Leaves(level.leaves(node.index) - 1),
-                codes: level.range(node.index),
+                codes: Codes::Range(level.range(node.index)),
             }
         };
         RecodedValues::Listed(cut.nodes().iter().map(value).collect())
@@ -164,6 +172,8 @@ struct Listing {
     by_label: HashMap<String, u32>,
     /// Those that were found by their extent before: labels are made once for each.
     by_extent: FxHashMap<Extent, u32>,
+    /// The same for sets of codes.
+    by_set: FxHashMap<u64, u32>,
 }
 
 impl Listing {
@@ -186,6 +196,7 @@ impl Listing {
         };
         let values = &mut self.values;
         let value = *self.by_label.entry(label).or_insert_with_key(|label| {
+            let codes = Codes::Range(codes);
             values.push(RecodedValue { label: label.clone(), lost, codes });
             values.len() as u32 - 1
         });
@@ -194,6 +205,32 @@ impl Listing {
         }
         value
     }
+
+    /// The number of what a set of a tree's leaves is called, of which bit `n` is leaf `n`.
+    fn set(&mut self, taxonomy: &Taxonomy, set: u64) -> u32 {
+        if let Some(known) = self.by_set.get(&set) {
+            return *known;
+        }
+        let codes: Vec<u32> = (0..taxonomy.codes()).filter(|code| set >> code & 1 == 1).collect();
+        let is_all = codes.len() == taxonomy.codes() as usize && codes.len() > 1;
+        let label = if is_all { ROOT.to_string() } else { label_of(taxonomy, &codes) };
+        let lost = Lost::Leaves(codes.len() as u64 - 1);
+        self.values.push(RecodedValue { label, lost, codes: Codes::Set(codes) });
+        let value = self.values.len() as u32 - 1;
+        self.by_set.insert(set, value);
+        value
+    }
+}
+
+/// What some leaves of a column are called. Its own labels already tell values from sets.
+fn label_of(taxonomy: &Taxonomy, codes: &[u32]) -> String {
+    let leaf = |code: &u32| {
+        let label = taxonomy.level(0).label(*code);
+        // A value that begins with a brace is a set of one.
+        said_set(label).and_then(|values| values.into_iter().next()).unwrap_or_default()
+    };
+    let values: Vec<String> = codes.iter().map(leaf).collect();
+    set_label(&values.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAndClasses> {
@@ -208,7 +245,7 @@ fn of_regions(task: &Task, regions: &Regions, watch: &Watch) -> Result<ValuesAnd
         let of_box = boxes.get(region as usize).map(|places| &places[column]);
         regions.style.place(&task.axes[column], extent, of_box)
     };
-    named(task, &held, place, watch)
+    named(task, &held, false, place, watch)
 }
 
 fn of_local(task: &Task, local: &Local, watch: &Watch) -> Result<ValuesAndClasses> {
@@ -220,14 +257,15 @@ fn of_local(task: &Task, local: &Local, watch: &Watch) -> Result<ValuesAndClasse
         .filter(|(_, cells)| !cells.is_empty())
         .collect();
     let place = |_: u32, column: usize, extent| local.style.place(&task.axes[column], extent, None);
-    named(task, &held, place, watch)
+    named(task, &held, true, place, watch)
 }
 
 /// Names sets of cells, each with a number. A set is called by its place in each column, or by the
-/// values of its cells where there is none.
+/// values of its cells where there is none: by a set of values if that is wanted.
 fn named(
     task: &Task,
     held: &[(u32, &[u32])],
+    by_sets: bool,
     place: impl Fn(u32, usize, Extent) -> Option<Place>,
     watch: &Watch,
 ) -> Result<ValuesAndClasses> {
@@ -236,8 +274,14 @@ fn named(
     let mut listings: Vec<Listing> = task.axes.iter().map(|_| Listing::default()).collect();
     let mut tuples = Vec::with_capacity(extents.len());
     let boxed = held.iter().zip(extents.chunks_exact(columns.max(1)));
-    watch.each(boxed, NAMED, |((number, _), extents)| {
+    watch.each(boxed, NAMED, |((number, cells), extents)| {
         for (column, (axis, listing)) in task.axes.iter().zip(&mut listings).enumerate() {
+            if by_sets && task.sets[column] {
+                let code = |cell: &u32| task.cells.codes(CellId(*cell))[column];
+                let set = cells.iter().fold(0u64, |set, cell| set | 1 << code(cell));
+                tuples.push(listing.set(&task.taxonomies[column], set));
+                continue;
+            }
             let extent = Extent { first: extents[column].0.into(), last: extents[column].1.into() };
             let place = place(*number, column, extent);
             let all = task.taxonomies[column].codes();

@@ -57,6 +57,8 @@ pub struct Candidate {
     pub outliers: f64,
     /// What it would cost as LM, the rows that are expected to fail being lost.
     pub lm: f64,
+    /// The same with the weights of the columns.
+    pub lm_weighted: f64,
     /// What it would cost as the loss that is minimised.
     pub cost: f64,
 }

@@ -11,7 +11,7 @@ pub mod local;
 pub mod regions;
 
 use crate::ids::CellId;
-use crate::loss::LossChoice;
+use crate::loss::{LossChoice, Weights};
 use crate::privacy::{ConfidentPresence, Requirement};
 use crate::recoding::Mapping;
 use crate::table::{Cells, Tallies};
@@ -25,6 +25,8 @@ pub struct Task {
     pub taxonomies: Vec<Arc<Taxonomy>>,
     /// Each quasi-identifier as a dimension.
     pub axes: Vec<Axis>,
+    /// The quasi-identifiers of which a local recoding releases sets of values.
+    pub sets: Vec<bool>,
     /// The distinct tuples of quasi-identifiers, coded by the leaves of their trees.
     pub cells: Cells<CellId>,
     /// For each counted column, its values in each cell.
@@ -37,6 +39,8 @@ pub struct Task {
     pub confident: Option<ConfidentPresence>,
     /// What is minimised.
     pub loss: LossChoice,
+    /// How much the detail of each quasi-identifier matters to LM.
+    pub weights: Weights,
     /// The class label among the counted columns.
     pub target: Option<usize>,
     /// The number of each of its values, where the search needs them.
@@ -44,6 +48,9 @@ pub struct Task {
     /// How many rows may be left out.
     pub suppressible: u64,
 }
+
+/// Columns of which sets are released have at most so many values: a set is one word.
+pub const MOST_IN_SETS: u32 = 64;
 
 impl Task {
     /// How many rows there are.

@@ -10,7 +10,7 @@ use crate::estimate::grid::{Grid, Multiset};
 use crate::estimate::multinomial::{Bucket, Shortcuts, Size, Total};
 use crate::estimate::sampled::Sampled;
 use crate::ids::{Code, Id, IdMap, LeafId};
-use crate::loss::LossChoice;
+use crate::loss::{LossChoice, Weights};
 use crate::recoding::Mapping;
 use crate::taxonomy::{Axis, Cut, Taxonomy};
 use crate::watch::Watch;
@@ -50,6 +50,8 @@ pub struct Beliefs {
     pub condition: Condition,
     /// What is minimised.
     pub loss: LossChoice,
+    /// How much the detail of each quasi-identifier matters to LM.
+    pub weights: Weights,
     /// How many rows may be left out.
     pub suppressible: u64,
 }

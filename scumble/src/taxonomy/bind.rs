@@ -1,6 +1,8 @@
 //! Binds a hierarchy to the values of a column: the tree, and the leaf of each value.
 
-use super::{Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, Taxonomy, bits_of, dates};
+use super::{
+    Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, Taxonomy, bits_of, dates, set_label,
+};
 use crate::error::{Error, Place, Result};
 use crate::ids::{Code, IdMap, LeafId};
 use crate::table::{Day, Dictionary, Type};
@@ -101,11 +103,16 @@ fn bind_at(
     let with_missing = present.len() < dictionary.len();
     let values = present.iter().map(|code| dictionary.value(*code));
     let kind = declared.unwrap_or_else(|| Type::infer(values.clone()));
-    if kind == Type::Text || matches!(hierarchy, Hierarchy::Mask(_)) {
+    if kind == Type::Text || matches!(hierarchy, Hierarchy::Mask(_) | Hierarchy::Sets) {
         let texts: Vec<&str> = values.collect();
         let (taxonomy, codes) = match hierarchy {
             Hierarchy::Mask(mask) => mask.taxonomy(&texts, with_missing)?,
             Hierarchy::None => flat(&texts, with_missing)?,
+            // A value must not look like a set.
+            Hierarchy::Sets => {
+                let labels: Vec<String> = texts.iter().map(|text| set_label(&[text])).collect();
+                flat(&labels.iter().map(String::as_str).collect::<Vec<_>>(), with_missing)?
+            }
             _ => {
                 let kind = numeric_kind(hierarchy);
                 return Err(spot.wrong_type(spot.first_wrong(&present, kind), kind));

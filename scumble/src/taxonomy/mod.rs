@@ -16,6 +16,7 @@ mod file;
 mod intervals;
 mod mask;
 mod round;
+mod sets;
 
 pub use axis::{
     ANY_NUMBER, Axis, AxisNumbers, Extent, Ordered, bits_of, cover_label, is_range_label,
@@ -28,6 +29,7 @@ pub use file::HierarchyFile;
 pub use intervals::Intervals;
 pub use mask::{Mask, Side};
 pub(crate) use round::{rounded_outwards, threshold_between};
+pub use sets::{said_set, set_label};
 
 use crate::error::{Error, Result};
 use crate::table::Type;
@@ -52,6 +54,8 @@ pub enum Hierarchy {
     Mask(Mask),
     /// Months, quarters, years, decades.
     Dates(Vec<DateLevel>),
+    /// Texts without a hierarchy: a value, sets of values in local recodings, then the root.
+    Sets,
 }
 
 impl Hierarchy {
@@ -70,6 +74,7 @@ impl Hierarchy {
                 .into_iter()
                 .any(|kind| intervals.is_label(text, kind)),
             (Hierarchy::Dates(steps), _) => dates::is_label(steps, text),
+            (Hierarchy::Sets, _) => said_set(text).is_some(),
             (Hierarchy::Mask(_), _) | (Hierarchy::None, None | Some(Type::Text)) => true,
             (Hierarchy::None, Some(Type::Date)) => {
                 dates::is_label(&DateLevel::all(), text) || is_range_label(text, Type::Date)
@@ -86,6 +91,7 @@ impl Hierarchy {
             Hierarchy::Intervals(intervals) => intervals.describe(),
             Hierarchy::Mask(mask) => mask.describe(),
             Hierarchy::Dates(_) => "the date hierarchy".into(),
+            Hierarchy::Sets => "sets of values".into(),
             Hierarchy::None => "the values of the column's type".into(),
         }
     }

@@ -584,7 +584,7 @@ fn regions_are_confident_and_no_worse_than_the_full_domain() {
             for class in recoded.classes.ids() {
                 let codes = recoded.classes.codes(class).iter().enumerate();
                 let marked = codes.map(|(column, value)| {
-                    confident.marked(column, recoded.values[column].codes(*value))
+                    confident.marked(column, recoded.values[column].range(*value).unwrap())
                 });
                 let rows = u64::from(recoded.classes.count(class));
                 let tuple = confident.tuple(rows, marked.collect(), 0);
@@ -661,7 +661,7 @@ fn regions(folder: &Folder, policy: &Policy) -> Option<(Prepared, SidesAndRows, 
     let recoded = Recoded::new(&prepared.task, &found.mapping, &Watch::default()).unwrap();
     let sides = |class| {
         let codes = recoded.classes.codes(class);
-        [0, 1].map(|column| recoded.values[column].codes(codes[column]))
+        [0, 1].map(|column| recoded.values[column].range(codes[column]).unwrap())
     };
     let mut regions: SidesAndRows =
         recoded.classes.ids().map(|class| (sides(class), Vec::new())).collect();

@@ -3,7 +3,7 @@
 //! of a formula.
 
 use scumble::ids::{CellId, Code, IdMap, RowId};
-use scumble::loss::LossChoice;
+use scumble::loss::{LossChoice, Weights};
 use scumble::privacy::Caps;
 use scumble::random::Random;
 use scumble::ratio::Ratio;
@@ -54,6 +54,8 @@ struct Case {
     k: u64,
     scheme: Suppression,
     loss: LossChoice,
+    /// What each column weighs, 1 unless the loss is LM.
+    weights: Vec<u64>,
     limit: Option<u64>,
 }
 
@@ -79,7 +81,10 @@ impl Case {
         });
         let caps = caps.collect();
         let k = if random.below(2) == 0 { 1 } else { 1 + random.below(4) };
-        Case { trees, rows, values, labels, caps, k, scheme, loss, limit: None }
+        let is_weighted = loss == LossChoice::Lm && random.below(2) == 0;
+        let weight = |_: &Levels| if is_weighted { 1 + random.below(4) } else { 1 };
+        let weights = trees.iter().map(weight).collect();
+        Case { trees, rows, values, labels, caps, k, scheme, loss, weights, limit: None }
     }
 
     fn search(&self, top: usize, techniques: Techniques) -> (Machine, Outcome) {
@@ -121,6 +126,7 @@ impl Case {
         let of_row: IdMap<RowId, CellId> = self.rows.iter().map(cell).collect();
         let codes: Vec<u32> =
             self.rows.iter().map(|row| (row.value * self.labels + row.label) as u32).collect();
+        let given: Vec<_> = self.weights.iter().map(|weight| Some(Ratio::whole(*weight))).collect();
         let problem = Problem {
             taxonomies: bound.into_iter().map(|binding| Arc::new(binding.taxonomy)).collect(),
             tallies: Tallies::count(cells.len(), of_row.raw(), &codes, &Watch::default()).unwrap(),
@@ -130,6 +136,7 @@ impl Case {
             k: self.k,
             scheme: self.scheme,
             loss: self.loss,
+            weights: Weights::new(&given).unwrap(),
             suppressible: self.limit,
         };
         Machine::new(&problem, &cells, &Watch::silent()).unwrap()
@@ -274,11 +281,13 @@ impl Case {
                     .or_default()
                     .push(row);
             }
+            let total: u64 = self.weights.iter().sum();
             let each = |row: &Row| -> f64 {
                 (0..cut.len())
                     .map(|column| {
                         let leaf = row.leaves[column];
-                        Case::lm(&self.trees[column], leaf, cut[column][leaf])
+                        let lm = Case::lm(&self.trees[column], leaf, cut[column][leaf]);
+                        lm * self.weights[column] as f64 * cut.len() as f64 / total as f64
                     })
                     .sum()
             };
@@ -312,8 +321,8 @@ impl Case {
         let rows: Vec<_> =
             self.rows.iter().map(|row| (&row.leaves, row.value, row.label)).collect();
         format!(
-            "{:?} {:?} k={} caps={:?} limit={:?}\n{:?}\n{rows:?}",
-            self.loss, self.scheme, self.k, self.caps, self.limit, self.trees
+            "{:?} {:?} k={} caps={:?} limit={:?} weights={:?}\n{:?}\n{rows:?}",
+            self.loss, self.scheme, self.k, self.caps, self.limit, self.weights, self.trees
         )
     }
 }
@@ -391,6 +400,7 @@ fn a_cut_that_keeps_no_row_is_no_candidate() {
         k: 4,
         scheme,
         loss: LossChoice::Dm,
+        weights: vec![1],
         limit: None,
     };
     for scheme in [Suppression::AllRecords, Suppression::ViolatingRecords] {
@@ -456,6 +466,7 @@ fn the_trees_of_example_2_have_25_cuts() {
         k: 1,
         scheme: Suppression::None,
         loss: LossChoice::Lm,
+        weights: vec![1; 2],
         limit: None,
     };
     let (machine, outcome) = case.search(100, Techniques::default());

@@ -59,6 +59,7 @@ pub struct Case {
     split: Split,
     least_gain: f64,
     pooling: bool,
+    weights: Vec<u64>,
     pub policy: Policy,
     pub is_cover: bool,
     pub input: PathBuf,
@@ -100,7 +101,11 @@ impl Case {
         let search = format!(
             "split = \"{word}\"\nleast-gain = {least_gain}\npooling = {pooling}\nregions = \"{regions}\""
         );
-        let policy = (sizes < 2).then(|| drawn.policy_with(&asked, &search))?;
+        let mut policy = (sizes < 2).then(|| drawn.policy_with(&asked, &search))?;
+        let mut weights = vec![1; drawn.plain.keys.len()];
+        if split == Split::Loss && seed.is_multiple_of(2) {
+            (weights, policy) = drawn.weigh(&mut Random::stream(20, seed), &policy);
+        }
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
         let ending = ["csv", "parquet", "arrow"][random.below(3) as usize];
         let what = format!("{name}, seed {seed}, {asked:?}, {search:?}, {ending}");
@@ -113,6 +118,7 @@ impl Case {
             split,
             least_gain,
             pooling,
+            weights,
             policy,
             is_cover,
             input,
@@ -142,7 +148,8 @@ impl Case {
         let Case { drawn, demands, target, .. } = self;
         let (split, least_gain, pooling) = (self.split, self.least_gain, self.pooling);
         let (plain, ordered) = (&drawn.plain, &drawn.ordered);
-        Space { plain, demands, ordered, target, split, least_gain, pooling }
+        let weights = &self.weights;
+        Space { plain, demands, ordered, target, split, least_gain, pooling, weights }
     }
 }
 

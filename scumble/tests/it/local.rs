@@ -2,22 +2,23 @@
 //! requirement: each class is judged by the oracle, the loss by brute force over all partitions,
 //! and `auto` by every single algorithm.
 
-use crate::fixture::{Bound, anonymize, read, verify};
+use crate::fixture::{Bound, anonymize, open, read, verify};
 use crate::tables::{Asked, AskedKind, Drawn};
-use scumble::ReleaseKind;
 use scumble::error::Error;
 use scumble::ids::CellId;
+use scumble::job::Job;
 use scumble::loss::LossChoice;
 use scumble::policy::Policy;
 use scumble::random::Random;
 use scumble::recoding::{Local, Mapping, Style};
-use scumble::release::Recoded;
+use scumble::release::{Recoded, ReleaseFile};
 use scumble::search::local::{self, Course, Progress};
 use scumble::search::{Found, Task};
 use scumble::watch::Watch;
+use scumble::{ReleaseKind, Report};
 use std::collections::BTreeMap;
 
-fn asked(drawn: &Drawn, random: &mut Random) -> Vec<Asked> {
+pub fn asked(drawn: &Drawn, random: &mut Random) -> Vec<Asked> {
     let kinds = 1 + random.below(2);
     let kind = |_| AskedKind::ALL[random.below(AskedKind::ALL.len() as u64) as usize];
     let mut kinds: Vec<AskedKind> = (0..kinds).map(kind).collect();
@@ -45,7 +46,7 @@ fn cases(
     })
 }
 
-fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
+pub fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
     let mut heat = |progress: &Progress| {
         (progress.steps < steps).then(|| 1.0 - progress.steps as f64 / steps as f64)
     };
@@ -94,7 +95,7 @@ fn classes_of_local_recodings_meet_every_requirement() {
 }
 
 /// All partitions of some cells, as the class of each cell.
-fn partitions(cells: usize) -> Vec<Vec<u32>> {
+pub fn partitions(cells: usize) -> Vec<Vec<u32>> {
     let mut all = vec![Vec::new()];
     for _ in 0..cells {
         let longer = |known: &Vec<u32>| {
@@ -107,12 +108,17 @@ fn partitions(cells: usize) -> Vec<Vec<u32>> {
     all
 }
 
+/// What is minimized.
+fn aim(task: &Task, recoded: &Recoded) -> f64 {
+    recoded.lm_weighted(task).unwrap_or_else(|| recoded.lm(task))
+}
+
 /// The least LM over all partitions of the cells whose classes all hold.
 fn least(task: &Task, style: Style) -> Option<f64> {
     let lm = |class_of: Vec<u32>| {
         let classes = class_of.iter().max().map_or(0, |class| class + 1);
         let mapping = Mapping::Local(Local { class_of, classes, style });
-        Recoded::new(task, &mapping, &Watch::default()).ok().map(|recoded| recoded.lm(task))
+        Recoded::new(task, &mapping, &Watch::default()).ok().map(|recoded| aim(task, &recoded))
     };
     partitions(task.cells.len()).into_iter().filter_map(lm).reduce(f64::min)
 }
@@ -123,7 +129,10 @@ fn least(task: &Task, style: Style) -> Option<f64> {
 fn small_tables_get_the_least_loss_of_all_partitions() {
     let (mut tables, mut reached, mut excess) = (0, 0, 0.0);
     for (seed, drawn, asked) in cases("local-least", 37, 900) {
-        let policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+        let mut policy = drawn.policy_with(&asked, "algorithm = \"local\"");
+        if seed % 3 == 0 {
+            policy = policy.edit().weight("q0", 1 + seed % 5).build().unwrap();
+        }
         let table = read(&drawn.file, b',', &policy);
         let bound = Bound::new(&table, &policy);
         let task = &bound.prepared.task;
@@ -136,7 +145,8 @@ fn small_tables_get_the_least_loss_of_all_partitions() {
             assert!(matches!(found, Err(Error::CannotBeMet { .. })), "seed {seed}");
             continue;
         };
-        let lm = Recoded::new(task, &found.unwrap().mapping, &Watch::default()).unwrap().lm(task);
+        let recoded = Recoded::new(task, &found.unwrap().mapping, &Watch::default()).unwrap();
+        let lm = aim(task, &recoded);
         assert!(lm > optimum - 1e-9, "seed {seed}: {lm} is below the optimum {optimum}");
         tables += 1;
         reached += usize::from(lm < optimum + 1e-9);
@@ -283,39 +293,79 @@ fn large_classes_are_taken_apart() {
     assert!(end < 0.8 * start && end < 0.25, "{start} {end}");
 }
 
-fn lm_of(drawn: &Drawn, policy: &Policy) -> Option<(f64, String)> {
+/// The LM of a release and its report, if there is one.
+fn lm_of(drawn: &Drawn, policy: &Policy, is_saved: bool) -> Option<(f64, Report)> {
     let output = drawn.folder.path("out.csv");
-    match anonymize(&drawn.file, policy, &output) {
+    let input = open(&drawn.file);
+    let mut sink = ReleaseFile::new(&output).unwrap().like(&input);
+    if is_saved {
+        sink = sink.save_recoding(&drawn.folder.path("saved.json"));
+    }
+    match Job::new(policy.clone()).run(&input, sink, &Watch::silent()) {
         Ok(report) => {
             let ReleaseKind::Table { loss, .. } = &report.release else { panic!("a table") };
             assert!(verify(&output, policy).satisfied);
-            Some((loss.lm, report.algorithm.clone()))
+            Some((loss.lm, report))
         }
         Err(Error::CannotBeMet { .. }) => None,
+        // Cuts do not support every requirement.
+        Err(Error::Incomplete { .. }) if policy.search().algorithm.is_on_cuts() => None,
         Err(other) => panic!("{other}"),
     }
 }
 
-/// Whatever one algorithm can do, the default does as well.
-#[test]
-fn auto_is_never_worse_than_a_single_algorithm() {
-    let (mut tables, mut chosen) = (0, BTreeMap::<String, usize>::new());
-    for (seed, drawn, asked) in cases("local-auto", 41, 330) {
+/// Whatever one algorithm can do, the default does as well. Returns the number of tables, how often
+/// each algorithm was chosen, and how often cuts were among the others.
+fn compare_auto(
+    name: &'static str,
+    is_saved: bool,
+    singles: &[&str],
+) -> (usize, BTreeMap<String, usize>, usize) {
+    let (mut tables, mut chosen, mut others) = (0, BTreeMap::<String, usize>::new(), 0);
+    for (seed, drawn, asked) in cases(name, 41, 330) {
         let suppression = ["", "suppression = { limit = 0.2 }"][seed as usize % 2];
         let policy = |algorithm: &str| {
             let search = format!("algorithm = \"{algorithm}\"\n{suppression}");
             drawn.policy_with(&asked, &search)
         };
-        let auto = lm_of(&drawn, &policy("auto"));
-        for algorithm in ["incognito", "mondrian", "local"] {
-            let Some((single, _)) = lm_of(&drawn, &policy(algorithm)) else { continue };
-            let (lm, by) = auto.clone().expect("auto finds what one algorithm finds");
-            assert!(lm <= single + 1e-12, "seed {seed}: {by} {lm}, {algorithm} {single}");
+        let auto = lm_of(&drawn, &policy("auto"), is_saved);
+        for algorithm in singles {
+            let Some((single, report)) = lm_of(&drawn, &policy(algorithm), is_saved) else {
+                continue;
+            };
+            let (lm, by) = auto.as_ref().expect("auto finds what one algorithm finds");
+            let found = &by.algorithm;
+            assert!(*lm <= single + 1e-12, "seed {seed}: {found} {lm}, {algorithm} {single}");
+            // What auto says of cuts is what a search for nothing else would have found.
+            let known = by.alternatives.iter().find(|other| other.algorithm == *algorithm);
+            if let Some(known) = known.filter(|other| other.recoding == "cuts") {
+                let same = (known.loss.lm - single).abs() < 1e-12;
+                assert!(same && known.suppressed == report.suppressed, "seed {seed}: {known:?}");
+                others += 1;
+            }
         }
         if let Some((_, by)) = auto {
             tables += 1;
-            *chosen.entry(by).or_default() += 1;
+            *chosen.entry(by.algorithm).or_default() += 1;
         }
     }
+    (tables, chosen, others)
+}
+
+#[test]
+fn auto_is_never_worse_than_a_single_algorithm() {
+    let singles = ["incognito", "mondrian", "local", "l-plus-optimize"];
+    let (tables, chosen, others) = compare_auto("local-auto", false, &singles);
     assert!(tables >= 200 && chosen["local"] > 100 && chosen.len() > 1, "{tables} {chosen:?}");
+    assert!(others > 40, "{others}");
+}
+
+/// The same if the recoding is saved, which leaves local recodings out.
+#[test]
+fn auto_that_is_saved_is_never_worse_either() {
+    let singles = ["incognito", "mondrian", "l-plus-optimize"];
+    let (tables, chosen, others) = compare_auto("local-saved", true, &singles);
+    let by_cuts = chosen.get("l-plus-optimize").copied().unwrap_or(0);
+    assert!(tables >= 200 && by_cuts + others > 40, "{tables} {chosen:?} {others}");
+    assert!(chosen.keys().all(|algorithm| algorithm != "local"), "{chosen:?}");
 }

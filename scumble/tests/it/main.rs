@@ -24,6 +24,8 @@
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
 //! | `bound` | is the lower bound of local recoding below every release? |
+//! | `sets` | do local recodings lose the least with sets, and do sets survive whatever a value is? |
+//! | `weights` | does every search heed the weights of columns, or say that it does not? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
 //! | `corpus` | are damaged files, policies and queries refused calmly, whatever the damage? |
@@ -64,7 +66,9 @@ mod presence;
 mod recount;
 mod rothko;
 mod said;
+mod sets;
 mod suppressed;
 mod tables;
 mod transport;
+mod weights;
 mod worlds;

@@ -37,6 +37,7 @@ struct Case {
     demands: Vec<Demand>,
     target: Vec<f64>,
     pooling: bool,
+    weights: Vec<u64>,
     what: String,
 }
 
@@ -50,13 +51,15 @@ impl Case {
         let target = drawn.plain.target.iter().map(|text| text.parse().unwrap()).collect();
         let pooling = !seed.is_multiple_of(3);
         let what = format!("{name}, seed {seed}, {asked:?}, pooling {pooling}");
-        Some(Case { drawn, asked, demands, target, pooling, what })
+        let weight = |_: &Column| if seed.is_multiple_of(2) { 1 } else { 1 + random.below(6) };
+        let weights = drawn.plain.keys.iter().map(weight).collect();
+        Some(Case { drawn, asked, demands, target, pooling, weights, what })
     }
 
     fn space(&self, split: Split, least_gain: f64) -> Space<'_> {
-        let Case { drawn, demands, target, pooling, .. } = self;
+        let Case { drawn, demands, target, pooling, weights, .. } = self;
         let (plain, ordered, pooling) = (&drawn.plain, &drawn.ordered, *pooling);
-        Space { plain, demands, ordered, target, split, least_gain, pooling }
+        Space { plain, demands, ordered, target, split, least_gain, pooling, weights }
     }
 
     fn policy(&self, split: &str, least_gain: f64, regions: &str) -> Policy {
@@ -64,7 +67,13 @@ impl Case {
             "algorithm = \"mondrian\"\nsplit = \"{split}\"\nleast-gain = {least_gain}\npooling = {}\nregions = \"{regions}\"",
             self.pooling
         );
-        self.drawn.policy_with(&self.asked, &search)
+        let mut policy = self.drawn.policy_with(&self.asked, &search);
+        if split == "loss" {
+            for (number, weight) in self.weights.iter().enumerate() {
+                policy = policy.edit().weight(&format!("q{number}"), *weight).build().unwrap();
+            }
+        }
+        policy
     }
 }
 

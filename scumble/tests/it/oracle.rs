@@ -91,6 +91,8 @@ pub struct Outcome {
     /// Every released group also holds against the released rows.
     pub holds_in_release: bool,
     pub lm: f64,
+    /// The same for each column by itself.
+    pub lm_of: Vec<f64>,
     pub dm: u128,
     pub cm: f64,
 }
@@ -201,13 +203,17 @@ impl Plain {
         let again =
             |group: &[usize]| demands.iter().all(|demand| demand.holds(self, group, &released));
         let (mut lm, mut dm, mut wrong) = (0.0, 0, suppressed);
+        let mut lm_of = vec![suppressed as f64; self.keys.len()];
         for (labels, group) in &kept {
             let of_row = labels
                 .iter()
                 .zip(levels)
                 .zip(&self.keys)
                 .map(|((label, level), key)| key.cost(label, *level));
-            lm += of_row.sum::<f64>() * group.len() as f64;
+            let of_row: Vec<f64> = of_row.collect();
+            let sums = lm_of.iter_mut().zip(&of_row);
+            sums.for_each(|(sum, cost)| *sum += cost * group.len() as f64);
+            lm += of_row.iter().sum::<f64>() * group.len() as f64;
             dm += group.len() as u128 * group.len() as u128;
             let mut of_label = BTreeMap::new();
             for row in group {
@@ -221,6 +227,7 @@ impl Plain {
             suppressed,
             holds_in_release: kept.iter().all(|(_, group)| again(group)),
             lm: lm / (self.rows * self.keys.len()) as f64,
+            lm_of: lm_of.iter().map(|lm| lm / self.rows as f64).collect(),
             dm: dm + self.rows as u128 * suppressed as u128,
             cm: wrong as f64 / self.rows as f64,
         }

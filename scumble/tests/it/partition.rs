@@ -31,6 +31,8 @@ pub struct Space<'a> {
     pub least_gain: f64,
     /// Whether children of a node that fail by themselves may be one part together.
     pub pooling: bool,
+    /// What the detail of each quasi-identifier weighs.
+    pub weights: &'a [u64],
 }
 
 impl Space<'_> {
@@ -204,7 +206,8 @@ impl Space<'_> {
         let mut best: Option<(f64, Parts)> = None;
         for key in keys {
             let Some(parts) = self.halves(key, rows) else { continue };
-            let worth = self.worth(key, rows, &parts);
+            let weight = self.weights[key] as f64 / self.weights.iter().sum::<u64>() as f64;
+            let worth = self.worth(key, rows, &parts) * weight;
             if best.as_ref().is_none_or(|(known, _)| worth > known + SAME) {
                 best = Some((worth, parts));
             }

@@ -4,7 +4,7 @@
 use crate::exact::{Fraction, Ground};
 use crate::fixture::{Folder, policy};
 use crate::oracle::{Column, Demand, Plain, Tree};
-use scumble::policy::Policy;
+use scumble::policy::{Policy, PolicyBuilder};
 use scumble::random::Random;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -472,6 +472,17 @@ impl Drawn {
                 Asked { key: "variance", value, demands: demands(&|of| Demand::Spread { of, v }) }
             }
         })
+    }
+
+    /// Random weights of the quasi-identifiers, and a policy with them.
+    pub fn weigh(&self, random: &mut Random, policy: &Policy) -> (Vec<u64>, Policy) {
+        let weight = |_: &Column| *pick(random, &[1, 1, 2, 3, 7]);
+        let weights: Vec<u64> = self.plain.keys.iter().map(weight).collect();
+        let with = |builder: PolicyBuilder, (number, weight): (usize, &u64)| {
+            builder.weight(&format!("q{number}"), *weight)
+        };
+        let builder = weights.iter().enumerate().fold(policy.edit(), with);
+        (weights, builder.build().unwrap())
     }
 
     /// The whole policy of a full-domain search.

@@ -51,7 +51,7 @@ impl<'a> Levels<'a> {
             }
             Hierarchy::Dates(units) => units.len() + 1,
             Hierarchy::None if kind == Type::Date => DateLevel::NAMES.len() + 1,
-            Hierarchy::None => 1,
+            Hierarchy::None | Hierarchy::Sets => 1,
         };
         Levels {
             hierarchy,
@@ -84,6 +84,8 @@ impl<'a> Levels<'a> {
             Hierarchy::Mask(mask) => Some(masked(mask, value, level)),
             Hierarchy::Dates(units) => calendar(value, units[level - 1]),
             Hierarchy::None => calendar(value, DateLevel::NAMES[level - 1].1),
+            // It has two levels, which come first.
+            Hierarchy::Sets => None,
         }
     }
 

@@ -21,7 +21,7 @@ pub use tree::{Branch, Tree};
 
 use crate::error::Result;
 use crate::ids::CellId;
-use crate::loss::{Lm, Loss, LossChoice, exact_scale};
+use crate::loss::{Lm, Loss, LossChoice, Weights, exact_scale};
 use crate::privacy::Caps;
 use crate::table::{Cells, Tallies, gather};
 use crate::taxonomy::{Cut, Taxonomy};
@@ -46,6 +46,8 @@ pub struct Problem {
     pub scheme: Suppression,
     /// What is minimised.
     pub loss: LossChoice,
+    /// How much the detail of each column matters to LM.
+    pub weights: Weights,
     /// The most records that may be suppressed, or values where the scheme suppresses values;
     /// `None` if there is no limit.
     pub suppressible: Option<u64>,
@@ -113,7 +115,8 @@ pub struct Machine {
     /// What LM counts for a row that is said by a node: `losses[column][node]`.
     losses: Vec<Vec<f64>>,
     /// Costs are this many times what the paper counts: LM's fractions become whole numbers where
-    /// these are small enough to be exact.
+    /// these are small enough to be exact. Weights are whole numbers inside, and 1 on average in
+    /// what is reported.
     scale: f64,
     watch: Watch,
 }
@@ -148,13 +151,22 @@ impl Machine {
             Ok(gather(branches, of_column.zip(0..), watch)?.0)
         };
         let by_leaf = (0..columns).map(by_leaf).collect::<Result<Vec<_>>>()?;
-        let lm = Lm::new(problem.taxonomies.iter().map(Arc::as_ref));
-        let scale = if problem.loss.columns_decide() { exact_scale(lm.whole(), rows) } else { 1.0 };
-        let loss = |(tree, whole): (&Tree, &u64)| {
-            tree.branches()
-                .iter()
-                .map(|branch| branch.lost as f64 * scale / *whole as f64)
-                .collect()
+        let weights = &problem.weights;
+        let lm = Lm::new(problem.taxonomies.iter().map(Arc::as_ref), weights);
+        let exact = if problem.loss.columns_decide() {
+            exact_scale(lm.whole(), rows, weights.total())
+        } else {
+            1.0
+        };
+        let loss = |column: usize| {
+            let (whole, weight) = (lm.whole()[column] as f64, weights.whole(column) as f64);
+            let lost = |branch: &Branch| branch.lost as f64 * exact / whole * weight;
+            trees[column].branches().iter().map(lost).collect()
+        };
+        // A product first: it is a whole number.
+        let of_weights = |cost: f64| match columns {
+            0 => cost,
+            _ => cost * weights.total() as f64 / columns as f64,
         };
         let of_value = problem.loss.suppressed_value(columns);
         let suppressed = of_value
@@ -162,14 +174,14 @@ impl Machine {
             .unwrap_or_else(|| problem.loss.suppressed_record(rows, columns));
         Ok(Machine {
             by_leaf: Arc::new(by_leaf),
-            losses: trees.iter().zip(lm.whole()).map(loss).collect(),
+            losses: (0..columns).map(loss).collect(),
             rules: Rules {
                 loss: problem.loss,
                 scheme: problem.scheme,
                 caps: problem.caps.clone(),
                 k: problem.k,
                 labels: problem.labels,
-                suppressed: scale * suppressed,
+                suppressed: exact * of_weights(suppressed),
                 suppressible: problem.suppressible(rows),
                 limited: problem.suppressible.is_some() && problem.scheme != Suppression::None,
                 penalty: 0.0,
@@ -180,7 +192,7 @@ impl Machine {
             trees,
             cells: Arc::new(leaves),
             width,
-            scale,
+            scale: exact * of_weights(1.0),
             watch: watch.clone(),
         })
     }

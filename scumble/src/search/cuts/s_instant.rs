@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::estimate::multinomial::Total;
 use crate::recoding::Mapping;
 use crate::search::instant::{By, Candidates};
-use crate::search::lattice::s_instant::{Nodes, believed};
+use crate::search::lattice::s_instant::{LmEstimate, Nodes, believed};
 use crate::summary::{Beliefs, Estimator, Grouped};
 use crate::taxonomy::{Cut, Taxonomy};
 use crate::watch::Watch;
@@ -123,7 +123,8 @@ impl Descent<'_> {
             .map(|child| tree.branch(*child))
             .map(|child| child.rows as f64 * child.lost as f64)
             .sum();
-        let saved = (branch.rows as f64 * branch.lost as f64 - below) / whole;
+        let weight = self.estimator.beliefs().weights.relative(column);
+        let saved = (branch.rows as f64 * branch.lost as f64 - below) / whole * weight;
         match gain {
             Gain::Loss => saved,
             Gain::LossPerBucket => saved / (branch.children.len() as f64 - 1.0).max(1.0),
@@ -140,7 +141,7 @@ impl Descent<'_> {
     }
 
     /// The mean LM of a cut in each column.
-    fn lm(&self, cuts: &Cuts) -> f64 {
+    fn lm(&self, cuts: &Cuts) -> LmEstimate {
         let beliefs = self.estimator.beliefs();
         let column = |(column, cut): (usize, &Vec<u32>)| {
             let lost: f64 = cut
@@ -150,8 +151,8 @@ impl Descent<'_> {
                 .sum();
             lost / (beliefs.taxonomies[column].leaves() - 1).max(1) as f64
         };
-        cuts.iter().enumerate().map(column).sum::<f64>()
-            / (cuts.len().max(1) as f64 * beliefs.rows() as f64)
+        let lost: Vec<f64> = cuts.iter().enumerate().map(column).collect();
+        LmEstimate::new(&lost, cuts.len().max(1) as f64 * beliefs.rows() as f64, beliefs)
     }
 
     /// The estimates of some cuts, where they are believed in.

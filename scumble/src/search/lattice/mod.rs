@@ -118,12 +118,13 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
             .map(|column| rows_of(task, column, watch))
             .collect::<Result<_>>()?;
-        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref));
-        let marginal = |((taxonomy, rows), whole): ((&Arc<Taxonomy>, &Vec<u64>), &u64)| {
-            taxonomy.levels().iter().map(|level| LevelLoss::new(level, rows, *whole)).collect()
+        let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref), &task.weights);
+        let marginal = |column: usize| {
+            let (whole, weight) = (lm.whole()[column], lm.weights()[column]);
+            let of_level = |level| LevelLoss::new(level, &rows_of[column], whole, weight);
+            task.taxonomies[column].levels().iter().map(of_level).collect()
         };
-        let marginals =
-            task.taxonomies.iter().zip(&rows_of).zip(lm.whole()).map(marginal).collect();
+        let marginals = (0..task.taxonomies.len()).map(marginal).collect();
         // The negative entropy of a column, up to a factor and a constant that are the same for
         // all.
         let crowding = |column: &usize| -> f64 {

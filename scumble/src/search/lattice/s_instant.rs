@@ -100,9 +100,11 @@ impl<'a> Nodes<'a> {
 
     /// Some levels with what is believed of them.
     pub fn candidate(&self, levels: Vec<usize>, total: &Total) -> Candidate {
-        let lost: f64 = levels.iter().zip(&self.lost).map(|(level, lost)| lost[*level]).sum();
-        let lm = lost / levels.len().max(1) as f64;
-        believed(self.estimator.beliefs(), Mapping::Levels(levels), lm, total)
+        let beliefs = self.estimator.beliefs();
+        let lost = levels.iter().zip(&self.lost).map(|(level, lost)| lost[*level]);
+        let lost: Vec<f64> = lost.collect();
+        let lm = LmEstimate::new(&lost, lost.len().max(1) as f64, beliefs);
+        believed(beliefs, Mapping::Levels(levels), lm, total)
     }
 
     /// Every node that is believed in, the cheapest first.
@@ -173,18 +175,39 @@ fn lost(beliefs: &Beliefs, column: usize) -> Vec<f64> {
     tree.levels().iter().map(lost).collect()
 }
 
+/// The mean LM of a mapping before rows are suppressed.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::search) struct LmEstimate {
+    plain: f64,
+    /// With the weights of the columns.
+    weighted: f64,
+}
+
+impl LmEstimate {
+    /// From what each column loses, in a unit of which all columns can lose so many.
+    pub(in crate::search) fn new(lost: &[f64], most: f64, beliefs: &Beliefs) -> LmEstimate {
+        let weighted = lost.iter().enumerate();
+        let weighted = weighted.map(|(column, lost)| lost * beliefs.weights.relative(column));
+        LmEstimate {
+            plain: lost.iter().sum::<f64>() / most,
+            weighted: weighted.sum::<f64>() / most,
+        }
+    }
+}
+
 /// A mapping with what is believed of it; `lm` is its loss before rows are suppressed.
 pub(in crate::search) fn believed(
     beliefs: &Beliefs,
     mapping: Mapping,
-    lm: f64,
+    lm: LmEstimate,
     total: &Total,
 ) -> Candidate {
     let rows = beliefs.rows();
     let outliers = total.outliers();
     // Rows that fail are lost whole, if they may be.
     let lost = if beliefs.suppressible > 0 { (outliers / rows as f64).min(1.0) } else { 0.0 };
-    let lm = lm + lost * (1.0 - lm);
-    let cost = beliefs.loss.believed(lm, total.squares, lost, rows);
-    Candidate { mapping, probability: total.probability(rows), outliers, lm, cost }
+    let with_lost = |lm: f64| lm + lost * (1.0 - lm);
+    let (lm, lm_weighted) = (with_lost(lm.plain), with_lost(lm.weighted));
+    let cost = beliefs.loss.believed(lm_weighted, total.squares, lost, rows);
+    Candidate { mapping, probability: total.probability(rows), outliers, lm, lm_weighted, cost }
 }

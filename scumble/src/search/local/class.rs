@@ -66,11 +66,16 @@ impl Common {
     /// Takes a unit in.
     pub fn join(&mut self, space: &Space, judge: &Judge<'_>, unit: u32) {
         judge.add(&mut self.tally, space, unit);
-        self.widen(space.point(unit));
+        self.widen(space, space.point(unit));
     }
 
-    fn widen(&mut self, point: Bounds<'_>) {
-        for (column, (low, high)) in point.0.iter().zip(point.1).enumerate() {
+    fn widen(&mut self, space: &Space, point: Bounds<'_>) {
+        for column in space.of_sets() {
+            self.low[column] |= point.0[column];
+            self.high[column] |= point.1[column];
+        }
+        for column in space.of_ranges() {
+            let (low, high) = (&point.0[column], &point.1[column]);
             let (least, at_low) = (&mut self.low[column], &mut self.at_low[column]);
             *at_low = if low < least { 0 } else { *at_low } + u32::from(low <= least);
             *least = (*least).min(*low);
@@ -83,10 +88,12 @@ impl Common {
     /// Lets a unit go. Then the box may be too large until it [settles](Self::settle).
     pub fn leave(&mut self, space: &Space, judge: &Judge<'_>, unit: u32) {
         judge.remove(&mut self.tally, space, unit);
-        let point = space.point(unit);
-        for (column, (low, high)) in point.0.iter().zip(point.1).enumerate() {
-            self.at_low[column] -= u32::from(*low == self.low[column]);
-            self.at_high[column] -= u32::from(*high == self.high[column]);
+        let (low, high) = space.point(unit);
+        // Whether another unit has the same value of a set is not known.
+        self.is_stale |= !space.of_sets().is_empty();
+        for column in space.of_ranges() {
+            self.at_low[column] -= u32::from(low[column] == self.low[column]);
+            self.at_high[column] -= u32::from(high[column] == self.high[column]);
             self.is_stale |= self.at_low[column] == 0 || self.at_high[column] == 0;
         }
     }
@@ -109,7 +116,8 @@ impl Common {
             ends.clear();
             ends.resize(width, value);
         }
-        units.for_each(|unit| self.widen(space.point(unit)));
+        self.low[space.of_sets()].fill(0);
+        units.for_each(|unit| self.widen(space, space.point(unit)));
         self.is_stale = false;
     }
 }

@@ -74,7 +74,7 @@ pub fn unit_bytes(columns: usize, top: usize) -> u64 {
     let columns = columns as u64;
     // Codes, count and a place in the index.
     let cells = 8 * columns + 24;
-    let space = 12 * columns + 8;
+    let space = 16 * columns + 8;
     // Of five units in a node, all columns but the last may have nodes of their own.
     let index = 2 * 20 * (1 + columns / 5);
     // The nearest units, in a block of their own.

@@ -278,12 +278,7 @@ impl Slots {
     fn take_in(&mut self, of: &Classes<'_>, slot: u32, other: u32) {
         let (a, b) = (slot as usize, other as usize);
         let (width, labels) = (of.space.width, of.aim.labels);
-        for column in 0..width {
-            let (low, high) = (self.low[b * width + column], self.high[b * width + column]);
-            let at = a * width + column;
-            self.low[at] = self.low[at].min(low);
-            self.high[at] = self.high[at].max(high);
-        }
+        of.space.join(&mut self.low, &mut self.high, a, b);
         for label in 0..labels {
             self.labels[a * labels + label] += self.labels[b * labels + label];
         }

@@ -104,7 +104,7 @@ fn share(space: &Space, column: usize, nodes: &[u32]) -> f64 {
     }
     let cost = |unit: u32| {
         let (first, last) = ends[nodes[space.codes(unit)[column] as usize] as usize];
-        f64::from(space.apart(column, first, last)) * space.rows(unit) as f64
+        f64::from(space.across(column, first, last)) * space.rows(unit) as f64
     };
     (0..space.len() as u32).map(cost).sum()
 }
@@ -360,15 +360,17 @@ fn split(
     }
     let (mut low, mut high) = (Vec::new(), Vec::new());
     space.hull(part, &mut low, &mut high);
-    let least = |column: usize| space.least(column, &low);
-    let cost = |column: usize| space.apart(column, least(column), high[column]);
-    let mut columns: Vec<usize> = (0..space.width).filter(|at| least(*at) < high[*at]).collect();
+    let ends: Vec<(u32, u32)> =
+        (0..space.width).map(|column| space.ends(column, (&low, &high))).collect();
+    let cost = |column: usize| space.across(column, ends[column].0, ends[column].1);
+    let mut columns: Vec<usize> =
+        (0..space.width).filter(|column| ends[*column].0 < ends[*column].1).collect();
     columns.sort_by(|a, b| cost(*b).total_cmp(&cost(*a)));
     let mut sorted = part.to_vec();
     for column in columns {
         let code = |unit: u32| space.codes(unit)[column];
         sorted.sort_unstable_by_key(|unit| (code(*unit), *unit));
-        let child = child_of(&task.axes[space.columns[column]], least(column), high[column]);
+        let child = child_of(&task.axes[space.columns[column]], ends[column].0, ends[column].1);
         let mut below = 0;
         let mut cuts: Vec<(u64, usize)> = Vec::new();
         for (at, pair) in sorted.windows(2).enumerate() {

@@ -165,6 +165,7 @@ pub fn choose(
     }
     let mut split = |column: usize, known: f64| {
         let (axis, extent, set) = (&axes[column], extents[column], set(column)?);
+        let weight = aim.weight(column);
         let found = match splits(axis, extent) {
             Splits::Thresholds { until } => {
                 nearest_to_median(axis, column, &set, until, judge, watch)?
@@ -175,14 +176,15 @@ pub fn choose(
                     .then(|| apart(column, &set, at, missing))
             }
             Splits::Children { level } => {
-                let found = children(axis, column, level, (&set, known), judge, watch)?;
+                let least = Least { known, weight };
+                let found = children(axis, column, level, (&set, least), judge, watch)?;
                 return Ok(found.map(|parted| (parted.worth, parted.choice)));
             }
         };
-        Ok(found.map(|choice| (halved(axis, extent), choice)))
+        Ok(found.map(|choice| (halved(axis, extent, weight), choice)))
     };
-    if matches!(aim, Aim::Loss) {
-        return Ok((by_loss(axes, extents, split)?, false));
+    if let Aim::Loss { weights } = aim {
+        return Ok((by_loss(axes, extents, weights, split)?, false));
     }
     for column in by_range(axes, extents) {
         if let Some((_, choice)) = split(column, WORTHLESS)? {
@@ -195,19 +197,23 @@ pub fn choose(
 /// Less than any split is worth.
 pub(super) const WORTHLESS: f64 = -1.0;
 
+/// Any split is of interest.
+const ANY: Least = Least { known: WORTHLESS, weight: 1.0 };
+
 /// The split that removes the most loss for each bit that it takes to tell its parts. `split` has
 /// the split of an attribute and what it is worth, or nothing if that is no more than is known.
 pub(super) fn by_loss(
     axes: &[Axis],
     extents: &[Extent],
+    weights: &[f64],
     mut split: impl FnMut(usize, f64) -> Result<Option<(f64, Choice)>>,
 ) -> Result<Option<Choice>> {
     let mut best = (WORTHLESS, None);
     for column in by_range(axes, extents) {
         let most = match &axes[column] {
-            axis @ Axis::Ordered(_) => halved(axis, extents[column]),
+            axis @ Axis::Ordered(_) => halved(axis, extents[column], weights[column]),
             // All there is, with two parts.
-            axis @ Axis::Tree(_) => rounded(axis.lost(extents[column])),
+            axis @ Axis::Tree(_) => rounded(axis.lost(extents[column]) * weights[column]),
         };
         if most <= best.0 {
             continue;
@@ -221,8 +227,17 @@ pub(super) fn by_loss(
 
 /// What a threshold is taken to be worth: a median leaves about half of the range to either side.
 /// So numbers are tried by their range, and only the first allowable threshold is looked for.
-pub(super) fn halved(axis: &Axis, extent: Extent) -> f64 {
-    rounded(axis.lost(extent) / 2.0)
+pub(super) fn halved(axis: &Axis, extent: Extent, weight: f64) -> f64 {
+    rounded(axis.lost(extent) / 2.0 * weight)
+}
+
+/// What a split must be worth to be of interest.
+#[derive(Clone, Copy)]
+struct Least {
+    /// More than this,
+    known: f64,
+    /// where the attribute weighs so much.
+    weight: f64,
 }
 
 /// How an attribute can be split within an extent.
@@ -415,15 +430,16 @@ struct Parted {
     worth: f64,
 }
 
-/// The allowable split of a tree; `None` too if it is certainly worth no more than `known`.
+/// The allowable split of a tree; `None` too if it is certainly worth no more than is known.
 fn children(
     axis: &Axis,
     column: usize,
     level: usize,
-    (set, known): (&FrequencySet, f64),
+    (set, least_worth): (&FrequencySet, Least),
     judge: &Judge<'_>,
     watch: &Watch,
 ) -> Result<Option<Parted>> {
+    let Least { known, weight } = least_worth;
     let Axis::Tree(taxonomy) = axis else { return Ok(None) };
     let ranges = child_ranges(axis, level, set);
     let counted = |(node, range): &(u32, Range<usize>)| {
@@ -432,7 +448,7 @@ fn children(
     let nodes: Vec<(u32, u64)> = ranges.iter().map(counted).collect();
     let least = judge.least_rows();
     let most = nodes.iter().map(|(node, rows)| (*node, *rows, *rows < least));
-    if known >= regained(taxonomy, level, most) {
+    if known >= regained(taxonomy, level, most) * weight {
         return Ok(None);
     }
     let pooled: Vec<bool> = match judge.enough(ranges.len()) {
@@ -449,7 +465,7 @@ fn children(
         },
     };
     let nodes = nodes.iter().zip(&pooled).map(|((node, rows), pooled)| (*node, *rows, *pooled));
-    let worth = worth(taxonomy, level, nodes.clone());
+    let worth = worth(taxonomy, level, nodes.clone(), weight);
     let choice = parted(column, level, nodes);
     let (mut parts, mut rest) = (Vec::new(), Vec::new());
     for ((_, range), pooled) in ranges.into_iter().zip(pooled) {
@@ -490,15 +506,16 @@ fn regained(
 }
 
 /// What a split of a node is worth: the share of detail that a row gets back, for each bit that it
-/// takes to tell the parts.
+/// takes to tell the parts, times the weight of the attribute.
 pub(super) fn worth(
     taxonomy: &Taxonomy,
     level: usize,
     nodes: impl Iterator<Item = (u32, u64, bool)> + Clone,
+    weight: f64,
 ) -> f64 {
     let apart = nodes.clone().filter(|(_, _, pooled)| !pooled).count();
     let parts = apart + usize::from(nodes.clone().any(|(_, _, pooled)| pooled));
-    rounded(regained(taxonomy, level, nodes) / (parts.max(2) as f64).log2())
+    rounded(regained(taxonomy, level, nodes) / (parts.max(2) as f64).log2() * weight)
 }
 
 /// Which children are pooled, where rows decide.
@@ -677,7 +694,7 @@ fn by_gain(
             }
             Splits::Children { level } => {
                 if let Some(Parted { choice, parts, .. }) =
-                    children(axis, column, level, (&set, WORTHLESS), judge, watch)?
+                    children(axis, column, level, (&set, ANY), judge, watch)?
                 {
                     let gain = gain(aim, &set, &parts);
                     let beats = |known: f64| gain.total_cmp(&known) == Ordering::Greater;
@@ -727,7 +744,9 @@ impl Spread {
                     labels.map(|(label, _)| *label as usize + 1).max().unwrap_or(0)
                 ])
             }
-            Aim::Loss | Aim::Median | Aim::Regression { .. } => Spread::Numbers(0.0, 0.0, 0.0),
+            Aim::Loss { .. } | Aim::Median | Aim::Regression { .. } => {
+                Spread::Numbers(0.0, 0.0, 0.0)
+            }
         }
     }
 

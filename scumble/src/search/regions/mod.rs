@@ -17,8 +17,8 @@
 //! either, the smallest of the others join it.
 //!
 //! Stated order of choice. `loss`: the allowable split that gives a row the most detail back for
-//! each bit of its parts, where a threshold is taken to halve the range; of equal ones the
-//! attribute that `median` tries first. `median`: attributes by descending share of their range that is left in
+//! each bit of its parts, times the weight of the attribute, where a threshold is taken to halve
+//! the range; of equal ones the attribute that `median` tries first. `median`: attributes by descending share of their range that is left in
 //! the partition, equal ones by their position in the table; within a numeric attribute the
 //! allowable threshold that leaves the most equal halves, of two such the lower. `info-gain`,
 //! `regression`: the allowable split with the greatest gain, of equal ones the first attribute and
@@ -39,6 +39,7 @@ pub use choose::{Choice, choose};
 pub use frequency::FrequencySet;
 pub use points::{Layout, Points};
 
+use crate::loss::Weights;
 use crate::privacy::{Group, Requirement, Sample, all_hold};
 use crate::recoding::Style;
 use crate::table::Tallies;
@@ -98,7 +99,10 @@ impl Default for Partitioning {
 #[derive(Clone, Debug)]
 pub enum Aim {
     /// Less loss.
-    Loss,
+    Loss {
+        /// What the detail of each attribute weighs.
+        weights: Arc<[f64]>,
+    },
     /// Nothing: halves.
     Median,
     /// To tell the values of a counted column.
@@ -116,6 +120,19 @@ pub enum Aim {
 }
 
 impl Aim {
+    /// Less loss, where the detail of attributes weighs so much.
+    pub fn loss(weights: &Weights) -> Aim {
+        Aim::Loss { weights: weights.relatives().into() }
+    }
+
+    /// What the detail of an attribute weighs.
+    fn weight(&self, column: usize) -> f64 {
+        match self {
+            Aim::Loss { weights } => weights[column],
+            Aim::Median | Aim::InfoGain { .. } | Aim::Regression { .. } => 1.0,
+        }
+    }
+
     /// To tell the number of a counted column. Numbers are moved to lie around zero, which changes
     /// no error and keeps their squares precise.
     pub fn regression(column: usize, numbers: &[f64]) -> Aim {

@@ -133,7 +133,7 @@ pub(super) fn found(grown: &Grown, task: &Task, style: Style, watch: &Watch) -> 
 /// The aim of a criterion, for the target that the task counts.
 pub(super) fn aim(task: &Task, criterion: Criterion) -> Result<Aim> {
     match (criterion, task.target, &task.target_numbers) {
-        (Criterion::Loss, ..) => Ok(Aim::Loss),
+        (Criterion::Loss, ..) => Ok(Aim::loss(&task.weights)),
         (Criterion::Median, ..) => Ok(Aim::Median),
         (Criterion::InfoGain, Some(column), _) => Ok(Aim::InfoGain { column }),
         (Criterion::Regression, Some(column), Some(numbers)) => {
@@ -174,7 +174,7 @@ pub fn check_group(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> 
 
 /// Whether splits are chosen by rows alone, and counted columns do not matter.
 fn rows_decide(task: &Task, aim: &Aim) -> bool {
-    matches!(aim, Aim::Loss | Aim::Median)
+    matches!(aim, Aim::Loss { .. } | Aim::Median)
         && task.requirements.iter().all(|requirement| requirement.rows_decide())
 }
 
@@ -280,9 +280,9 @@ impl Growth<'_> {
                 }
                 Ok((None, true))
             }
-            (Aim::Loss, Some(enough)) => {
+            (Aim::Loss { weights }, Some(enough)) => {
                 let split = |column, known| self.split(points, extents, (column, known), enough);
-                Ok((by_loss(self.axes, extents, split)?, false))
+                Ok((by_loss(self.axes, extents, weights, split)?, false))
             }
             _ => {
                 let set = |column| FrequencySet::of(points, column, self.counted, self.watch);
@@ -314,7 +314,7 @@ impl Growth<'_> {
                 middle.map(|(last, next)| Choice::between(axis, column, last, next))
             }
         };
-        Ok(choice.map(|choice| (halved(axis, extent), choice)))
+        Ok(choice.map(|choice| (halved(axis, extent, self.aim.weight(column)), choice)))
     }
 
     /// The split of missing values from all numbers.
@@ -387,7 +387,7 @@ impl Growth<'_> {
             .and_then(|enough| pool_rows(taxonomy, level, children.clone(), enough, &self.judge));
         let Some(pool) = pool else { return Ok(None) };
         let parts = children.map(|(node, rows)| (node, rows, pool.holds((node, rows))));
-        let worth = worth(taxonomy, level, parts.clone());
+        let worth = worth(taxonomy, level, parts.clone(), self.aim.weight(column));
         Ok((worth > known).then(|| (worth, parted(column, level, parts))))
     }
 

@@ -16,7 +16,7 @@ use crate::search::Task;
 use crate::taxonomy::{Axis, Extent, Taxonomy};
 use std::cmp::Reverse;
 
-/// A price of 1: the whole detail of one column.
+/// A price of 1: the whole detail of one column of average weight.
 const WHOLE: u128 = 1 << 32;
 
 /// What is claimed.
@@ -40,7 +40,7 @@ pub fn certify(
         return Ok(None);
     }
     if task.suppressible > 0 {
-        // A suppressed row costs 1 in each column.
+        // A suppressed row costs the weight of each column, 1 on average.
         let most = u64::try_from(WHOLE * columns as u128).unwrap_or(u64::MAX);
         claimed.prices.iter_mut().for_each(|price| *price = (*price).min(most));
     }
@@ -161,8 +161,10 @@ impl Checker<'_> {
         let Some(first) = cells.first() else { return Ok(true) };
         let first = self.code(column, *first);
         let own = tree.level(level);
-        let lost = u128::from(own.leaves(own.node_of(first)) - 1) * WHOLE;
-        let with_node = cost + lost / u128::from(tree.leaves() - 1).max(1);
+        // Sets of several values may cover anything, and cost what two values cost at least.
+        let most = if self.task.sets[column] { 2 } else { u64::MAX };
+        let leaves = own.leaves(own.node_of(first)).min(most);
+        let with_node = cost + self.share(column, leaves, tree.leaves());
         let Some(below) = level.checked_sub(1) else {
             return self.label(depth, cells, with_node, effort);
         };
@@ -241,15 +243,24 @@ impl Checker<'_> {
         // Groups are numbered from 1: the last code of one is before the first of the next.
         let (Some(next), Some(first)) = (first_of(from + 1), first_of(to)) else { return 0 };
         let extent = Extent { first: u64::from(next - 1), last: u64::from(first) };
-        // Floats: one unit less is more than their error.
-        let range = (axis.lost(extent) * WHOLE as f64).floor() as u128;
+        // Floats: one unit of 2^32 less is more than their error.
+        let whole = self.share(column, 2, 2);
+        let range = (axis.lost(extent) * whole as f64).floor() as u128;
+        let range = range.saturating_sub(1 + whole / (WHOLE << 8));
         let nodes = tree.levels().iter().rev();
         let common = nodes
             .take_while(|level| level.node_of(next - 1) == level.node_of(first))
             .map(|level| level.leaves(level.node_of(first)))
             .min();
-        let lost = u128::from(common.unwrap_or(1) - 1) * WHOLE;
-        range.saturating_sub(1).min(lost / u128::from(tree.leaves() - 1).max(1))
+        range.min(self.share(column, common.unwrap_or(1), tree.leaves()))
+    }
+
+    /// What a node above some of a column's leaves costs: their share of its weight, rounded down.
+    fn share(&self, column: usize, leaves: u64, of: u64) -> u128 {
+        let weights = &self.task.weights;
+        let weight = u128::from(weights.whole(column)) * self.order.len() as u128;
+        let parts = u128::from(weights.total()) * u128::from(of - 1).max(1);
+        u128::from(leaves - 1) * weight * WHOLE / parts
     }
 
     /// Lowers the dearest of the cells that a label covers, if they are too dear.

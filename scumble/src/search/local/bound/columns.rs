@@ -1,7 +1,7 @@
 //! What is priced: the distinct tuples of a task, and what labels cost in each column.
 //!
-//! Costs are whole numbers, shares of detail in units of 2^-32, rounded down: a label is never
-//! taken for dearer than it is.
+//! Costs are whole numbers, shares of detail in units of 2^-32 times the weight of the column,
+//! rounded down: a label is never taken for dearer than it is. Weights are 1 on average.
 //!
 //! A column of numbers without a hierarchy may have a label for every pair of its values. If there
 //! are too many of them, neighbours form groups of about equal width, and a range of groups costs
@@ -9,10 +9,11 @@
 //! only lower the bound.
 
 use crate::ids::CellId;
+use crate::loss::Weights;
 use crate::search::Task;
 use crate::taxonomy::{Axis, Extent, Ordered, Taxonomy};
 
-/// The share of detail that is lost with the whole of a column.
+/// The share of detail that is lost with the whole of a column, on average over the columns.
 pub const ONE: u64 = 1 << 32;
 
 /// The labels of one column.
@@ -46,6 +47,8 @@ pub struct Ranges {
     pub costs: Vec<u64>,
     /// The group of missing values. No range has it and others but that of all groups.
     pub missing: Option<u32>,
+    /// What the label of everything costs.
+    pub everything: u64,
 }
 
 impl Ranges {
@@ -65,7 +68,7 @@ impl Menu {
                 layers
                     .iter()
                     .find(holds)
-                    .map_or(ONE, |layer| layer.costs[layer.node_of[low as usize] as usize])
+                    .map_or(0, |layer| layer.costs[layer.node_of[low as usize] as usize])
             }
             Menu::Ranges(ranges) => ranges.cost(low, high),
         }
@@ -103,15 +106,16 @@ impl Tuples {
         let mut menus = Vec::new();
         let mut group_of: Vec<Option<Vec<u32>>> = Vec::new();
         let mut is_coarse = false;
-        for (axis, tree) in task.axes.iter().zip(&task.taxonomies) {
+        for (column, axis) in task.axes.iter().enumerate() {
+            let (tree, whole) = (&task.taxonomies[column], whole_of(&task.weights, column));
             match axis {
                 Axis::Tree(tree) => {
-                    menus.push(Menu::Layers(layers(tree)));
+                    menus.push(Menu::Layers(layers(tree, whole, task.sets[column])));
                     group_of.push(None);
                 }
                 Axis::Ordered(ordered) => {
                     let groups = grouped(ordered, tree.codes(), groups);
-                    let ranges = ranges(axis, ordered, tree, &groups);
+                    let ranges = ranges((axis, ordered), tree, &groups, whole);
                     is_coarse |= ranges.groups < tree.codes() as usize;
                     menus.push(Menu::Ranges(ranges));
                     group_of.push(Some(groups));
@@ -172,14 +176,19 @@ impl Tuples {
 }
 
 /// The levels of a tree that differ from the one below.
-fn layers(tree: &Taxonomy) -> Vec<Layer> {
+fn layers(tree: &Taxonomy, whole: u64, has_sets: bool) -> Vec<Layer> {
     let mut layers: Vec<Layer> = Vec::new();
     for level in tree.levels() {
         if layers.last().is_some_and(|below| below.costs.len() == level.len()) {
             continue;
         }
+        let lost = |node: u32| match level.leaves(node) - 1 {
+            // A set of several values costs at least what two cost, and could be any.
+            lost if has_sets => lost.min(1),
+            lost => lost,
+        };
         let costs: Vec<u64> = (0..level.len() as u32)
-            .map(|node| part_of(level.leaves(node) - 1, tree.leaves() - 1))
+            .map(|node| part_of(whole, lost(node), tree.leaves() - 1))
             .collect();
         let least = costs.iter().min().copied().unwrap_or(0);
         layers.push(Layer { node_of: level.nodes().to_vec(), costs, least });
@@ -187,9 +196,16 @@ fn layers(tree: &Taxonomy) -> Vec<Layer> {
     layers
 }
 
-/// A fraction in units of 2^-32, rounded down.
-fn part_of(lost: u64, whole: u64) -> u64 {
-    ((u128::from(lost) << 32) / u128::from(whole.max(1))) as u64
+/// What the whole of a column costs, in units of 2^-32, rounded down.
+pub fn whole_of(weights: &Weights, column: usize) -> u64 {
+    let columns = weights.columns() as u128;
+    let heavier = u128::from(weights.whole(column)) * columns * u128::from(ONE);
+    (heavier / u128::from(weights.total())) as u64
+}
+
+/// A fraction of the whole, rounded down.
+fn part_of(whole: u64, lost: u64, leaves: u64) -> u64 {
+    (u128::from(lost) * u128::from(whole) / u128::from(leaves.max(1))) as u64
 }
 
 /// The group of each code.
@@ -218,7 +234,12 @@ fn grouped(axis: &Ordered, codes: u32, most: usize) -> Vec<u32> {
     group_of
 }
 
-fn ranges(axis: &Axis, ordered: &Ordered, tree: &Taxonomy, group_of: &[u32]) -> Ranges {
+fn ranges(
+    (axis, ordered): (&Axis, &Ordered),
+    tree: &Taxonomy,
+    group_of: &[u32],
+    whole: u64,
+) -> Ranges {
     let groups = group_of.last().map_or(0, |last| *last as usize + 1);
     let mut firsts = vec![u32::MAX; groups];
     let mut lasts = vec![0; groups];
@@ -229,21 +250,24 @@ fn ranges(axis: &Axis, ordered: &Ordered, tree: &Taxonomy, group_of: &[u32]) -> 
     let mut costs = vec![0; groups * groups];
     for first in 0..groups {
         for last in first + 1..groups {
-            costs[first * groups + last] = narrowest(axis, tree, lasts[first], firsts[last]);
+            let extent = Extent { first: lasts[first].into(), last: firsts[last].into() };
+            costs[first * groups + last] = narrowest(axis, tree, extent, whole);
         }
     }
     let missing = ordered.missing.map(|missing| group_of[missing as usize]);
-    Ranges { groups, firsts, costs, missing }
+    // One less, as for ranges.
+    Ranges { groups, firsts, costs, missing, everything: whole.saturating_sub(1) }
 }
 
 /// What the cheapest label costs, of whatever kind of recoding, that covers two codes of numbers.
 /// Rounded ranges and boxes are never narrower than the range of the values, but days have a
 /// calendar as well, whose units count the days that occur.
-fn narrowest(axis: &Axis, tree: &Taxonomy, first: u32, last: u32) -> u64 {
-    let extent = Extent { first: first.into(), last: last.into() };
-    // One less, in case the share was rounded up.
-    let range = ((axis.lost(extent) * ONE as f64) as u64).saturating_sub(1);
+fn narrowest(axis: &Axis, tree: &Taxonomy, extent: Extent, whole: u64) -> u64 {
+    // One less, in case the share was rounded up, and more of a whole that is longer than the share
+    // is precise.
+    let rounded = 1 + (whole >> 40);
+    let range = ((axis.lost(extent) * whole as f64) as u64).saturating_sub(rounded);
     let node = Axis::ancestor(tree, extent);
     let leaves = tree.level(node.level).leaves(node.index);
-    range.min(part_of(leaves - 1, tree.leaves() - 1))
+    range.min(part_of(whole, leaves - 1, tree.leaves() - 1))
 }

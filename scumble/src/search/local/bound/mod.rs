@@ -11,6 +11,7 @@
 //! - `k` is the least number of rows of a class, from all requirements. Whatever else is asked only
 //!   leaves fewer releases.
 //! - A suppressed row costs 1 in each column. If some may be suppressed, no price is above that.
+//! - A set of several values costs at least what two values cost, and is taken to cover everything.
 //! - Rows of one tuple have one price, but the proof does not ask that they stay together.
 //! - Levels, cuts and regions are local recodings too, with labels that are no cheaper than the
 //!   smallest label of the same rows. So the bound holds for them as well.

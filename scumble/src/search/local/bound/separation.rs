@@ -10,7 +10,7 @@
 //! - A node of a tree is tried only if the tuples lie below several of its children. Otherwise the
 //!   child covers the same for less.
 
-use super::columns::{Layer, Menu, ONE, Ranges, Tuples};
+use super::columns::{Layer, Menu, Ranges, Tuples};
 use super::effort::Effort;
 use crate::error::Result;
 use std::cmp::Reverse;
@@ -233,8 +233,9 @@ impl<'a> Separation<'a> {
         if last.is_some() && last == ranges.missing {
             // Missing values have a label of their own, and share only that of everything.
             let missing = groups.pop().unwrap_or_default();
+            let with_all = cost + ranges.everything;
             let is_over = !self.enter(depth, missing, cost, effort)?
-                || (!groups.is_empty() && !self.enter(depth, list, cost + ONE - 1, effort)?);
+                || (!groups.is_empty() && !self.enter(depth, list, with_all, effort)?);
             if is_over {
                 return Ok(false);
             }
