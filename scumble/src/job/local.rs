@@ -4,6 +4,7 @@
 use super::Job;
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
+use crate::loss::Loss;
 use crate::ratio::Ratio;
 use crate::search::Found;
 use crate::search::local::bound::LowerBound;
@@ -27,11 +28,13 @@ pub(super) fn search(
 ) -> Result<(Found, Option<f64>)> {
     let heeding = watch.heed();
     let cuts = &job.parameters.cuts;
+    let is_lm = prepared.task.loss.columns_decide();
     let mut ending = Ending {
         start: Instant::now(),
         limit: cuts.time_limit,
         gap: cuts.gap.map(Ratio::to_f64),
-        bound: LowerBound::new(&prepared.task),
+        // Of other losses than LM no bound is known.
+        bound: if is_lm { LowerBound::new(&prepared.task) } else { None },
         round: 0,
         before: 0,
         watch,

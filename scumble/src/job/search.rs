@@ -38,7 +38,7 @@ pub(super) fn search(
     if search.algorithm.is_instant() {
         return estimate::search(job, bound, watch);
     }
-    // Local recodings minimize LM, and a presence knows nothing of labels that overlap.
+    // Kinds of recodings are compared by LM, and a presence knows nothing of labels that overlap.
     let is_open = search.algorithm == Algorithm::Auto
         && (search.loss == LossChoice::Lm || search.recoding == Kind::Regions)
         && job.policy.privacy().presence.is_none();

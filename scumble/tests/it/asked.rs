@@ -187,7 +187,7 @@ fn a_change_is_checked_again() {
         people().k(2).algorithm("l-plus-optimize").set(["search", "top"], 3).build().unwrap();
     assert_eq!(policy.search().cuts().top, Some(3));
     let error = policy.edit().algorithm("mondrian").build().unwrap_err().to_string();
-    assert_eq!(error, "policy: `search.top` requires the algorithm l-plus-optimize or annealing");
+    assert_eq!(error, "policy: `search.top` requires the algorithm l-plus-optimize or local");
     assert!(policy.edit().k(0).build().is_err());
     assert_eq!(policy.edit().k(7).build().unwrap().privacy().k, Some(7));
     assert_eq!(policy.privacy().k, Some(2));

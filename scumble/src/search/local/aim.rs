@@ -42,7 +42,11 @@ impl<'a> Aim<'a> {
             target: target.map(|target| (target, &task.tallies[target])),
             labels: target.map_or(0, |target| task.values[target]),
             beside,
-            suppressed: loss.suppressed_record(task.rows(), width) + beside * width as f64,
+            // Detail is all that LM counts here: cuts count a sensitive value that goes, too.
+            suppressed: match columns_decide {
+                true => width as f64,
+                false => loss.suppressed_record(task.rows(), width) + beside * width as f64,
+            },
             unit: loss.unit(task.rows(), width),
         }
     }
