@@ -281,7 +281,7 @@ fn local_recoding(bench: &mut Bench, census: &Census) -> Result<()> {
     let style = policy.search().partitioning.style;
     bench.abort("local", |watch| {
         let course = Course { style, seed: 1, top: 1 };
-        local::search(&prepared.task, course, &mut |_| Some(0.5), watch)
+        local::search(&prepared.task, None, course, &mut |_| Some(0.5), watch)
     })
 }
 

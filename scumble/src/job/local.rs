@@ -6,9 +6,11 @@ use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::loss::Loss;
 use crate::ratio::Ratio;
-use crate::search::Found;
+use crate::release::Recoded;
 use crate::search::local::bound::LowerBound;
 use crate::search::local::{self, Course, Progress};
+use crate::search::regions::mondrian;
+use crate::search::{Found, Task};
 use crate::watch::{Closing, Watch};
 use std::time::{Duration, Instant};
 
@@ -42,12 +44,24 @@ pub(super) fn search(
     ending.prove(1)?;
     let style = job.policy.search().partitioning.style;
     let course = Course { style, seed: seed(job)?, top: cuts.top };
-    let found =
-        local::search(&prepared.task, course, &mut |progress| ending.heat(progress), watch)?;
+    let task = &prepared.task;
+    let known = if local::has_few_levels(task) { None } else { regions(job, task, watch)? };
+    let known = known.as_deref();
+    let found = local::search(task, known, course, &mut |progress| ending.heat(progress), watch)?;
     drop(heeding);
     let draw = job.secrets().dice().below(found.len().max(1) as u64)? as usize;
     let found = found.into_iter().nth(draw).ok_or(Error::Defect)?;
     Ok((found, ending.proven()))
+}
+
+/// The class of each cell in the regions of Mondrian; none if not all of them can be released.
+fn regions(job: &Job, task: &Task, watch: &Watch) -> Result<Option<Vec<u32>>> {
+    let found = mondrian::search(task, job.policy.search().partitioning, watch)?;
+    match Recoded::new(task, &found.mapping, watch) {
+        Ok(recoded) if recoded.suppressed == 0 => Ok(Some(recoded.class_of.raw().to_vec())),
+        Ok(_) | Err(Error::CannotBeMet { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The seed of a search. If one of several recodings is drawn, it must not be guessed: who could

@@ -197,7 +197,7 @@ fn local_recoding_ends_with_nothing_or_all() {
                 (left > 0).then(|| f64::from(left) / 20.0)
             };
             let course = Course { style, seed: 1, top: 1 };
-            local::search(&prepared.task, course, &mut heat, watch)
+            local::search(&prepared.task, None, course, &mut heat, watch)
         };
         assert!(abort_everywhere(asked, search) > 20, "{asked}");
     }

@@ -51,7 +51,7 @@ pub fn search(task: &Task, style: Style, steps: u64) -> Result<Found, Error> {
         (progress.steps < steps).then(|| 1.0 - progress.steps as f64 / steps as f64)
     };
     let course = Course { style, seed: 3, top: 1 };
-    local::search(task, course, &mut heat, &Watch::silent()).map(|mut found| found.remove(0))
+    local::search(task, None, course, &mut heat, &Watch::silent()).map(|mut found| found.remove(0))
 }
 
 /// The oracle agrees with every class of every local recoding, whatever is asked.
@@ -226,7 +226,7 @@ fn the_best_recodings_are_different_and_in_order() {
         let bound = Bound::new(&table, &policy);
         let mut heat = |progress: &Progress| (progress.steps < 4096).then_some(0.5);
         let course = Course { style: Style::Cover, seed, top: 5 };
-        let found = local::search(&bound.prepared.task, course, &mut heat, &Watch::silent());
+        let found = local::search(&bound.prepared.task, None, course, &mut heat, &Watch::silent());
         let Ok(found) = found else { continue };
         assert!((1..=5).contains(&found.len()));
         assert!(found.windows(2).all(|pair| pair[0].cost <= pair[1].cost), "seed {seed}");

@@ -119,7 +119,7 @@ fn local_recodings_heed_weights() {
             (progress.steps < 6000).then(|| 1.0 - progress.steps as f64 / 6000.0)
         };
         let course = Course { style: Style::Cover, seed: 1, top: 1 };
-        let mut found = local::search(&task, course, &mut heat, &Watch::silent()).unwrap();
+        let mut found = local::search(&task, None, course, &mut heat, &Watch::silent()).unwrap();
         (task, found.remove(0))
     };
     let (task, even) = found(&policy);

@@ -12,8 +12,11 @@ use std::ops::Range;
 /// Units that are compared one by one.
 const FEW: usize = 4;
 
-/// Nodes and units that one search looks at, at most. What is found first is near already.
-const LOOKS: usize = 1 << 14;
+/// Codes that one search compares, at most. What is found first is near already.
+const LOOKS: usize = 1 << 17;
+
+/// Columns that are compared before a unit may turn out to be too far.
+const COLUMNS: usize = 8;
 
 #[derive(Debug)]
 struct Node {
@@ -155,11 +158,17 @@ impl Query<'_> {
         if other == self.unit {
             return;
         }
-        self.looks += 1;
-        let codes = self.space.codes(self.unit).iter().zip(self.space.codes(other));
+        let (one, another) = (self.space.codes(self.unit), self.space.codes(other));
         let mut detail = before;
-        for (column, (one, other)) in codes.enumerate().skip(depth) {
-            detail += self.space.apart(column, *one, *other);
+        for first in (depth..one.len()).step_by(COLUMNS) {
+            let last = (first + COLUMNS).min(one.len());
+            self.looks += last - first;
+            for column in first..last {
+                detail += self.space.apart(column, one[column], another[column]);
+            }
+            if self.is_far(detail) {
+                return;
+            }
         }
         let cost = detail * (self.rows + self.space.rows(other)).min(self.cap) as f32;
         if self.found.len() < self.most || cost < self.found[self.most - 1].0 {

@@ -33,6 +33,7 @@ use aim::Aim;
 use improve::Classes;
 use judge::Judge;
 use space::Space;
+pub use start::has_few_levels;
 
 /// Steps for each unit, if nothing else limits the search.
 const STEPS_PER_UNIT: u64 = 16;
@@ -72,20 +73,11 @@ pub struct Course {
 }
 
 /// Searches for the classes with the least loss. Returns the best recodings that it came across,
-/// the best one first. `heat` is asked before every batch of steps: it falls from 1 to 0 in the
-/// course of the search, and the search ends if there is none.
+/// the best one first. If allowable classes are `known` already, as the class of each cell, and they
+/// cost no more than the first classes of a search, it starts with them. `heat` is asked before
+/// every batch of steps: it falls from 1 to 0 in the course of the search, and the search ends if
+/// there is none.
 pub fn search(
-    task: &Task,
-    course: Course,
-    heat: &mut dyn FnMut(&Progress) -> Option<f64>,
-    watch: &Watch,
-) -> Result<Vec<Found>> {
-    search_from(task, None, course, heat, watch)
-}
-
-/// The same. If allowable classes are known already, as the class of each cell, and they cost no
-/// more than the first classes of a search, it starts with them.
-fn search_from(
     task: &Task,
     known: Option<&[u32]>,
     course: Course,

@@ -9,7 +9,7 @@
 //! Cost: a part takes a number of steps that is proportional to its units, so the time is linear in
 //! the rows.
 
-use super::{Course, Progress, STEPS_PER_UNIT, search_from};
+use super::{Course, Progress, STEPS_PER_UNIT, search};
 use crate::error::{Error, Result, Shortfall};
 use crate::ids::{CellId, Id};
 use crate::privacy::{Group, all_hold};
@@ -158,7 +158,7 @@ impl LocalParts<'_> {
         let mut heat = |progress: &Progress| self.pace.heat(progress);
         let known = regions(grown, &cell_of, self.task.cells.len());
         let course = Course { style: self.style, seed: self.seed, top: self.top };
-        let mut found = search_from(&self.task, Some(&known), course, &mut heat, watch)?;
+        let mut found = search(&self.task, Some(&known), course, &mut heat, watch)?;
         let draw = Random::stream(self.seed, self.searched.rows).below(found.len() as u64);
         let found = found.swap_remove(draw as usize);
         let Mapping::Local(local) = found.mapping else { return Err(Error::Defect) };

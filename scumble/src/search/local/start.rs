@@ -65,6 +65,17 @@ pub fn start(
     Ok(classes)
 }
 
+/// Whether all vectors of levels can be walked. If not, the first classes are coarse.
+pub fn has_few_levels(task: &Task) -> bool {
+    let made_up = 2 + PARTS.ilog2() as usize;
+    let levels = |axis: &Axis| match axis {
+        Axis::Tree(tree) => tree.height() + 1,
+        Axis::Ordered(_) => made_up,
+    };
+    let vectors = task.axes.iter().try_fold(1usize, |sum, axis| sum.checked_mul(levels(axis)));
+    vectors.is_some_and(|vectors| vectors <= VECTORS)
+}
+
 /// The levels of a tree, or those made up for numbers: equal parts, each half as many as before.
 fn levels(axis: &Axis) -> Levels {
     let codes = codes(axis);
