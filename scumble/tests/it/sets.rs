@@ -173,7 +173,8 @@ fn texts(file: &Path, names: &[&str]) -> Vec<Vec<String>> {
 #[test]
 fn hostile_values_survive_as_sets() {
     let folder = Folder::new("sets-hostile");
-    for (rows, algorithm, limit) in [(60, "local", "0"), (1500, "local", "5%"), (120, "auto", "0")] {
+    let runs = [(60, "local", "0"), (1500, "local", "5%"), (120, "auto", "0")];
+    for (rows, algorithm, limit) in runs {
         let (data, builder) = hostile(&folder, rows);
         let policy = builder.algorithm(algorithm).suppression(limit).build().unwrap();
         let output = folder.path("out.csv");
