@@ -430,6 +430,17 @@ fn a_numeric_sensitive_column_becomes_text() {
     bed.run(&["verify", "all.arrow", "--policy", "policy.toml", "--scheme", "all-values"]).ok();
 }
 
+/// The algorithm may be a flag of `anonymize`; `verify` need not know it.
+#[test]
+fn suppressed_values_are_verified_without_the_algorithm() {
+    let bed = town();
+    bed.file("policy.toml", policy("thresholds = { default = \"1/2\" }", "violating-values"));
+    bed.edit("policy.toml", "algorithm = \"l-plus-optimize\"", "");
+    bed.anonymize(&["--algorithm", "l-plus-optimize"]).ok();
+    assert!(bed.read("out.csv").contains(",*,"));
+    bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
+}
+
 #[test]
 fn threads_and_runs_give_the_same_bytes() {
     let bed = town();
