@@ -404,7 +404,7 @@ pub(super) fn produce(
         expected: rows,
         written: 0,
     };
-    // Whoever did not ask for a local recoding does not expect to wait for it.
+    // Users who did not ask for a local recoding do not expect to wait for it.
     let most = if policy.search().algorithm == Algorithm::Auto { MOST_STEPS } else { u64::MAX };
     let mut pace = PartPace::new(rows, walk.job.parameters.cuts.time_limit, most, watch);
     let heeding = is_local.then(|| watch.heed());

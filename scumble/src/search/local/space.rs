@@ -14,7 +14,7 @@ use crate::ids::CellId;
 use crate::recoding::Style;
 use crate::search::Task;
 use crate::taxonomy::{Axis, Extent};
-use crate::watch::Watch;
+use crate::watch::{PIECE, Watch};
 use std::fmt;
 use std::ops::Range;
 
@@ -27,8 +27,6 @@ const STEPS: usize = 1024;
 /// Columns that are summed up before a sum is compared with a limit.
 const FIRST: usize = 4;
 
-/// Cells that are copied between two looks at the watch.
-const PIECE: usize = 1 << 16;
 /// Codes of a set in the first of its two words.
 const WORD: u32 = 32;
 
@@ -86,7 +84,7 @@ impl Space {
             }
         };
         let codes = |column: usize| codes(&task.axes[column]);
-        // What a set of so many values costs.
+        // What a set costs, by the number of its values.
         let of_set = |column: usize, values: u32| {
             let most = (codes(column) - 1).max(1);
             let share = f64::from(values.saturating_sub(1)) / f64::from(most);

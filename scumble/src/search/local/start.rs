@@ -12,10 +12,7 @@ use super::space::{Space, codes};
 use crate::error::Result;
 use crate::search::Task;
 use crate::taxonomy::Axis;
-use crate::watch::Watch;
-
-/// Units that are looked at between two looks at the watch.
-const PIECE: usize = 1 << 16;
+use crate::watch::{PIECE, Watch};
 
 /// Vectors of levels that are walked at most.
 const VECTORS: usize = 1 << 16;
@@ -328,7 +325,7 @@ fn absorb(
 }
 
 /// The class that is cheapest to widen for a unit, of those that stay allowable. If there are too
-/// many, only each so many is looked at.
+/// many, only one in `apart` of them is looked at.
 fn roomiest(
     space: &Space,
     judge: &Judge<'_>,
