@@ -8,6 +8,7 @@
 mod cells;
 mod decimal;
 mod dictionary;
+mod notation;
 mod value;
 
 pub use cells::{Cells, Tallies};
@@ -15,6 +16,7 @@ pub(crate) use cells::{gather, neighbours};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub(crate) use dictionary::ShortText;
+pub use notation::{DatePattern, Detected, Notation};
 pub use value::{Day, Type};
 
 use crate::ids::{Code, IdMap, RowId, TableCellId};
