@@ -234,9 +234,11 @@ fn alternatives(text: &mut String, report: &Report) {
         };
         let weighted = other.loss.lm_weighted;
         let weighted = weighted.map_or(String::new(), |lm| format!(", weighted LM {lm:.4}"));
+        let dm = other.loss.dm.map_or(String::new(), |dm| format!(", DM {}", thousands(dm)));
+        let cm = other.loss.cm.map_or(String::new(), |cm| format!(", CM {cm:.4}"));
         let _ = writeln!(
             text,
-            "  instead with {} ({}): LM {:.4}{weighted}{suppressed}",
+            "  instead with {} ({}): LM {:.4}{weighted}{dm}{cm}{suppressed}",
             kind(&other.recoding),
             other.algorithm,
             other.loss.lm

@@ -5,6 +5,7 @@ use super::search::{Searched, refused};
 use super::{Job, cuts, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
+use crate::loss::{Loss, LossChoice};
 use crate::policy::Kind;
 use crate::release::{Alternative, AlternativeLoss, Recoded};
 use crate::search::Found;
@@ -20,8 +21,8 @@ struct Candidate {
     kind: Kind,
     algorithm: &'static str,
     found: Found,
-    /// What is compared: LM, weighted if the policy gives weights.
-    aim: f64,
+    /// What it costs by the loss of the policy. Of equal costs, LM decides.
+    cost: f64,
     loss: AlternativeLoss,
     suppressed: u64,
     /// No release loses less, proven.
@@ -53,8 +54,10 @@ pub(super) fn search(
     // It holds for whatever kind is chosen.
     let proven = candidates.iter().find_map(|candidate| candidate.proven);
     // Of equal ones the first, which is the simplest.
-    let aim = |candidate: usize| candidates[candidate].aim;
-    let best = (0..candidates.len()).min_by(|a, b| aim(*a).total_cmp(&aim(*b)));
+    let best = (0..candidates.len()).min_by(|a, b| {
+        let (a, b) = (&candidates[*a], &candidates[*b]);
+        a.cost.total_cmp(&b.cost).then(a.loss.lm.total_cmp(&b.loss.lm))
+    });
     let Some(best) = best else {
         let error = refusal.unwrap_or(Error::Defect);
         return Err(refused(error, prepared, watch));
@@ -101,7 +104,14 @@ fn candidate(
     // Regions that can be saved have other labels.
     let boxes = is_saved.then(|| found.mapping.clone().of_boxes());
     let recoded = Recoded::new(task, boxes.as_ref().unwrap_or(&found.mapping), watch)?;
-    let loss = AlternativeLoss { lm: recoded.lm(task), lm_weighted: recoded.lm_weighted(task) };
-    let (aim, suppressed) = (loss.lm_weighted.unwrap_or(loss.lm), recoded.suppressed);
-    Ok(Some(Candidate { kind, algorithm, found, aim, loss, suppressed, proven }))
+    let cost = recoded.cost(task, watch)?;
+    let is_asked = |loss: LossChoice| task.loss == loss;
+    let loss = AlternativeLoss {
+        lm: recoded.lm(task),
+        lm_weighted: recoded.lm_weighted(task),
+        dm: is_asked(LossChoice::Dm).then(|| recoded.dm(task)),
+        cm: is_asked(LossChoice::Cm).then(|| cost / task.loss.unit(task.rows(), 1)),
+    };
+    let suppressed = recoded.suppressed;
+    Ok(Some(Candidate { kind, algorithm, found, cost, loss, suppressed, proven }))
 }

@@ -108,6 +108,17 @@ pub struct AlternativeLoss {
     /// The same as a weighted mean over the columns, if the policy gives weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lm_weighted: Option<f64>,
+    /// Discernibility, if that is minimized.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "some_whole",
+        deserialize_with = "read_some_whole"
+    )]
+    pub dm: Option<u128>,
+    /// Classification metric, if that is minimized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cm: Option<f64>,
 }
 
 impl Alternative {
