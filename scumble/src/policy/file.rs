@@ -6,7 +6,7 @@ use super::entry::{Entry, Origin, Section};
 use super::loaded::Loaded;
 use super::{
     Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, ThresholdsAsked,
-    VarianceAsked, search,
+    VarianceAsked, notation, search,
 };
 use crate::error::Result;
 use crate::loss::Weights;
@@ -42,7 +42,7 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
 
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
     let section = entry.table(Some("attributes.*"))?;
-    let kind = section.choice("type", Type::NAMES)?;
+    let mut kind = section.choice("type", Type::NAMES)?;
     let mut hierarchy =
         section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?;
     if section.boolean("sets")? {
@@ -55,10 +55,16 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         }
         hierarchy = Hierarchy::Sets;
     }
+    let notation = notation::read(&section)?;
+    if let Some(notation) = &notation {
+        kind = notation::check(&section, notation, kind, &hierarchy)?;
+        hierarchy = hierarchy.in_plain(|label| notation.plain_label(label))?;
+    }
     Ok(Attribute {
         name: name.to_string(),
         role: section.choice("role", Role::NAMES)?,
         kind,
+        notation,
         hierarchy,
         missing: section.get("missing").map(Entry::texts).transpose()?,
         weight: section.get("weight").map(weight).transpose()?,

@@ -83,6 +83,15 @@ impl Hierarchy {
         }
     }
 
+    /// The same with all labels of a file or a tree written in another way.
+    pub(crate) fn in_plain(self, plain: impl Fn(&str) -> String) -> Result<Hierarchy> {
+        Ok(match self {
+            Hierarchy::File(file) => Hierarchy::File(file.relabelled(plain)?),
+            Hierarchy::Tree(tree) => Hierarchy::Tree(tree.relabelled(plain)?),
+            other => other,
+        })
+    }
+
     /// A short description for error messages.
     pub fn describe(&self) -> String {
         match self {
