@@ -1,8 +1,9 @@
 //! How the values of a column are written: `format`, `decimal` and `thousands`.
 
 use super::entry::Section;
+use super::{Attribute, ThresholdsAsked};
 use crate::error::Result;
-use crate::table::{DatePattern, Notation, Type};
+use crate::table::{DatePattern, Notation, Role, Type};
 use crate::taxonomy::Hierarchy;
 
 /// The notation of a column, if a key states one.
@@ -57,6 +58,30 @@ pub(super) fn check(
     let problem =
         format!("cannot be used with {of_texts}, which takes values as texts; remove `{key}`");
     Err(entry.inapplicable(problem))
+}
+
+/// Values that have a cap, in the plain way: the sensitive columns that they may belong to may have
+/// a notation.
+pub(super) fn read_values(
+    asked: &mut ThresholdsAsked,
+    attributes: &[Attribute],
+    default_role: Option<Role>,
+) {
+    let about = asked.sensitive.clone();
+    let is_asked = |attribute: &&Attribute| match &about {
+        Some(name) => attribute.name == *name,
+        None => attribute.role.or(default_role) == Some(Role::Sensitive),
+    };
+    let notations: Vec<&Notation> = attributes
+        .iter()
+        .filter(is_asked)
+        .filter_map(|attribute| attribute.notation.as_ref())
+        .collect();
+    let plain = |value: &str| notations.iter().find_map(|notation| notation.plain(value));
+    let named = asked.values.iter_mut().map(|(value, ..)| value).chain(&mut asked.known);
+    for value in named {
+        *value = plain(value).unwrap_or(std::mem::take(value));
+    }
 }
 
 #[cfg(test)]

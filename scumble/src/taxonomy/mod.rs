@@ -217,6 +217,13 @@ impl Taxonomy {
         codes.map(|code| self.levels.iter().map(|level| level.label(level.node_of(code))).collect())
     }
 
+    /// The same tree with labels that are written in another way.
+    pub(crate) fn relabelled(mut self, label: impl Fn(&str) -> String) -> Taxonomy {
+        let labels = self.levels.iter_mut().flat_map(|level| &mut level.labels);
+        labels.for_each(|text| *text = label(text).into());
+        self
+    }
+
     /// For each node of level `from`, its ancestor on level `to`.
     pub fn lift(&self, from: usize, to: usize) -> Vec<u32> {
         let (from, to) = (&self.levels[from], &self.levels[to]);
