@@ -72,7 +72,7 @@ impl PolicyBuilder {
         let marginals = policy.privacy.presence.as_ref().and_then(PresenceAsked::marginals);
         let targets = policy.privacy.distribution.iter().flat_map(DistributionAsked::all_targets);
         let targets = targets.filter_map(|target| match &target.form {
-            TargetForm::File { file, weights } => Some((file.clone(), weights.clone())),
+            TargetForm::File { file, read, .. } => Some((file.clone(), read.clone())),
             _ => None,
         });
         let loaded = Loaded {

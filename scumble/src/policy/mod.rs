@@ -20,6 +20,7 @@ mod notation;
 mod presence;
 mod privacy;
 mod search;
+mod wildcard;
 
 pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
@@ -46,7 +47,7 @@ use std::path::{Path, PathBuf};
 /// What the policy says of one column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    /// The column's name.
+    /// The column's name, or a pattern such as `lab_*` for several columns.
     pub name: String,
     /// Its role; the default role if `None`.
     pub role: Option<Role>,
@@ -206,11 +207,6 @@ impl Policy {
     /// The algorithm and its parameters.
     pub fn search(&self) -> &SearchAsked {
         &self.search
-    }
-
-    /// What the policy says of a column.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// The values that mean "missing" in a column.
