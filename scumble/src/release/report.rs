@@ -10,6 +10,7 @@ use crate::recoding::Style;
 use crate::search::Warrant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The whole story of a release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -501,6 +502,10 @@ pub struct DistributionReport {
     pub share_of_trivial: f64,
     /// How far the weights of targets are from what was asked.
     pub rounding: RoundingReport,
+    /// How the values of columns are written, if not in the plain way: `format`, or `decimal` and
+    /// `thousands`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notations: BTreeMap<String, BTreeMap<String, String>>,
     /// The columns of the records with their types.
     #[serde(with = "pairs")]
     pub columns: Vec<(String, String)>,
