@@ -7,6 +7,7 @@
 mod file;
 mod folder;
 mod memory;
+mod objects;
 mod spell;
 mod writer;
 
