@@ -55,7 +55,7 @@ struct Malformed(String);
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the bytes are not valid {}", self.0)
+        f.write_str(&self.0)
     }
 }
 
@@ -147,13 +147,15 @@ impl Decoded {
     fn begin(&mut self) -> io::Result<()> {
         fill(&mut *self.file, &mut self.pending, WINDOW)?;
         if self.pending.starts_with(&[0xFF, 0xFE, 0, 0]) {
-            return Err(malformed("UTF-16, but UTF-32"));
+            return Err(malformed("the file is UTF-32, which is not supported"));
         }
         let marked = Encoding::for_bom(&self.pending).map(|(encoding, _)| encoding);
         match (&self.wanted, marked) {
             (Wanted::Given(given), Some(marked)) if *given != marked => {
                 let (given, marked) = (given.name(), marked.name());
-                return Err(malformed(format!("{given}: they begin with the mark of {marked}")));
+                return Err(malformed(format!(
+                    "the file begins with the byte-order mark of {marked} and is not {given}"
+                )));
             }
             (Wanted::Given(encoding), None) => self.go_on(encoding),
             (_, Some(encoding)) => self.go_on(encoding),
@@ -214,7 +216,8 @@ impl Foreign {
         decoded.clear();
         while decoded.is_empty() && !self.ended {
             if self.is_broken {
-                return Err(malformed(self.decoder.encoding().name()));
+                let encoding = self.decoder.encoding().name();
+                return Err(malformed(format!("the bytes are not valid {encoding}")));
             }
             let is_last = fill(file, &mut self.raw, WINDOW)?;
             let most = self.decoder.max_utf8_buffer_length_without_replacement(self.raw.len());

@@ -30,6 +30,11 @@ impl Format {
         ("arrow", Format::Arrow),
     ];
 
+    /// Whether columns have types of Arrow.
+    pub(crate) fn keeps_types(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow)
+    }
+
     /// Whether a file of this format may be compressed as a whole. The others compress inside.
     fn is_plain_text(self) -> bool {
         matches!(self, Format::Csv | Format::Jsonl)

@@ -9,7 +9,7 @@
 
 use super::csv::MOST_COLUMNS;
 use super::encoding::failed;
-use super::{BATCH_BYTES, BATCH_ROWS, Batch, Form, Lines as RowLines, Series};
+use super::{BATCH_BYTES, BATCH_ROWS, Batch, Form, Lines as RowLines, Series, unsupported};
 use crate::error::{Error, Place, Result};
 use crate::watch::Watch;
 use arrow_array::builder::{BooleanBuilder, Float64Builder, Int64Builder, StringBuilder};
@@ -368,12 +368,9 @@ struct Reading {
 impl Scan {
     /// Refuses wanted columns that have no values of a type.
     fn check_wanted(&self) -> Result<()> {
-        let wanted = self.names.iter().zip(&self.columns);
-        match wanted.into_iter().find(|(_, column)| matches!(column.values, Some(Values::Nested))) {
-            Some((name, _)) => Err(Error::UnsupportedColumn {
-                place: Place::file(&self.lines.path).column(name.clone()),
-                data_type: "arrays and objects".into(),
-            }),
+        let mut wanted = self.shape.schema.fields().iter().zip(&self.columns);
+        match wanted.find(|(_, column)| matches!(column.values, Some(Values::Nested))) {
+            Some((field, _)) => Err(unsupported(&self.lines.path, field)),
             None => Ok(()),
         }
     }

@@ -153,6 +153,10 @@ impl Sink for ReleaseFile {
         self.most_bytes = bytes;
     }
 
+    fn keeps_types(&self) -> bool {
+        self.format.format.keeps_types()
+    }
+
     /// Drafts go with their handles. The thread that makes one durable is not waited for.
     fn abandon(&mut self) {
         (self.draft, self.saved, self.syncing) = (None, None, None);
@@ -235,5 +239,9 @@ impl<W: Write + Send> Sink for ReleaseStream<W> {
 
     fn limit(&mut self, bytes: usize) {
         self.most_bytes = bytes;
+    }
+
+    fn keeps_types(&self) -> bool {
+        self.format.format.keeps_types()
     }
 }
