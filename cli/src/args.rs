@@ -34,20 +34,35 @@ pub struct Common {
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 
-    /// Format of standard input and output. CSV input may be compressed with gzip or Zstandard
+    /// Format of standard input and output; xlsx only for input. CSV and JSON lines may be compressed
+    /// with gzip or Zstandard
     #[arg(long, global = true, value_enum)]
     pub format: Option<FormatArg>,
 
     /// Delimiter of CSV input: one character, or `tab` (default: detected)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+
+    /// Encoding of CSV input, such as utf-8, utf-16le or windows-1252 (default: detected)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub encoding: Option<String>,
+
+    /// Sheet of an .xlsx input (default: the first visible one)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub sheet: Option<String>,
+
+    /// Rename input columns that have no name or a duplicate one: x_2, column_3
+    #[arg(long, global = true)]
+    pub rename_duplicates: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Csv,
+    Jsonl,
     Parquet,
     Arrow,
+    Xlsx,
 }
 
 #[derive(Debug, Subcommand)]
@@ -184,7 +199,7 @@ pub enum Command {
         /// Random seed; the same seed gives the same bytes (default: 0)
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         seed: u64,
-        /// Table to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow
+        /// Table to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow
         #[arg(short, long)]
         output: PathBuf,
         /// Policy to write (default: beside the table)
@@ -370,8 +385,8 @@ pub struct PolicyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// Release to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow; - for standard output; a folder
-    /// for a distribution
+    /// Release to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow; - for standard
+    /// output; a folder for a distribution
     #[arg(short, long)]
     pub output: PathBuf,
     /// Keep the row order of the input, which an outsider may know

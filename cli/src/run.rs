@@ -55,6 +55,7 @@ pub fn run(args: Args) -> u8 {
     let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
+    watch.notes().iter().for_each(|note| show::complain(&format!("note: {note}")));
     let error = match done {
         Ok(output) => {
             let text = if json { output.json.to_string() + "\n" } else { output.text };
@@ -156,7 +157,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
     let open = |path: &Path| open(path, common, &temporary, watch);
     match command {
         Command::Init { input, output } => {
-            effect::check_tables(common, &[&input])?;
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             let text = scumble::init(&open(&input)?, watch)?;
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
@@ -186,7 +187,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
             let Asked { policy, set } = read_asked(&policy, flags)?;
             instant::check(&instant, &policy)?;
-            effect::check_tables(common, &[&input, &output.output])?;
+            let ends = effect::Ends { inputs: &[&input], outputs: &[&output.output] };
+            effect::check_tables(common, ends)?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let mut job = with_output(self::job(policy, common), &output).given(keys);
             let spill = disk.spill_dir.unwrap_or(temporary.clone());
@@ -203,7 +205,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         }
         Command::Apply { recoding, input, policy, output } => {
             let Asked { policy, set } = read_asked(&policy, Vec::new())?;
-            effect::check_tables(common, &[&input, &output.output])?;
+            let ends = effect::Ends { inputs: &[&input], outputs: &[&output.output] };
+            effect::check_tables(common, ends)?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let job = with_output(job(policy, common), &output).given(keys);
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
@@ -213,7 +216,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
-            effect::check_tables(common, &[&input])?;
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             effect::check_roles("summarize", &policy)?;
             let policy = read_policy(&policy, instant::building(&build, rows))?;
             effect::check_summarize(&build, seed.is_some(), &policy)?;
@@ -227,7 +230,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, instant::summary(&summary, seconds, &input, &output)))
         }
         Command::Estimate { summary, policy, levels, believe } => {
-            effect::check_tables(common, &[])?;
+            effect::check_tables(common, effect::Ends::default())?;
             let args = policy;
             let policy = read_policy(&args, instant::believing(&believe))?;
             effect::check_estimate(&args, &believe, levels.is_some(), &policy)?;
@@ -241,7 +244,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         Command::Verify { release, policy, original } => {
             let tables = [Some(&release), original.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
-            effect::check_tables(common, &tables)?;
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
             let args = policy;
             let policy = read_policy(&args, Vec::new())?;
             effect::check_verify(&args, original.is_some(), &policy)?;
@@ -262,7 +265,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
         }
         Command::Query { release, sql } => {
-            effect::check_tables(common, &[])?;
+            effect::check_tables(common, effect::Ends::default())?;
             let file = release.join("report.json");
             let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
             let report = Report::from_json(&text)
@@ -273,7 +276,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         Command::Risk { file, policy, threshold, population } => {
             let tables = [Some(&file), population.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
-            effect::check_tables(common, &tables)?;
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
             effect::check_roles("risk", &policy)?;
             let job = job(read_policy(&policy, Vec::new())?, common);
             let population = population.as_deref().map(open).transpose()?;
@@ -282,12 +285,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
         }
         Command::Advise { stakes } => {
-            effect::check_tables(common, &[])?;
+            effect::check_tables(common, effect::Ends::default())?;
             let (json, text) = advise::advise(&stakes)?;
             Ok(Output::new(json, text))
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
-            effect::check_tables(common, &[])?;
+            effect::check_tables(common, effect::Ends::default())?;
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
                 return Err(Failure::Usage("--selection biased requires the kind `subset`".into()));
             }

@@ -15,8 +15,8 @@ mod sort;
 pub(crate) use sort::AT_ONCE;
 
 use crate::error::{Error, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Items between two polls for an abort in a loop that does little for each: small enough to end
 /// within milliseconds, large enough that polling is free.
@@ -63,6 +63,7 @@ struct Shared {
     state: AtomicU8,
     /// Polls that are left while the state is [`COUNTING`].
     polls: AtomicU64,
+    notes: Mutex<Vec<String>>,
 }
 
 /// Nobody has aborted the job.
@@ -113,6 +114,7 @@ impl Watch {
                 heeding: AtomicUsize::new(0),
                 state: AtomicU8::new(state),
                 polls: AtomicU64::new(polls),
+                notes: Mutex::default(),
             })),
             only_aborts: false,
         }
@@ -146,6 +148,23 @@ impl Watch {
                 closing: Some(closing),
             });
         }
+    }
+
+    /// Notes what a person should know about an input that was read, such as a guessed encoding or
+    /// sheets that were left out. A note that was made before is not repeated.
+    pub fn note(&self, note: String) {
+        if let Some(shared) = &self.shared {
+            let mut notes = shared.notes.lock().unwrap_or_else(PoisonError::into_inner);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+
+    /// The notes so far.
+    pub fn notes(&self) -> Vec<String> {
+        let notes = self.shared.as_ref().map(|shared| shared.notes.lock());
+        notes.map(|notes| notes.unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
     }
 
     /// Asks for the best so far. Returns whether any work now in progress will heed it.

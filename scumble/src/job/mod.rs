@@ -31,7 +31,7 @@ pub use init::init;
 pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameters};
 pub use query::{QueryAnswer, query};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::ids::{Id, RowId};
 use crate::loss::LossChoice;
 use crate::policy::{Algorithm, Kind, Policy, Way};
@@ -42,7 +42,7 @@ use crate::release::{
     Alternative, Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink,
     Tables, Verification, caps_json, check_distribution, check_regular, is_releasable,
 };
-use crate::source::{Counted, Source, check_names};
+use crate::source::{Counted, Source, can_be_spelled, check_names, unsupported};
 use crate::summary::Summary;
 use crate::table::{Data, Role, Table};
 use crate::taxonomy::Axis;
@@ -449,10 +449,10 @@ impl<'a> Walk<'a> {
         check_apart(&sink.files(), inputs.iter().map(PathBuf::as_path))?;
         let roles = self.roles()?;
         for (field, role) in self.source.schema().fields().iter().zip(&roles) {
-            if *role != Role::Identifier && !is_releasable(field.data_type()) {
-                let place = Place::file(file).column(field.name().clone());
-                let data_type = field.data_type().to_string();
-                return Err(Error::UnsupportedColumn { place, data_type });
+            let kind = field.data_type();
+            let is_lost = !sink.keeps_types() && !can_be_spelled(kind);
+            if *role != Role::Identifier && (is_lost || !is_releasable(kind)) {
+                return Err(unsupported(&file, field));
             }
         }
         Ok(())

@@ -7,6 +7,7 @@
 mod file;
 mod folder;
 mod memory;
+mod objects;
 mod spell;
 mod spelled;
 mod writer;
@@ -78,6 +79,12 @@ pub trait Sink: Send {
 
     /// Limits the bytes that a format may gather before it writes them.
     fn limit(&mut self, _bytes: usize) {}
+
+    /// Whether columns keep their types. In text, every value must have a text.
+    #[doc(hidden)]
+    fn keeps_types(&self) -> bool {
+        true
+    }
 }
 
 /// A table of a release on its way into a sink.
@@ -151,6 +158,10 @@ macro_rules! forward {
 
             fn limit(&mut self, bytes: usize) {
                 (**self).limit(bytes)
+            }
+
+            fn keeps_types(&self) -> bool {
+                (**self).keeps_types()
             }
         }
     )*};
