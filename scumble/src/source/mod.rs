@@ -26,6 +26,7 @@ mod survey;
 mod texts;
 mod thrift;
 
+pub(crate) use ahead::spread;
 pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use count::Counts;
@@ -267,6 +268,23 @@ impl dyn Source + '_ {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether values of a type can be written as text: lists, structures and bytes cannot.
+pub(crate) fn has_text(kind: &DataType) -> bool {
+    let is_bytes = |kind: &DataType| {
+        matches!(
+            kind,
+            DataType::Binary
+                | DataType::LargeBinary
+                | DataType::BinaryView
+                | DataType::FixedSizeBinary(_)
+        )
+    };
+    match kind {
+        DataType::Dictionary(_, values) => has_text(values),
+        kind => !is_bytes(kind) && !kind.is_nested() && can_cast_types(kind, &DataType::Utf8),
     }
 }
 
