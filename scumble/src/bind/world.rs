@@ -121,7 +121,10 @@ impl World<'_> {
         let codes: Vec<Code> = self
             .values(key)
             .into_iter()
-            .map(|(value, line)| Code(both.encode(value, line)))
+            .map(|(value, line)| match self {
+                World::Population(..) => Code(both.encode(value, line)),
+                World::Marginals(..) => Code(both.encode(&policy.plain_value(name, value), line)),
+            })
             .collect();
         let mut bound =
             policy.declared(name).bind_key(name, &both, file).map_err(|mut error| {
@@ -284,7 +287,7 @@ impl Policy {
         let asked = self.privacy().presence.as_ref().and_then(|asked| asked.population());
         let Some(file) = asked else { return Ok(None) };
         let source = TableFile::open(file)?;
-        let source: &dyn Source = &source;
+        let source: &dyn Source = &*self.plain(&source);
         let names = source.names();
         if let Some(absent) = keys.iter().find(|key| !names.iter().any(|name| name == *key)) {
             return Err(Error::NoSuchColumn {

@@ -166,7 +166,7 @@ pub enum Error {
         /// The value.
         value: String,
         /// The type of the column: "an integer", "a number", "a date (YYYY-MM-DD)".
-        expected: &'static str,
+        expected: String,
     },
     /// A value is not in the hierarchy of its column.
     NotInHierarchy {
@@ -843,7 +843,7 @@ mod tests {
         let error = Error::WrongType {
             place: Place::file("a.csv").line(2).column("age"),
             value: "4\n2\u{7}".repeat(50),
-            expected: "an integer",
+            expected: "an integer".into(),
         };
         let shown = error.to_string();
         assert!(

@@ -12,10 +12,10 @@ use crate::recoding::{Columns, Local, Mapping, Recoding, Regions};
 use crate::release::{
     Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding,
     PrivateReport, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds,
-    SearchReport, Sink, Token, schema,
+    SearchReport, Sink, Token, schema, spelled_table,
 };
 use crate::source::{Series, encode};
-use crate::table::{Column, Data, Role, Table, Tallies, Type};
+use crate::table::{Column, Data, Notation, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use crate::watch::{PIECE, Watch};
 use std::io::Write;
@@ -47,7 +47,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     );
     let (losses, rows) = (losses?, rows?);
     let schema = schema(&bound.table, token);
-    let mut table = Background::new(sink.table(RELEASE, &schema)?, &schema, 2);
+    let table = sink.table(RELEASE, &schema)?;
+    let table = spelled_table(table, bound.notations(token), sink.name());
+    let mut table = Background::new(table, &schema, 2);
     walk.clock.phase("recode");
     let written = rows.len() as u64;
     let mut sent = 0;
@@ -224,6 +226,20 @@ impl Bound<'_> {
 
     fn token(&self) -> Option<Token<'_>> {
         token_of(self.policy, &self.prepared)
+    }
+
+    /// For each column of the release, how its labels are spelled. Values that are passed on are
+    /// written as they came, unless some of them are suppressed.
+    fn notations<'b>(
+        &'b self,
+        token: Option<Token<'b>>,
+    ) -> impl Iterator<Item = Option<&'b Notation>> {
+        self.table.columns.iter().map(move |column| {
+            let is_recoded = matches!(column.data, Data::Key(_));
+            let has_token = token.is_some_and(|token| token.column == column.name);
+            let notation = self.policy.notation(&column.name);
+            notation.filter(|_| is_recoded || has_token)
+        })
     }
 
     /// The caps that follow from frequencies.

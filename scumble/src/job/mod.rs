@@ -244,7 +244,8 @@ impl Job {
     /// Figures of the report are what the source counted during this job. They are mixed up if two
     /// jobs run on one source at the same time.
     pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
-        let released = self.on_threads(|| Walk::new(self, &source, watch).to(&mut sink));
+        let plain = self.policy.plain(&source);
+        let released = self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink));
         released.inspect_err(|_| sink.abandon())
     }
 

@@ -66,7 +66,7 @@ impl PolicyBuilder {
 
     pub(super) fn of(policy: &Policy) -> PolicyBuilder {
         let files = policy.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {
-            Hierarchy::File(file) => Some(file.clone()),
+            Hierarchy::File(file) => Some(file.as_written()),
             _ => None,
         });
         let marginals = policy.privacy.presence.as_ref().and_then(PresenceAsked::marginals);
@@ -195,6 +195,21 @@ impl PolicyBuilder {
     /// Values of a column that mean "missing", besides the empty one.
     pub fn missing(self, name: &str, values: &[&str]) -> Self {
         self.set(["attributes", name, "missing"], values.to_vec())
+    }
+
+    /// How the dates of a column are written, such as `"DD.MM.YYYY"`.
+    pub fn format(self, name: &str, pattern: &str) -> Self {
+        self.set(["attributes", name, "format"], pattern)
+    }
+
+    /// What separates the decimals of the numbers of a column.
+    pub fn decimal(self, name: &str, separator: &str) -> Self {
+        self.set(["attributes", name, "decimal"], separator)
+    }
+
+    /// What may separate groups of three digits in the numbers of a column.
+    pub fn thousands(self, name: &str, separator: &str) -> Self {
+        self.set(["attributes", name, "thousands"], separator)
     }
 
     /// How much the detail of a quasi-identifier matters to LM, relative to others.

@@ -6,7 +6,7 @@ use super::entry::{Entry, Origin, Section};
 use super::loaded::Loaded;
 use super::{
     Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, ThresholdsAsked,
-    VarianceAsked, search,
+    VarianceAsked, notation, search,
 };
 use crate::error::Result;
 use crate::loss::Weights;
@@ -34,7 +34,10 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
     }
     check_sets(&root, &attributes, default_role)?;
     check_weights(&root, &attributes, default_role)?;
-    let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
+    let mut privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
+    if let Some(asked) = &mut privacy.thresholds {
+        notation::read_values(asked, &attributes, default_role);
+    }
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
     Ok(Policy { file, attributes, default_role, missing, privacy, search, document })
@@ -42,7 +45,7 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
 
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
     let section = entry.table(Some("attributes.*"))?;
-    let kind = section.choice("type", Type::NAMES)?;
+    let mut kind = section.choice("type", Type::NAMES)?;
     let mut hierarchy =
         section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?;
     if section.boolean("sets")? {
@@ -55,10 +58,16 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         }
         hierarchy = Hierarchy::Sets;
     }
+    let notation = notation::read(&section)?;
+    if let Some(notation) = &notation {
+        kind = notation::check(&section, notation, kind, &hierarchy)?;
+        hierarchy = hierarchy.in_plain(|label| notation.plain_label(label))?;
+    }
     Ok(Attribute {
         name: name.to_string(),
         role: section.choice("role", Role::NAMES)?,
         kind,
+        notation,
         hierarchy,
         missing: section.get("missing").map(Entry::texts).transpose()?,
         weight: section.get("weight").map(weight).transpose()?,

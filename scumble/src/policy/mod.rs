@@ -16,6 +16,7 @@ mod file;
 mod hierarchy;
 mod keys;
 mod loaded;
+mod notation;
 mod presence;
 mod privacy;
 mod search;
@@ -38,7 +39,7 @@ pub use search::{
 use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::cuts::Suppression;
-use crate::table::{Role, Type};
+use crate::table::{Notation, Role, Type};
 use crate::taxonomy::Hierarchy;
 use std::path::{Path, PathBuf};
 
@@ -51,7 +52,9 @@ pub struct Attribute {
     pub role: Option<Role>,
     /// Its type; inferred from the values if `None`.
     pub kind: Option<Type>,
-    /// How its values are generalized.
+    /// How its values are written, if not in the plain way.
+    pub notation: Option<Notation>,
+    /// How its values are generalized. Labels of files and trees are in the plain way.
     pub hierarchy: Hierarchy,
     /// Values that mean "missing"; the default ones if `None`.
     pub missing: Option<Vec<String>>,

@@ -46,7 +46,7 @@ pub use risk::{Risk, Risks};
 pub use rows::{ReleasedRows, Token, schema};
 pub(crate) use rows::{inverse, is_releasable, released_type};
 pub use rules::Rules;
-pub(crate) use sink::{Background, TableWriter};
+pub(crate) use sink::{Background, TableWriter, spelled_table};
 pub use sink::{
     RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
 };

@@ -219,7 +219,7 @@ impl SurveyedColumn<'_> {
                                     Err(Error::WrongType {
                                         place: Place::file(file).line(lines.of(row)).column(*name),
                                         value: text.into_owned(),
-                                        expected: declared.expected(),
+                                        expected: declared.expected().into(),
                                     })
                                 }
                                 _ => Ok(false),

@@ -8,12 +8,14 @@ mod file;
 mod folder;
 mod memory;
 mod spell;
+mod spelled;
 mod writer;
 
 pub use file::{ReleaseFile, ReleaseStream};
 pub use folder::ReleaseFolder;
 pub use memory::ReleaseBatches;
 use spell::{by_number, in_parts, spelled};
+pub(crate) use spelled::spelled_table;
 pub(crate) use writer::{Background, TableWriter, failure};
 
 use super::Report;
