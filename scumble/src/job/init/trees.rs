@@ -251,8 +251,9 @@ mod tests {
         assert!(tree(&["a", "b", "c", "d"]).to_csv().is_some());
         assert!(tree(&["a,1,2,3", "b,1,2,3", "c,1,2,3", "d,1,2,3"]).to_csv().is_none());
         assert!(tree(&["a\nb", "b", "c", "d"]).to_csv().is_none());
-        let quoted = tree(&["a\"b", "x;y", " c", "d"]).to_csv().unwrap();
-        assert!(quoted.starts_with("\"a\"\"b\";") && quoted.contains("\"x;y\""), "{quoted}");
+        assert!(tree(&["a;b", "b", "c", "d"]).to_csv().is_none(), "labels have commas as well");
+        let quoted = of_groups(&["*", "x;y"], &[]).unwrap().to_csv().unwrap();
+        assert_eq!(quoted, "*;any\n\"x;y\";any\n");
     }
 
     /// Whatever values are: a file that is written is read back as the same tree.
@@ -288,7 +289,7 @@ mod tests {
             written += 1;
         }
         let _ = std::fs::remove_file(&file);
-        assert!(written > 100, "{written}");
+        assert!(written > 50, "{written}");
     }
 
     #[test]
