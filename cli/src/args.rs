@@ -74,6 +74,10 @@ pub enum Command {
         /// Policy to write; the file must not exist (default: policy.toml)
         #[arg(short, long, default_value = "policy.toml", hide_default_value = true)]
         output: PathBuf,
+        /// Group texts by their frequency instead of learning from the other columns which values
+        /// are alike
+        #[arg(long)]
+        no_learned: bool,
     },
     /// Find the best release that the policy allows, verify it and write it
     Anonymize {

@@ -7,6 +7,7 @@ mod effect;
 mod ends;
 mod failure;
 mod hierarchy;
+mod init;
 mod instant;
 mod interrupts;
 mod memory;

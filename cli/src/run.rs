@@ -7,7 +7,7 @@ use crate::args::{
 use crate::ends::{is_standard, open, release};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
-use crate::{advise, distribution, effect, hierarchy, instant, progress, show};
+use crate::{advise, distribution, effect, hierarchy, init, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
@@ -156,21 +156,16 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
     let temporary = std::env::temp_dir();
     let open = |path: &Path| open(path, common, &temporary, watch);
     match command {
-        Command::Init { input, output } => {
+        Command::Init { input, output, no_learned } => {
             effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
-            let text = scumble::init(&open(&input)?, watch)?;
+            // Nobody should wait for a policy that has no place.
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
             }
-            scumble::write_private(&output, &text)?;
-            let said = format!(
-                "wrote {}; check every role, then run\n  \
-                 scumble anonymize {} --policy {} -o release.csv\n",
-                output.display(),
-                input.display(),
-                output.display()
-            );
-            Ok(Output::new(json!({"policy": output}), said))
+            let suggestion = scumble::suggest(&open(&input)?, !no_learned, watch)?;
+            let files = suggestion.write(&output)?;
+            let json = init::json(&suggestion, &files);
+            Ok(Output::new(json, init::text(&suggestion, &input, &output)))
         }
         Command::Anonymize {
             input,

@@ -165,8 +165,8 @@ pub mod watch;
 pub use error::{Error, ErrorKind, Judged, Place, Refusal, Result, Shortfall};
 pub use generate::subset::Selection;
 pub use job::{
-    Estimated, Estimation, Job, QueryAnswer, Synthetic, build_hierarchy, generate, init, query,
-    read_hierarchy,
+    Estimated, Estimation, Job, QueryAnswer, SuggestedColumn, Suggestion, Synthetic,
+    build_hierarchy, generate, query, read_hierarchy, suggest,
 };
 pub use policy::{Policy, PolicyBuilder, Setting};
 pub use privacy::{Stakes, Unadvisable};

@@ -27,7 +27,7 @@ mod world;
 pub use estimate::{Estimate, Estimated, EstimatedLoss, Estimation, EstimationError};
 pub use generate::{Synthetic, generate};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
-pub use init::init;
+pub use init::{SuggestedColumn, Suggestion, suggest};
 pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameters};
 pub use query::{QueryAnswer, query};
 

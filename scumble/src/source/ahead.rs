@@ -348,7 +348,7 @@ impl Drop for End<'_> {
 
 /// Does something with each item, in parallel where there is a thread to spare beside the one that
 /// [reads ahead](ahead) and the one that asks: two that share a core are slower than one.
-pub(super) fn spread<T: Send, R: Send>(
+pub(crate) fn spread<T: Send, R: Send>(
     items: Vec<T>,
     each: impl Fn(T) -> R + Send + Sync,
 ) -> Vec<R> {

@@ -33,6 +33,7 @@ mod survey;
 mod texts;
 mod thrift;
 
+pub(crate) use ahead::spread;
 pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use count::Counts;
