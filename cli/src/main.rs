@@ -10,6 +10,7 @@ mod hierarchy;
 mod instant;
 mod interrupts;
 mod memory;
+mod page;
 mod progress;
 mod run;
 mod show;
