@@ -9,16 +9,16 @@ pub(super) struct Meaning {
     pub(super) name: String,
     /// What it means.
     pub(super) means: String,
-    /// What it does not mean.
-    pub(super) does_not: String,
+    /// What it does not protect from.
+    pub(super) limits: String,
 }
 
 fn meaning(
     name: impl Into<String>,
     means: impl Into<String>,
-    does_not: impl Into<String>,
+    limits: impl Into<String>,
 ) -> Meaning {
-    Meaning { name: name.into(), means: means.into(), does_not: does_not.into() }
+    Meaning { name: name.into(), means: means.into(), limits: limits.into() }
 }
 
 /// Every requirement that is asked for.

@@ -33,7 +33,7 @@ impl Svg {
 }
 
 /// The height of a line of text.
-const LINE: f64 = 18.0;
+const LINE: f64 = 20.0;
 
 /// The height of a bar.
 const BAR: f64 = 9.0;
@@ -50,17 +50,20 @@ pub(super) fn bars(title: &str, rows: &[Row], whole: f64) -> Svg {
     let has_before = rows.iter().any(|row| row.before.is_some());
     let mut drawn = String::new();
     let mut top = 2.0;
+    // Bars begin where their names do, and end within the width on a phone.
+    let deepest = rows.iter().map(|row| row.depth).max().unwrap_or(0);
+    let room = 100.0 - 5.0 * deepest.min(10) as f64;
     // Where the line of each depth began.
     let mut parents: Vec<f64> = Vec::new();
     for row in rows {
         let left = row.depth as f64 * INDENT;
         parents.truncate(row.depth);
         if let Some(parent) = parents.last() {
-            let (x, y) = (left - INDENT + 4.0, top + LINE - 6.0);
+            let (x, y) = (left - INDENT + 4.0, top + LINE - 10.0);
             let _ = write!(drawn, r#"<path class="branch" d="M{x} {parent}V{y}H{}"/>"#, left - 1.0);
         }
         let name = cut(&row.name, NAME.saturating_sub(2 * row.depth).max(12));
-        let y = top + LINE - 4.0;
+        let y = top + LINE - 6.0;
         let class = if row.after.is_some() { "name" } else { "name node" };
         let _ =
             write!(drawn, r#"<text class="{class}" x="{left}" y="{y}">{}</text>"#, escaped(&name));
@@ -69,7 +72,7 @@ pub(super) fn bars(title: &str, rows: &[Row], whole: f64) -> Svg {
         top += LINE;
         // A nested element moves shares of the width by pixels.
         let mut bar = |class: &str, figure: f64| {
-            let width = 100.0 * (figure / whole.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
+            let width = room * (figure / whole.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
             let _ = write!(
                 drawn,
                 r#"<svg x="{left}" y="{top}" width="100%" height="{BAR}"><rect class="{class}" width="{width:.2}%" height="{}"/></svg>"#,

@@ -297,7 +297,7 @@ fn key(portrait: &Portrait, column: &ColumnPortrait) -> Detail {
         let columns: Vec<Column> = before.histogram.iter().map(column_of).collect();
         let title = format!("{}: rows of the original by value", column.name);
         let svg = svg::histogram(&title, &columns, "rows");
-        charts.push(Chart { caption: "Before: rows by value".into(), svg, has_before: true });
+        charts.push(Chart { caption: "Before: rows by value".into(), svg, has_before: false });
     }
     let mut grid = None;
     if let Some(labels) = &column.labels {
@@ -544,6 +544,11 @@ fn classes(portrait: &Portrait) -> Option<Figure> {
         false => format!("{}–{} rows", thousands(bar.from), thousands(bar.to)),
     };
     let before = |at: usize| sizes.before.get(at).copied();
+    let some = |at: usize| {
+        let all = [sizes.after.get(at), sizes.before.get(at)];
+        all.into_iter().flatten().any(|bar| bar.classes > 0)
+    };
+    let bars = || sizes.after.iter().enumerate().filter(|(at, _)| some(*at));
     let row = |(at, bar): (usize, &SizeBar)| Row {
         name: name(bar),
         depth: 0,
@@ -554,7 +559,7 @@ fn classes(portrait: &Portrait) -> Option<Figure> {
             None => thousands(bar.rows),
         },
     };
-    let rows: Vec<Row> = sizes.after.iter().enumerate().map(row).collect();
+    let rows: Vec<Row> = bars().map(row).collect();
     let whole = rows.iter().flat_map(|row| [row.before, row.after]).flatten().fold(0.0, f64::max);
     let cells = |(at, bar): (usize, &SizeBar)| {
         let mut cells = vec![name(bar), thousands(bar.classes), thousands(bar.rows)];
@@ -566,11 +571,7 @@ fn classes(portrait: &Portrait) -> Option<Figure> {
     if has_before {
         heads.extend(["Classes before".to_string(), "Rows in them before".into()]);
     }
-    let grid = Grid {
-        caption: "Classes by size".into(),
-        heads,
-        rows: sizes.after.iter().enumerate().map(cells).collect(),
-    };
+    let grid = Grid { caption: "Classes by size".into(), heads, rows: bars().map(cells).collect() };
     let caption = match has_before {
         true => "Rows by the size of their class, before → after",
         false => "Rows by the size of their class",
