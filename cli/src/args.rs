@@ -157,6 +157,23 @@ pub enum Command {
         /// derived from it, and confidences of a `confidence-column` are read from it
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
+        /// Also write the result as an HTML page, which may be published with the release
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Show what each column of a release looks like, before and after
+    Show {
+        /// Release: a file, or the folder of a distribution
+        release: PathBuf,
+        /// Policy file (TOML). Without it, roles are those that the report beside the release tells
+        #[arg(short, long)]
+        policy: Option<PathBuf>,
+        /// Original table. Its counts are shown beside those of the release, for the owner only
+        #[arg(long, value_name = "FILE")]
+        original: Option<PathBuf>,
+        /// Also write an HTML page; with --original it is for the owner only
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Compute guaranteed bounds on an aggregate from a distribution release
     Query {
@@ -177,6 +194,9 @@ pub enum Command {
         /// Population that contains the table, recoded in the same way (default: the table itself)
         #[arg(long, value_name = "FILE")]
         population: Option<PathBuf>,
+        /// Also write the result as an HTML page
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Derive a range for delta-presence from the acceptable cost of misuse
     Advise {
@@ -401,6 +421,10 @@ pub struct OutputArgs {
     /// system's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Also write an HTML page about the release, for the owner only; `scumble verify --html` writes
+    /// one that may be published
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// For tables that do not fit into memory: rothko-t and rothko-s.

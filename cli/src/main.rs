@@ -11,6 +11,7 @@ mod init;
 mod instant;
 mod interrupts;
 mod memory;
+mod page;
 mod progress;
 mod run;
 mod show;

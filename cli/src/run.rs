@@ -4,14 +4,15 @@ use crate::args::{
     AnonymizeInstantArgs, Args, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
     PolicyArgs, PresenceArgs, SelectionArg, StrategyArg,
 };
-use crate::ends::{is_standard, open, release};
+use crate::ends::{self, is_standard, open};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
+use crate::page::Page;
 use crate::{advise, distribution, effect, hierarchy, init, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
-    Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
-    Setting, Source, Summary, Synthetic, Tables, Watch,
+    Error, ErrorKind, Job, Policy, PolicyBuilder, Portrait, Recoding, ReleaseFolder, Report,
+    Selection, Setting, Sink, Source, Summary, Synthetic, Tables, Watch,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -123,11 +124,20 @@ fn anonymize(
     job: &Job,
     input: &Path,
     output: &Path,
-    recoding: Option<&Path>,
+    (recoding, page): (Option<&Path>, &Page),
     (common, spill): (&Common, &Path),
     watch: &Watch,
 ) -> Result<Output> {
     let source = open(input, common, spill, watch)?;
+    let release = |sink: Box<dyn Sink>| match page.file() {
+        None => Ok::<_, Failure>(job.run(&source, sink, watch)?),
+        Some(file) => {
+            let job = job.clone().writes(file);
+            let (report, portrait) = job.run_portrayed(&source, sink, watch)?;
+            page.write(|| Ok(portrait))?;
+            Ok(report)
+        }
+    };
     if job.policy().privacy().distribution.is_some() {
         if is_standard(output) {
             return Err(Failure::Usage(
@@ -141,12 +151,11 @@ fn anonymize(
                     .into(),
             ));
         }
-        let report = job.run(&source, ReleaseFolder::new(output)?, watch)?;
+        let report = release(Box::new(ReleaseFolder::new(output)?))?;
         let text = distribution::report(&report, input, output);
         return Ok(Output::new(report.to_json(), text));
     }
-    let sink = release(output, recoding, &source, common, spill)?;
-    let report = job.run(&source, sink, watch)?;
+    let report = release(ends::release(output, recoding, &source, common, spill)?)?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })
@@ -194,8 +203,9 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             if let Some(file) = &instant.summary {
                 job = job.summary(read_summary(file)?).reads(file);
             }
-            let ends = (common, spill.as_path());
-            anonymize(&job, &input, &output.output, save_recoding.as_deref(), ends, watch)
+            let page = Page::new(output.html)?;
+            let (ends, beside) = ((common, spill.as_path()), (save_recoding.as_deref(), &page));
+            anonymize(&job, &input, &output.output, beside, ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Apply { recoding, input, policy, output } => {
@@ -207,7 +217,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
             let saved = Recoding::from_json(&text, &recoding)?;
             let job = job.recoding(saved, &recoding);
-            anonymize(&job, &input, &output.output, None, (common, &temporary), watch)
+            let (ends, page) = ((common, temporary.as_path()), Page::new(output.html)?);
+            anonymize(&job, &input, &output.output, (None, &page), ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
@@ -236,7 +247,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let estimation = job.estimate(&read_summary(&summary)?, watch)?;
             Ok(Output::new(estimation.to_json(), instant::estimation(&estimation, &summary)))
         }
-        Command::Verify { release, policy, original } => {
+        Command::Verify { release, policy, original, html } => {
+            let page = Page::new(html)?;
             let tables = [Some(&release), original.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
             effect::check_tables(common, effect::Ends::inputs(&tables))?;
@@ -250,7 +262,13 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let original = original.as_deref().map(open).transpose()?;
             let original = original.as_ref().map(|table| table as &dyn Source);
             let report = report_beside(&release);
+            page.check(Some(&job), &tables, original, &release)?;
             let verification = job.verify(&tables, original, report.as_ref(), watch)?;
+            page.write(|| {
+                // What the original tells is not for everybody.
+                let portrait = job.portray(&tables, None, report.as_ref(), watch)?;
+                Ok(portrait.with_verification(verification.clone()))
+            })?;
             let text = if is_folder {
                 distribution::verification(&verification, &release)
             } else {
@@ -258,6 +276,30 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             };
             let failed = verification.check().err().map(Failure::from);
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
+        }
+        Command::Show { release, policy, original, html } => {
+            let tables = [Some(&release), original.as_ref()];
+            let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
+            let policy = policy.map(|file| PolicyBuilder::read(&file)?.build()).transpose()?;
+            let job = policy.map(|policy| job(policy, common));
+            let tables = if release.is_dir() {
+                Tables::open(&release)?
+            } else {
+                Tables::one(open(&release)?)
+            };
+            let original = original.as_deref().map(open).transpose()?;
+            let original = original.as_ref().map(|table| table as &dyn Source);
+            let (page, report) = (Page::new(html)?, report_beside(&release));
+            page.check(job.as_ref(), &tables, original, &release)?;
+            let report = report.as_ref();
+            let portrait = match &job {
+                Some(job) => job.portray(&tables, original, report, watch)?,
+                None => Portrait::without_policy(&tables, original, report, watch)?,
+            };
+            let output = Output::new(portrait.to_json(), portrait.to_string());
+            page.write(|| Ok(portrait))?;
+            Ok(output)
         }
         Command::Query { release, sql } => {
             effect::check_tables(common, effect::Ends::default())?;
@@ -268,7 +310,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let answer = scumble::query(&Tables::open(&release)?, &report, &sql, watch)?;
             Ok(Output::new(answer.to_json(), distribution::answer(&answer)))
         }
-        Command::Risk { file, policy, threshold, population } => {
+        Command::Risk { file, policy, threshold, population, html } => {
             let tables = [Some(&file), population.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
             effect::check_tables(common, effect::Ends::inputs(&tables))?;
@@ -276,8 +318,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let job = job(read_policy(&policy, Vec::new())?, common);
             let population = population.as_deref().map(open).transpose()?;
             let population = population.as_ref().map(|table| table as &dyn Source);
-            let risks = job.risk(open(&file)?, population, threshold, watch)?;
-            Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
+            let (page, table) = (Page::new(html)?, open(&file)?);
+            let risks = job.risk(&table, population, threshold, watch)?;
+            let table = Tables::one(table);
+            page.check(Some(&job), &table, population, &file)?;
+            page.write(|| Ok(job.portray_risk(&table, risks, watch)?))?;
+            Ok(Output::new(risks.to_json(), show::risks(&risks, &file)))
         }
         Command::Advise { stakes } => {
             effect::check_tables(common, effect::Ends::default())?;

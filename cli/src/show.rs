@@ -2,10 +2,8 @@
 
 use crate::failure::{Failure, Result};
 use scumble::{
-    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
-    Verification,
+    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport, Verification,
 };
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -338,20 +336,6 @@ pub fn problems(text: &mut String, verification: &Verification) {
     for problem in &verification.problems {
         let _ = writeln!(text, "  FAILS  {problem}");
     }
-}
-
-/// Risks as JSON.
-pub fn risks_json(risks: &Risks) -> Value {
-    let one = |risk: &Risk| json!({"highest": risk.highest, "average": risk.average, "above-threshold": risk.above_threshold});
-    json!({
-        "rows": risks.rows,
-        "classes": risks.classes,
-        "unique": risks.unique,
-        "threshold": risks.threshold,
-        "prosecutor": one(&risks.prosecutor),
-        "journalist": one(&risks.journalist),
-        "marketer": {"average": risks.marketer},
-    })
 }
 
 /// Risks for people.

@@ -17,6 +17,7 @@ mod local;
 mod memory;
 mod parameters;
 mod parts;
+mod portray;
 mod query;
 mod risk;
 mod search;
@@ -93,6 +94,8 @@ pub struct Job {
     parameters: Parameters,
     /// Files that are read besides source and policy.
     inputs: Vec<PathBuf>,
+    /// Files that will be written besides the release.
+    outputs: Vec<PathBuf>,
 }
 
 /// How a job may use the machine.
@@ -136,7 +139,7 @@ impl Job {
     pub fn new(policy: Policy) -> Job {
         let (limits, parameters) = (Limits::default(), Parameters::of(&policy));
         let (seed, keep_order, decision) = (None, false, Decision::Search);
-        let (summary, inputs) = (None, Vec::new());
+        let (summary, inputs, outputs) = (None, Vec::new(), Vec::new());
         Job {
             policy,
             limits,
@@ -147,6 +150,7 @@ impl Job {
             summary,
             parameters,
             inputs,
+            outputs,
         }
     }
 
@@ -216,6 +220,13 @@ impl Job {
         self
     }
 
+    /// Names a file that will be written besides the release. It must not be a file that the job
+    /// reads or writes.
+    pub fn writes(mut self, file: impl Into<PathBuf>) -> Job {
+        self.outputs.push(file.into());
+        self
+    }
+
     /// Refuses an output that would overwrite a file of the job.
     pub fn check_output(&self, source: &dyn Source, output: &Path) -> Result<()> {
         check_apart(&[output.to_path_buf()], self.files(source).iter().map(PathBuf::as_path))
@@ -245,8 +256,9 @@ impl Job {
     /// jobs run on one source at the same time.
     pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
         let plain = self.policy.plain(&source);
-        let released = self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink));
-        released.inspect_err(|_| sink.abandon())
+        let released =
+            self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink, |_, _| Ok(())));
+        released.map(|(report, ())| report).inspect_err(|_| sink.abandon())
     }
 
     /// Runs on a pool of its own, if the number of threads is limited.
@@ -400,8 +412,12 @@ impl<'a> Walk<'a> {
         Walk { job, source, watch, clock: Clock::start(), before: source.meter().start() }
     }
 
-    /// The whole way.
-    fn to(mut self, sink: &mut dyn Sink) -> Result<Report> {
+    /// The whole way. What is verified is looked at once more before it is published.
+    fn to<T>(
+        mut self,
+        sink: &mut dyn Sink,
+        look: impl FnOnce(&Tables, &Report) -> Result<T>,
+    ) -> Result<(Report, T)> {
         self.check_ends(sink)?;
         let limits = &self.job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
@@ -418,11 +434,12 @@ impl<'a> Walk<'a> {
         produced.check_sealed(&sealed)?;
         let verification = self.verify(&sealed, &produced)?;
         self.clock.phase("verify");
-        drop(sealed);
         let (report, leftovers) = self.report(produced, verification, sink);
+        let seen = look(&sealed, &report)?;
+        drop(sealed);
         self.watch.check()?;
         rayon::join(|| sink.publish(&report), || drop(leftovers)).0?;
-        Ok(report)
+        Ok((report, seen))
     }
 
     /// Refuses at once what would fail at the end.
@@ -446,7 +463,8 @@ impl<'a> Walk<'a> {
             });
         }
         let inputs = self.job.files(self.source);
-        check_apart(&sink.files(), inputs.iter().map(PathBuf::as_path))?;
+        let outputs = [sink.files(), self.job.outputs.clone()].concat();
+        check_apart(&outputs, inputs.iter().map(PathBuf::as_path))?;
         let roles = self.roles()?;
         for (field, role) in self.source.schema().fields().iter().zip(&roles) {
             let kind = field.data_type();

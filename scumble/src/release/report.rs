@@ -533,13 +533,18 @@ impl Report {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// What may be published with the release, as the text of a file.
-    pub(crate) fn to_public_text(&self) -> String {
+    /// What may be published with the release.
+    pub(crate) fn published(&self) -> Report {
         let mut public = Report { private: None, alternatives: Vec::new(), ..self.clone() };
         if let ReleaseKind::Table { loss, .. } = &mut public.release {
             *loss = loss.published();
         }
-        serde_json::to_string_pretty(&public).unwrap_or_default() + "\n"
+        public
+    }
+
+    /// The same as the text of a file.
+    pub(crate) fn to_public_text(&self) -> String {
+        serde_json::to_string_pretty(&self.published()).unwrap_or_default() + "\n"
     }
 
     /// Reads a report.

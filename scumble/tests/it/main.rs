@@ -17,6 +17,7 @@
 //! | `buckets` | do subdomains and fakes follow the target at the least cost? |
 //! | `distribution` | do releases that follow a target hold the truth, whatever the table and the policy? |
 //! | `worlds` | do bounds of queries hold in every world, and is each reached? |
+//! | `portrait` | does a portrait tell what the written tables hold? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
@@ -62,6 +63,7 @@ mod optimum;
 mod oracle;
 mod papers;
 mod partition;
+mod portrait;
 mod presence;
 mod recount;
 mod rothko;

@@ -228,6 +228,16 @@ impl Tables {
         found.map(|(_, table)| table.as_ref()).ok_or_else(missing)
     }
 
+    /// All tables.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &dyn Source> {
+        self.tables.iter().map(|(_, table)| table.as_ref())
+    }
+
+    /// The files of all tables.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.sources().flat_map(|table| table.files()).collect()
+    }
+
     /// The only table, if there is one only.
     pub(crate) fn only(&self) -> Option<&dyn Source> {
         match &self.tables[..] {
