@@ -7,7 +7,7 @@ use crate::args::{
 use crate::ends::{is_standard, open, release};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
-use crate::{advise, distribution, effect, hierarchy, instant, progress, show};
+use crate::{advise, compare, distribution, effect, hierarchy, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
@@ -52,7 +52,11 @@ pub fn run(args: Args) -> u8 {
     let json = args.common.json;
     let (watch, line) = progress::watch();
     let signals = Signals::listen(&watch);
-    let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
+    let output = match &args.command {
+        Command::Anonymize { output, .. } | Command::Apply { output, .. } => Some(&output.output),
+        _ => None,
+    };
+    let (releases, on_output) = (output.is_some(), output.is_some_and(|file| is_standard(file)));
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
     let error = match done {
@@ -83,6 +87,14 @@ pub fn run(args: Args) -> u8 {
         }
         _ => {
             show::complain(&error.to_string());
+            let advice = if json { String::new() } else { show::remedies(&error) };
+            if on_output {
+                show::print_error(&advice);
+            } else if !advice.is_empty()
+                && let Err(error) = show::print(&advice)
+            {
+                show::complain(&error.to_string());
+            }
             error.status()
         }
     }
@@ -101,7 +113,7 @@ fn refused(error: &Error) -> Value {
 }
 
 /// A job with the limits of the command line.
-fn job(policy: Policy, common: &Common) -> Job {
+pub fn job(policy: Policy, common: &Common) -> Job {
     let job = Job::new(policy);
     match common.memory {
         Some(memory) => job.memory(memory),
@@ -145,7 +157,8 @@ fn anonymize(
         return Ok(Output::new(report.to_json(), text));
     }
     let sink = release(output, recoding, &source, common, spill)?;
-    let report = job.run(&source, sink, watch)?;
+    let report = job.run(&source, sink, watch);
+    let report = report.map_err(|error| job.with_remedies(error, &source, watch))?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })
@@ -280,6 +293,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let population = population.as_ref().map(|table| table as &dyn Source);
             let risks = job.risk(open(&file)?, population, threshold, watch)?;
             Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
+        }
+        Command::Compare { input, policy, k, seed } => {
+            effect::check_tables(common, &[&input])?;
+            let asked = compare::Compared { policies: &policy, k: &k, seed };
+            let (json, text) = compare::compare(&asked, &open(&input)?, common, watch)?;
+            Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {
             effect::check_tables(common, &[])?;

@@ -18,6 +18,7 @@ mod keys;
 mod loaded;
 mod presence;
 mod privacy;
+mod relax;
 mod search;
 
 pub use crate::search::buckets::Fakes;
@@ -30,6 +31,7 @@ pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
+pub(crate) use relax::Dial;
 pub use search::{
     Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Kind, SearchAsked, Space,
     StructureSearch,
