@@ -190,35 +190,20 @@ fn text(rows: &[Row], policies: &[(PathBuf, Policy)], source: &dyn Source) -> St
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(columns.iter().map(|(name, _)| *name));
-    for row in rows.iter().filter(|row| row.report.is_ok()) {
+    for row in rows {
         table.add_row(columns.iter().map(|(_, cell)| cell(row)));
     }
     for (at, column) in table.column_iter_mut().enumerate() {
         column.set_padding((if at == 0 { 2 } else { 1 }, 1));
-        let is_name = matches!(columns[at].0, "policy" | "recoding" | "proof");
+        let is_name = matches!(columns[at].0, "policy" | "recoding" | "");
         let alignment = if is_name { CellAlignment::Left } else { CellAlignment::Right };
         column.set_cell_alignment(alignment);
     }
-    if rows.iter().any(|row| row.report.is_ok()) {
-        table.lines().for_each(|line| {
-            let _ = writeln!(text, "{}", line.trim_end());
-        });
-    }
-    for row in rows {
-        if let Err(error) = &row.report {
-            let _ = writeln!(text, "  {}: {error}", name(row, policies.len() > 1));
-        }
+    for line in table.lines() {
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     notes(&mut text, rows, policies);
     text
-}
-
-/// What a row is called outside of the table.
-fn name(row: &Row, has_policies: bool) -> String {
-    let policy = has_policies.then(|| row.variant.policy.display().to_string());
-    let k = row.variant.k.map(|k| format!("k = {k}"));
-    let parts = [policy, row.variant.recoding.map(str::to_string), k];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// A column: its name, and the text of a row.
@@ -229,7 +214,7 @@ fn columns(rows: &[Row]) -> Vec<Column> {
     let has =
         |part: fn(&Report) -> bool| rows.iter().any(|row| row.report.as_ref().is_ok_and(part));
     let is = |part: fn(&Variant) -> bool| rows.iter().any(|row| part(&row.variant));
-    let all: [(bool, Column); 14] = [
+    let all: [(bool, Column); 15] = [
         (
             is(|one| one.recoding.is_none()),
             ("policy", |row| row.variant.policy.display().to_string()),
@@ -262,8 +247,20 @@ fn columns(rows: &[Row]) -> Vec<Column> {
             true,
             ("classes", |row| told(row, |report| Some(thousands(report.classes.classes.into())))),
         ),
+        (
+            true,
+            ("smallest", |row| {
+                told(row, |report| Some(thousands(report.classes.smallest_class.into())))
+            }),
+        ),
         (true, ("time", |row| told(row, |report| Some(duration(seconds(report)))))),
-        (has(|one| proof(one).is_some()), ("proof", |row| told(row, proof))),
+        (
+            true,
+            ("", |row| match &row.report {
+                Ok(report) => proof(report).unwrap_or_default(),
+                Err(error) => why_not(error),
+            }),
+        ),
     ];
     all.into_iter().filter(|(is_shown, _)| *is_shown).map(|(_, column)| column).collect()
 }
@@ -316,6 +313,22 @@ fn lost(part: u64, whole: u64) -> String {
     }
 }
 
+/// Why there is no release, in a few words: the requirements that the most general recoding fails,
+/// if that is the reason.
+fn why_not(error: &Error) -> String {
+    match error {
+        Error::CannotBeMet { shortfall, refusal } => {
+            let judged = refusal.iter().flat_map(|refusal| &refusal.privacy);
+            let failing = judged.filter(|judged| !judged.satisfied).map(ToString::to_string);
+            let failing: Vec<String> = failing.collect();
+            let reason =
+                if failing.is_empty() { shortfall.to_string() } else { failing.join("; ") };
+            format!("cannot be met: {reason}")
+        }
+        error => error.to_string(),
+    }
+}
+
 /// What is proven about the loss.
 fn proof(report: &Report) -> Option<String> {
     let ReleaseKind::Table { loss, search, .. } = &report.release else { return None };
@@ -333,11 +346,13 @@ fn proof(report: &Report) -> Option<String> {
 
 /// What must be known before figures are compared.
 fn notes(text: &mut String, rows: &[Row], policies: &[(PathBuf, Policy)]) {
-    let _ = writeln!(
-        text,
-        "  highest and average risk: the probability that an attacker who knows that a person is in \
-         the release finds that person's row"
-    );
+    if rows.iter().any(|row| row.report.is_ok()) {
+        let _ = writeln!(
+            text,
+            "  risk: the probability that an attacker finds the row of a person who is known to be \
+             in the release"
+        );
+    }
     let is_optimal = |report: &Report| proof(report).is_some_and(|proof| proof == "optimal");
     if rows.iter().any(|row| row.report.as_ref().is_ok_and(is_optimal)) {
         let _ = writeln!(text, "  optimal: no recoding of this kind loses less, proven");
