@@ -65,6 +65,15 @@ pub enum FormatArg {
     Xlsx,
 }
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Which kind of recoding loses the least?
+    scumble compare patients.csv --policy policy.toml
+  What would a larger k cost?
+    scumble compare patients.csv --policy policy.toml --k 2,5,10,20
+  Which of two policies leaves more detail?
+    scumble compare patients.csv --policy strict.toml --policy loose.toml";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Guess the type and role of each column and write a policy to edit
@@ -197,6 +206,23 @@ pub enum Command {
         /// Also write the result as an HTML page
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
+    },
+    /// Compare kinds of recoding, policies or values of k; nothing is released
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare {
+        /// Input table, or - for standard input
+        input: PathBuf,
+        /// Policy file (TOML). With one policy, the kinds of recoding that it allows are compared; with
+        /// several, the policies
+        #[arg(short, long, required = true, value_name = "FILE")]
+        policy: Vec<PathBuf>,
+        /// Values of k to compare; they override the policies
+        #[arg(short, long, value_name = "K,…", value_delimiter = ',')]
+        k: Vec<u64>,
+        /// Seed for local recodings and annealing (default: 0), and for what is otherwise drawn with
+        /// the operating system's random numbers
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
     },
     /// Derive a range for delta-presence from the acceptable cost of misuse
     Advise {

@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod compare;
 mod distribution;
 mod effect;
 mod ends;

@@ -8,7 +8,7 @@ use crate::ends::{self, is_standard, open};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
 use crate::page::Page;
-use crate::{advise, distribution, effect, hierarchy, init, instant, progress, show};
+use crate::{advise, compare, distribution, effect, hierarchy, init, instant, progress, show};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Portrait, Recoding, ReleaseFolder, Report,
@@ -53,7 +53,11 @@ pub fn run(args: Args) -> u8 {
     let json = args.common.json;
     let (watch, line) = progress::watch();
     let signals = Signals::listen(&watch);
-    let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
+    let output = match &args.command {
+        Command::Anonymize { output, .. } | Command::Apply { output, .. } => Some(&output.output),
+        _ => None,
+    };
+    let (releases, on_output) = (output.is_some(), output.is_some_and(|file| is_standard(file)));
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
     watch.notes().iter().for_each(|note| show::complain(&format!("note: {note}")));
@@ -85,6 +89,14 @@ pub fn run(args: Args) -> u8 {
         }
         _ => {
             show::complain(&error.to_string());
+            let advice = if json { String::new() } else { show::remedies(&error) };
+            if on_output {
+                show::print_error(&advice);
+            } else if !advice.is_empty()
+                && let Err(error) = show::print(&advice)
+            {
+                show::complain(&error.to_string());
+            }
             error.status()
         }
     }
@@ -103,7 +115,7 @@ fn refused(error: &Error) -> Value {
 }
 
 /// A job with the limits of the command line.
-fn job(policy: Policy, common: &Common) -> Job {
+pub fn job(policy: Policy, common: &Common) -> Job {
     let job = Job::new(policy);
     match common.memory {
         Some(memory) => job.memory(memory),
@@ -155,7 +167,8 @@ fn anonymize(
         let text = distribution::report(&report, input, output);
         return Ok(Output::new(report.to_json(), text));
     }
-    let report = release(ends::release(output, recoding, &source, common, spill)?)?;
+    let sink = ends::release(output, recoding, &source, common, spill)?;
+    let report = release(sink).map_err(|error| job.with_remedies(error, &source, watch))?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })
@@ -324,6 +337,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             page.check(Some(&job), &table, population, &file)?;
             page.write(|| Ok(job.portray_risk(&table, risks, watch)?))?;
             Ok(Output::new(risks.to_json(), show::risks(&risks, &file)))
+        }
+        Command::Compare { input, policy, k, seed } => {
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
+            let asked = compare::Compared { policies: &policy, k: &k, seed };
+            let (json, text) = compare::compare(&asked, &open(&input)?, common, watch)?;
+            Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {
             effect::check_tables(common, effect::Ends::default())?;

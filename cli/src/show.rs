@@ -2,7 +2,8 @@
 
 use crate::failure::{Failure, Result};
 use scumble::{
-    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport, Verification,
+    ClassCounts, Error, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
+    Verification,
 };
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -37,6 +38,32 @@ pub fn print_error(text: &str) {
 /// Prints one line on standard error: where the problem is, what is wrong, and what to do.
 pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
+}
+
+/// What would make a release possible, if that was looked for: a line for each change.
+pub fn remedies(failure: &Failure) -> String {
+    let Failure::Library(Error::CannotBeMet { refusal: Some(refusal), .. }) = failure else {
+        return String::new();
+    };
+    let Some(found) = &refusal.remedies else { return String::new() };
+    let mut text = match (found.remedies.len(), &found.remedies_incomplete) {
+        (0, Some(_)) => String::new(),
+        (0, None) => {
+            "No single change of a number, of the suppression limit, of the recoding or of \
+                      an attribute makes a release possible.\n"
+                .into()
+        }
+        (1, _) => "This change makes a release possible:\n".into(),
+        _ => "Each of these changes makes a release possible:\n".into(),
+    };
+    for remedy in &found.remedies {
+        let _ = writeln!(text, "  {remedy}");
+    }
+    if let Some(reason) = &found.remedies_incomplete {
+        let all = if found.remedies.is_empty() { "Changes" } else { "All changes" };
+        let _ = writeln!(text, "{all} that would make a release possible are not known: {reason}.");
+    }
+    text
 }
 
 /// The message of the argument parser as one line, without the usage.

@@ -5,8 +5,10 @@
 //! environment failed (3).
 
 mod refusal;
+mod remedy;
 
 pub use refusal::{Figure, Judged, Refusal, Shortfall, WorstValue};
+pub use remedy::{Change, Remedies, Remedy};
 
 use std::fmt;
 use std::path::{Path, PathBuf};

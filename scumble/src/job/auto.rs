@@ -2,7 +2,7 @@
 //! report says what the others would have lost.
 
 use super::search::{Searched, refused};
-use super::{Job, cuts, local};
+use super::{Effort, Job, cuts, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::loss::{Loss, LossChoice};
@@ -41,11 +41,14 @@ pub(super) fn search(
     let mut refusal = None;
     for kind in [Kind::Levels, Kind::Cuts, Kind::Regions, Kind::Local] {
         let allowed = job.policy.search().recoding.allows(kind);
-        let is_enough = watch.stopped() && !candidates.is_empty();
-        if !allowed || is_enough || (is_saved && kind == Kind::Local) {
+        let wanted = job.only.is_none_or(|only| only == kind);
+        let is_over = watch.stopped() || job.effort == Effort::First;
+        let is_enough = is_over && !candidates.is_empty();
+        if !allowed || !wanted || is_enough || (is_saved && kind == Kind::Local) {
             continue;
         }
         match candidate(job, prepared, kind, is_saved, watch) {
+            Ok(None) if job.only.is_some() => return Err(not_searched(kind)),
             Ok(candidate) => candidates.extend(candidate),
             Err(error @ Error::CannotBeMet { .. }) => refusal = refusal.or(Some(error)),
             Err(error) => return Err(error),
@@ -68,6 +71,18 @@ pub(super) fn search(
     };
     let alternatives = candidates.into_iter().map(alternative).collect();
     Ok(Searched { algorithm, found, believed: None, alternatives, proven })
+}
+
+/// Why a kind is not searched.
+fn not_searched(kind: Kind) -> Error {
+    let problem = match kind {
+        Kind::Cuts => {
+            "does not support these requirements, or the table has too many distinct rows"
+        }
+        _ => "has too many recodings to search them all",
+    };
+    let key = format!("search.recoding = {}", kind.name());
+    Error::Inapplicable { place: None, key, problem: problem.into() }
 }
 
 /// The best recoding of a kind and what it loses; `None` if the search would take too long, or does

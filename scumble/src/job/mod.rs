@@ -6,6 +6,7 @@
 //! the same for all. The other tasks have a file each.
 
 mod auto;
+mod compare;
 mod cuts;
 mod disk;
 mod distribution;
@@ -19,6 +20,8 @@ mod parameters;
 mod parts;
 mod portray;
 mod query;
+mod rehearsal;
+mod remedies;
 mod risk;
 mod search;
 mod summarize;
@@ -43,14 +46,16 @@ use crate::release::{
     Alternative, Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink,
     Tables, Verification, caps_json, check_distribution, check_regular, is_releasable,
 };
-use crate::source::{Counted, Source, can_be_spelled, check_names, unsupported};
+use crate::source::{Counted, Source, can_be_spelled, check_names, encode, unsupported};
 use crate::summary::Summary;
 use crate::table::{Data, Role, Table};
 use crate::taxonomy::Axis;
 use crate::watch::{PIECE, Watch};
+use rehearsal::Rehearsal;
 use std::any::Any;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A policy, and how it may use the machine.
@@ -96,6 +101,21 @@ pub struct Job {
     inputs: Vec<PathBuf>,
     /// Files that will be written besides the release.
     outputs: Vec<PathBuf>,
+    effort: Effort,
+    /// The only kind of recoding that is searched of those among which `auto` chooses.
+    only: Option<Kind>,
+}
+
+/// How long a search goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Effort {
+    /// As long as the policy says.
+    #[default]
+    Full,
+    /// No longer than as one of several.
+    Brief,
+    /// Until anything is found that can be released.
+    First,
 }
 
 /// How a job may use the machine.
@@ -151,6 +171,8 @@ impl Job {
             parameters,
             inputs,
             outputs,
+            effort: Effort::Full,
+            only: None,
         }
     }
 
@@ -307,6 +329,8 @@ struct Walk<'a> {
     clock: Clock,
     /// What the source had counted before.
     before: Counted,
+    /// Where the table is kept for other jobs, if nothing is to be published.
+    rehearsal: Option<&'a Rehearsal<'a>>,
 }
 
 /// What the first half of a walk leaves: a release that is written and not yet verified.
@@ -409,7 +433,8 @@ enum Beside {
 
 impl<'a> Walk<'a> {
     fn new(job: &'a Job, source: &'a dyn Source, watch: &'a Watch) -> Walk<'a> {
-        Walk { job, source, watch, clock: Clock::start(), before: source.meter().start() }
+        let (clock, before, rehearsal) = (Clock::start(), source.meter().start(), None);
+        Walk { job, source, watch, clock, before, rehearsal }
     }
 
     /// The whole way. What is verified is looked at once more before it is published.
@@ -474,6 +499,15 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The table, in memory.
+    fn table(&self) -> Result<Arc<Table>> {
+        let roles = self.roles()?;
+        match self.rehearsal {
+            Some(rehearsal) => rehearsal.table(roles, self.watch),
+            None => Ok(Arc::new(encode(self.source, &roles, self.watch, "read")?)),
+        }
     }
 
     /// The role of each column.

@@ -166,5 +166,6 @@ fn refusal(prepared: &Prepared, mapping: &Mapping, watch: &Watch) -> Result<Refu
         smallest_class: verified.smallest,
         privacy: verified.judged(&prepared.counted),
         levels,
+        remedies: None,
     })
 }

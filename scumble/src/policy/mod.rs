@@ -19,6 +19,7 @@ mod loaded;
 mod notation;
 mod presence;
 mod privacy;
+mod relax;
 mod search;
 mod wildcard;
 
@@ -32,6 +33,7 @@ pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
+pub(crate) use relax::Dial;
 pub use search::{
     Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Kind, SearchAsked, Space,
     StructureSearch,

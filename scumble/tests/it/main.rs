@@ -24,6 +24,7 @@
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
+//! | `remedies` | does every change that is offered help, and is it the smallest of its kind? |
 //! | `bound` | is the lower bound of local recoding below every release? |
 //! | `sets` | do local recodings lose the least with sets, and do sets survive whatever a value is? |
 //! | `weights` | does every search heed the weights of columns, or say that it does not? |
@@ -66,6 +67,7 @@ mod partition;
 mod portrait;
 mod presence;
 mod recount;
+mod remedies;
 mod rothko;
 mod said;
 mod sets;
