@@ -13,6 +13,7 @@ mod instant;
 mod killed;
 mod l_plus;
 mod outputs;
+mod pages;
 mod partition;
 mod presence;
 mod private;
