@@ -12,6 +12,7 @@ mod hierarchy;
 mod instant;
 mod killed;
 mod l_plus;
+mod notation;
 mod outputs;
 mod page;
 mod pages;

@@ -24,7 +24,11 @@ pub const KEYS: &[Key] = &[
     key("", "privacy", "requirements for every class of the release; all must hold"),
     key("", "search", "how to search for the release"),
     key("attributes.*", "role", "identifier, quasi-identifier, sensitive, target or insensitive"),
-    key("attributes.*", "type", "integer, real, text or date (default: inferred from the values)"),
+    key(
+        "attributes.*",
+        "type",
+        "integer, real, date, timestamp or text (default: inferred from the values)",
+    ),
     key(
         "attributes.*",
         "hierarchy",
@@ -38,7 +42,7 @@ pub const KEYS: &[Key] = &[
     key(
         "attributes.*",
         "format",
-        "how dates are written, such as \"DD.MM.YYYY\" or \"M/D/YYYY\" (default: YYYY-MM-DD)",
+        "how dates or timestamps are written, such as \"DD.MM.YYYY\" or \"M/D/YYYY hh:mm\" (default: YYYY-MM-DD)",
     ),
     key(
         "attributes.*",
@@ -84,7 +88,7 @@ pub const KEYS: &[Key] = &[
     key(
         "attributes.*.hierarchy",
         "dates",
-        "a list of steps, from fine to coarse: month, quarter, year, decade",
+        "a list of steps, from fine to coarse: month, quarter, year, decade; for timestamps also hour, day",
     ),
     key(
         "attributes.*.hierarchy",
