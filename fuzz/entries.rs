@@ -158,7 +158,12 @@ pub fn sql(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let columns = [("zipcode", Type::Text), ("gender", Type::Text), ("age", Type::Integer)];
     let columns = columns.map(|(name, kind)| (name.to_string(), kind));
-    let names = Names { attribute: "salary", numeric: true, columns: &columns };
+    let names = Names {
+        attribute: "salary",
+        numeric: true,
+        columns: &columns,
+        notations: &Default::default(),
+    };
     end(parse(text, names).map(|_| ()));
     let (tables, report) = release();
     end(fine(query(tables, report, text, &Watch::aborting_after(POLLS))));

@@ -34,21 +34,45 @@ pub struct Common {
     #[arg(long, global = true, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 
-    /// Format of standard input and output. CSV input may be compressed with gzip or Zstandard
+    /// Format of standard input and output; xlsx only for input. CSV and JSON lines may be compressed
+    /// with gzip or Zstandard
     #[arg(long, global = true, value_enum)]
     pub format: Option<FormatArg>,
 
     /// Delimiter of CSV input: one character, or `tab` (default: detected)
     #[arg(long, global = true, value_name = "CHAR", value_parser = delimiter)]
     pub delimiter: Option<u8>,
+
+    /// Encoding of CSV input, such as utf-8, utf-16le or windows-1252 (default: detected)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub encoding: Option<String>,
+
+    /// Sheet of an .xlsx input (default: the first visible one)
+    #[arg(long, global = true, value_name = "NAME")]
+    pub sheet: Option<String>,
+
+    /// Rename input columns that have no name or a duplicate one: x_2, column_3
+    #[arg(long, global = true)]
+    pub rename_duplicates: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Csv,
+    Jsonl,
     Parquet,
     Arrow,
+    Xlsx,
 }
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  Which kind of recoding loses the least?
+    scumble compare patients.csv --policy policy.toml
+  What would a larger k cost?
+    scumble compare patients.csv --policy policy.toml --k 2,5,10,20
+  Which of two policies leaves more detail?
+    scumble compare patients.csv --policy strict.toml --policy loose.toml";
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -142,6 +166,23 @@ pub enum Command {
         /// derived from it, and confidences of a `confidence-column` are read from it
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
+        /// Also write the result as an HTML page, which may be published with the release
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Show what each column of a release looks like, before and after
+    Show {
+        /// Release: a file, or the folder of a distribution
+        release: PathBuf,
+        /// Policy file (TOML). Without it, roles are those that the report beside the release tells
+        #[arg(short, long)]
+        policy: Option<PathBuf>,
+        /// Original table. Its counts are shown beside those of the release, for the owner only
+        #[arg(long, value_name = "FILE")]
+        original: Option<PathBuf>,
+        /// Also write an HTML page; with --original it is for the owner only
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Compute guaranteed bounds on an aggregate from a distribution release
     Query {
@@ -162,6 +203,26 @@ pub enum Command {
         /// Population that contains the table, recoded in the same way (default: the table itself)
         #[arg(long, value_name = "FILE")]
         population: Option<PathBuf>,
+        /// Also write the result as an HTML page
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Compare kinds of recoding, policies or values of k; nothing is released
+    #[command(after_help = COMPARE_EXAMPLES)]
+    Compare {
+        /// Input table, or - for standard input
+        input: PathBuf,
+        /// Policy file (TOML). With one policy, the kinds of recoding that it allows are compared; with
+        /// several, the policies
+        #[arg(short, long, required = true, value_name = "FILE")]
+        policy: Vec<PathBuf>,
+        /// Values of k to compare; they override the policies
+        #[arg(short, long, value_name = "K,…", value_delimiter = ',')]
+        k: Vec<u64>,
+        /// Seed for local recodings and annealing (default: 0), and for what is otherwise drawn with
+        /// the operating system's random numbers
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
     },
     /// Derive a range for delta-presence from the acceptable cost of misuse
     Advise {
@@ -188,7 +249,7 @@ pub enum Command {
         /// Random seed; the same seed gives the same bytes (default: 0)
         #[arg(long, default_value_t = 0, hide_default_value = true)]
         seed: u64,
-        /// Table to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow
+        /// Table to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow
         #[arg(short, long)]
         output: PathBuf,
         /// Policy to write (default: beside the table)
@@ -374,8 +435,8 @@ pub struct PolicyArgs {
 
 #[derive(Debug, ClapArgs)]
 pub struct OutputArgs {
-    /// Release to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow; - for standard output; a folder
-    /// for a distribution
+    /// Release to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow; - for standard
+    /// output; a folder for a distribution
     #[arg(short, long)]
     pub output: PathBuf,
     /// Keep the row order of the input, which an outsider may know
@@ -386,6 +447,10 @@ pub struct OutputArgs {
     /// system's random numbers
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Also write an HTML page about the release, for the owner only; `scumble verify --html` writes
+    /// one that may be published
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// For tables that do not fit into memory: rothko-t and rothko-s.

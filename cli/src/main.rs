@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod compare;
 mod distribution;
 mod effect;
 mod ends;
@@ -11,6 +12,7 @@ mod init;
 mod instant;
 mod interrupts;
 mod memory;
+mod page;
 mod progress;
 mod run;
 mod show;

@@ -2,10 +2,9 @@
 
 use crate::failure::{Failure, Result};
 use scumble::{
-    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
+    ClassCounts, Error, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
     Verification,
 };
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -39,6 +38,32 @@ pub fn print_error(text: &str) {
 /// Prints one line on standard error: where the problem is, what is wrong, and what to do.
 pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
+}
+
+/// What would make a release possible, if that was looked for: a line for each change.
+pub fn remedies(failure: &Failure) -> String {
+    let Failure::Library(Error::CannotBeMet { refusal: Some(refusal), .. }) = failure else {
+        return String::new();
+    };
+    let Some(found) = &refusal.remedies else { return String::new() };
+    let mut text = match (found.remedies.len(), &found.remedies_incomplete) {
+        (0, Some(_)) => String::new(),
+        (0, None) => {
+            "No single change of a number, of the suppression limit, of the recoding or of \
+                      an attribute makes a release possible.\n"
+                .into()
+        }
+        (1, _) => "This change makes a release possible:\n".into(),
+        _ => "Each of these changes makes a release possible:\n".into(),
+    };
+    for remedy in &found.remedies {
+        let _ = writeln!(text, "  {remedy}");
+    }
+    if let Some(reason) = &found.remedies_incomplete {
+        let all = if found.remedies.is_empty() { "Changes" } else { "All changes" };
+        let _ = writeln!(text, "{all} that would make a release possible are not known: {reason}.");
+    }
+    text
 }
 
 /// The message of the argument parser as one line, without the usage.
@@ -234,9 +259,11 @@ fn alternatives(text: &mut String, report: &Report) {
         };
         let weighted = other.loss.lm_weighted;
         let weighted = weighted.map_or(String::new(), |lm| format!(", weighted LM {lm:.4}"));
+        let dm = other.loss.dm.map_or(String::new(), |dm| format!(", DM {}", thousands(dm)));
+        let cm = other.loss.cm.map_or(String::new(), |cm| format!(", CM {cm:.4}"));
         let _ = writeln!(
             text,
-            "  instead with {} ({}): LM {:.4}{weighted}{suppressed}",
+            "  instead with {} ({}): LM {:.4}{weighted}{dm}{cm}{suppressed}",
             kind(&other.recoding),
             other.algorithm,
             other.loss.lm
@@ -336,20 +363,6 @@ pub fn problems(text: &mut String, verification: &Verification) {
     for problem in &verification.problems {
         let _ = writeln!(text, "  FAILS  {problem}");
     }
-}
-
-/// Risks as JSON.
-pub fn risks_json(risks: &Risks) -> Value {
-    let one = |risk: &Risk| json!({"highest": risk.highest, "average": risk.average, "above-threshold": risk.above_threshold});
-    json!({
-        "rows": risks.rows,
-        "classes": risks.classes,
-        "unique": risks.unique,
-        "threshold": risks.threshold,
-        "prosecutor": one(&risks.prosecutor),
-        "journalist": one(&risks.journalist),
-        "marketer": {"average": risks.marketer},
-    })
 }
 
 /// Risks for people.

@@ -7,9 +7,17 @@ use crate::taxonomy::Hierarchy;
 use std::borrow::Cow;
 
 impl Policy {
-    /// How the values of a column are written, if not in the plain way.
+    /// How the values of a column are written, if not in the plain way. Columns that are only passed
+    /// on are not looked at.
     pub(crate) fn notation(&self, name: &str) -> Option<&Notation> {
-        self.attribute(name).and_then(|attribute| attribute.notation.as_ref())
+        let attribute = self.attribute(name)?;
+        let asked = self.privacy().presence.as_ref().and_then(|asked| asked.marginals());
+        let confidences = asked.and_then(|asked| asked.confidence_column.as_deref());
+        let is_read = match attribute.role.or(self.default_role()) {
+            Some(Role::QuasiIdentifier | Role::Sensitive | Role::Target) => true,
+            _ => confidences == Some(name),
+        };
+        attribute.notation.as_ref().filter(|_| is_read)
     }
 
     /// A table of values in the plain way.
@@ -38,24 +46,16 @@ impl Policy {
         Box::new(PlainSource::new(source, readers))
     }
 
-    /// How a column is read, if it has a notation and its values mean something. Others are passed
-    /// on as they are.
+    /// How a column is read, if it has a notation.
     fn reader(&self, name: &str, has_labels: bool) -> Option<PlainReader> {
-        let attribute = self.attribute(name)?;
-        let notation = attribute.notation.clone()?;
-        let asked = self.privacy().presence.as_ref().and_then(|asked| asked.marginals());
-        let confidences = asked.and_then(|asked| asked.confidence_column.as_deref());
-        let is_read = match attribute.role.or(self.default_role()) {
-            Some(Role::QuasiIdentifier | Role::Sensitive | Role::Target) => true,
-            _ => confidences == Some(name),
-        };
-        let leaves = match &attribute.hierarchy {
+        let notation = self.notation(name)?.clone();
+        let leaves = match &self.attribute(name)?.hierarchy {
             Hierarchy::File(file) | Hierarchy::Tree(file) => {
                 Some(file.rows().iter().map(|row| row[0].clone()).collect())
             }
             _ => None,
         };
         let missing = self.missing_of(name).to_vec();
-        is_read.then_some(PlainReader { notation, missing, leaves, has_labels })
+        Some(PlainReader { notation, missing, leaves, has_labels })
     }
 }

@@ -5,8 +5,10 @@
 //! environment failed (3).
 
 mod refusal;
+mod remedy;
 
 pub use refusal::{Figure, Judged, Refusal, Shortfall, WorstValue};
+pub use remedy::{Change, Remedies, Remedy};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -151,6 +153,13 @@ pub enum Error {
     UnclosedQuote {
         /// The line where the record starts.
         place: Place,
+    },
+    /// A record cannot be read: the line of a text, or the cell of a sheet.
+    BadRecord {
+        /// Where.
+        place: Place,
+        /// What is wrong and what to do.
+        problem: String,
     },
     /// A value is not valid UTF-8.
     InvalidUtf8 {
@@ -570,7 +579,7 @@ impl fmt::Display for Plain<'_> {
             Error::UnknownFormat { file } => {
                 write!(
                     f,
-                    "{}: unknown format; the name must end in .csv, .csv.gz, .csv.zst, .parquet or .arrow",
+                    "{}: unknown format; the name must end in .csv, .jsonl (also with .gz or .zst), .xlsx, .parquet or .arrow",
                     file.display()
                 )
             }
@@ -606,10 +615,12 @@ impl fmt::Display for Plain<'_> {
                     "{place}: unclosed quoted field in the record that starts here; add the quote"
                 )
             }
+            Error::BadRecord { place, problem } => write!(f, "{place}: {problem}"),
             Error::InvalidUtf8 { place, value } => {
+                let instead = if place.column.is_some() { ", or set its encoding" } else { "" };
                 write!(
                     f,
-                    "{place}: {} is not valid UTF-8; convert the file to UTF-8",
+                    "{place}: {} is not valid UTF-8; convert the file to UTF-8{instead}",
                     quoted(value)
                 )
             }
@@ -629,7 +640,10 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "{place}: {} {problem}", quoted(value))
             }
             Error::UnsupportedColumn { place, data_type } => {
-                write!(f, "{place}: {data_type} is not supported; flatten or remove the column")
+                write!(
+                    f,
+                    "{place}: {data_type} cannot be anonymized; flatten the column, or give it the role identifier, which drops it"
+                )
             }
             Error::RepeatedLeaf { place, leaf, first } => {
                 write!(f, "{place}: duplicate {}, first on line {first}; remove one", quoted(leaf))

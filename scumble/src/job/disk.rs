@@ -597,6 +597,7 @@ fn check_whole(known: &ScannedTable, rows: u64, watch: &Watch) -> Result<()> {
             smallest_class: verified.smallest,
             privacy: verified.judged(names),
             levels: None,
+            remedies: None,
         };
         Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) }
     })

@@ -38,6 +38,7 @@ pub fn build_hierarchy(
     }
     let role = |name: &String| if name == attribute { Role::Sensitive } else { Role::Identifier };
     let roles: Vec<Role> = names.iter().map(role).collect();
+    policy.check_patterns(&[attribute])?;
     let source = &*policy.plain(source);
     let taxonomy = policy.taxonomy(&encode(source, &roles, watch, "read")?, attribute)?;
     Ok(match policy.notation(attribute) {

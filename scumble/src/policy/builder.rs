@@ -72,7 +72,7 @@ impl PolicyBuilder {
         let marginals = policy.privacy.presence.as_ref().and_then(PresenceAsked::marginals);
         let targets = policy.privacy.distribution.iter().flat_map(DistributionAsked::all_targets);
         let targets = targets.filter_map(|target| match &target.form {
-            TargetForm::File { file, weights } => Some((file.clone(), weights.clone())),
+            TargetForm::File { file, read, .. } => Some((file.clone(), read.clone())),
             _ => None,
         });
         let loaded = Loaded {
@@ -109,10 +109,18 @@ impl PolicyBuilder {
 
     /// Sets any key, by the names of the tables that lead to it:
     /// `.set(["search", "time-limit"], "10s")`.
-    pub fn set<const N: usize>(mut self, path: [&str; N], value: impl Into<Setting>) -> Self {
-        match self.document.at_mut(&path) {
-            Some(setting) => *setting = value.into(),
-            None => self.blocked = Some(path.join(".")),
+    pub fn set<const N: usize>(self, path: [&str; N], value: impl Into<Setting>) -> Self {
+        self.set_at(&path, value.into())
+    }
+
+    /// The same for a path whose length is not known.
+    pub(super) fn set_at<S: AsRef<str>>(mut self, path: &[S], value: Setting) -> Self {
+        match self.document.at_mut(path) {
+            Some(setting) => *setting = value,
+            None => {
+                let names: Vec<&str> = path.iter().map(AsRef::as_ref).collect();
+                self.blocked = Some(names.join("."));
+            }
         }
         self
     }

@@ -34,13 +34,12 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
     }
     check_sets(&root, &attributes, default_role)?;
     check_weights(&root, &attributes, default_role)?;
-    let mut privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
-    if let Some(asked) = &mut privacy.thresholds {
-        notation::read_values(asked, &attributes, default_role);
-    }
+    let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
-    Ok(Policy { file, attributes, default_role, missing, privacy, search, document })
+    let mut policy = Policy { file, attributes, default_role, missing, privacy, search, document };
+    policy.read_values();
+    Ok(policy)
 }
 
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {

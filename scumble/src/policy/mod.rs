@@ -19,7 +19,9 @@ mod loaded;
 mod notation;
 mod presence;
 mod privacy;
+mod relax;
 mod search;
+mod wildcard;
 
 pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
@@ -31,6 +33,7 @@ pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
+pub(crate) use relax::Dial;
 pub use search::{
     Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Kind, SearchAsked, Space,
     StructureSearch,
@@ -46,7 +49,7 @@ use std::path::{Path, PathBuf};
 /// What the policy says of one column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    /// The column's name.
+    /// The column's name, or a pattern such as `lab_*` for several columns.
     pub name: String,
     /// Its role; the default role if `None`.
     pub role: Option<Role>,
@@ -206,11 +209,6 @@ impl Policy {
     /// The algorithm and its parameters.
     pub fn search(&self) -> &SearchAsked {
         &self.search
-    }
-
-    /// What the policy says of a column.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// The values that mean "missing" in a column.

@@ -1,7 +1,7 @@
 //! How the values of a column are written: `format`, `decimal` and `thousands`.
 
 use super::entry::Section;
-use super::{Attribute, ThresholdsAsked};
+use super::{Attribute, Policy};
 use crate::error::Result;
 use crate::table::{DatePattern, Notation, Role, Type};
 use crate::taxonomy::Hierarchy;
@@ -60,27 +60,29 @@ pub(super) fn check(
     Err(entry.inapplicable(problem))
 }
 
-/// Values that have a cap, in the plain way: the sensitive columns that they may belong to may have
-/// a notation.
-pub(super) fn read_values(
-    asked: &mut ThresholdsAsked,
-    attributes: &[Attribute],
-    default_role: Option<Role>,
-) {
-    let about = asked.sensitive.clone();
-    let is_asked = |attribute: &&Attribute| match &about {
-        Some(name) => attribute.name == *name,
-        None => attribute.role.or(default_role) == Some(Role::Sensitive),
-    };
-    let notations: Vec<&Notation> = attributes
-        .iter()
-        .filter(is_asked)
-        .filter_map(|attribute| attribute.notation.as_ref())
-        .collect();
-    let plain = |value: &str| notations.iter().find_map(|notation| notation.plain(value));
-    let named = asked.values.iter_mut().map(|(value, ..)| value).chain(&mut asked.known);
-    for value in named {
-        *value = plain(value).unwrap_or(std::mem::take(value));
+impl Policy {
+    /// Takes values that the policy names for values in the notations of their columns.
+    pub(super) fn read_values(&mut self) {
+        let distribution = self.privacy.distribution.as_ref();
+        let of_distribution =
+            distribution.and_then(|asked| self.attribute(&asked.attribute)?.notation.clone());
+        if let (Some(asked), Some(notation)) = (&mut self.privacy.distribution, of_distribution) {
+            asked.read_values(&notation);
+        }
+        let Some(asked) = &mut self.privacy.thresholds else { return };
+        let (about, default_role) = (asked.sensitive.clone(), self.default_role);
+        let is_asked = |attribute: &&Attribute| match &about {
+            Some(name) => attribute.covers(name),
+            None => attribute.role.or(default_role) == Some(Role::Sensitive),
+        };
+        let of_caps = self.attributes.iter().filter(is_asked);
+        let of_caps = of_caps.filter_map(|attribute| attribute.notation.as_ref());
+        let of_caps: Vec<&Notation> = of_caps.collect();
+        let plain = |value: &str| of_caps.iter().find_map(|notation| notation.plain(value));
+        let named = asked.values.iter_mut().map(|(value, ..)| value);
+        for value in named.chain(&mut asked.known) {
+            *value = plain(value).unwrap_or(std::mem::take(value));
+        }
     }
 }
 

@@ -38,6 +38,14 @@ impl Batches {
         Batches { reading, meter: meter.clone(), plain: None }
     }
 
+    /// Batches of which each can be read when the one before it was.
+    pub(super) fn in_turn(
+        batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+        meter: &Meter,
+    ) -> Batches {
+        Batches { reading: Reading::InTurn(Box::new(batches)), meter: meter.clone(), plain: None }
+    }
+
     /// Record batches, large ones in pieces. `total` is the number of all rows, if known.
     pub(super) fn of_record_batches(
         batches: RecordBatches,
@@ -60,7 +68,7 @@ impl Batches {
                 Ok(Batch { columns: Series::all(&piece), rows: piece.num_rows(), lines, total })
             }))
         });
-        Batches { reading: Reading::InTurn(Box::new(pieces)), meter: meter.clone(), plain: None }
+        Batches::in_turn(pieces, meter)
     }
 
     /// The same with some columns in the plain way.

@@ -31,6 +31,11 @@ pub struct PlainReader {
 }
 
 impl PlainReader {
+    /// A reader of labels that are spelled in a notation.
+    pub fn of_labels(notation: Notation) -> PlainReader {
+        PlainReader { notation, missing: Vec::new(), leaves: None, has_labels: true }
+    }
+
     /// A value in the plain way, the empty one if it is missing; `None` if it is not written in the
     /// notation.
     pub fn plain<'a>(&self, value: &'a str) -> Option<Cow<'a, str>> {

@@ -1,7 +1,7 @@
 //! Columns of a batch as texts.
 
-use super::Lines;
 use super::bits::Bits;
+use super::{Lines, is_binary};
 use crate::error::Result;
 use crate::table::{Dictionary, ShortText};
 use arrow_array::cast::AsArray;
@@ -22,7 +22,14 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
         DataType::Utf8 => Ok(array.as_string().clone()),
         _ => {
             let options = CastOptions { safe: false, ..CastOptions::default() };
-            Ok(cast_with_options(array, &DataType::Utf8, &options)?.as_string().clone())
+            let texts = cast_with_options(array, &DataType::Utf8, &options);
+            let texts = texts.map_err(|error| match array.data_type() {
+                kind if is_binary(kind) => ArrowError::InvalidArgumentError(
+                    "binary data is not text; give its column the role identifier".into(),
+                ),
+                _ => error,
+            });
+            Ok(texts?.as_string().clone())
         }
     }
 }
