@@ -9,6 +9,7 @@ mod flags;
 mod formats;
 mod generate;
 mod hierarchy;
+mod init;
 mod instant;
 mod killed;
 mod l_plus;
