@@ -14,6 +14,7 @@ mod killed;
 mod l_plus;
 mod outputs;
 mod page;
+mod pages;
 mod partition;
 mod presence;
 mod private;
