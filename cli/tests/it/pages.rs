@@ -185,6 +185,9 @@ pages! {
     the_readme "README.md" at least 4;
     the_page_about_privacy "docs/privacy.md" at least 4;
     the_page_about_policies "docs/policy.md" at least 1;
+    the_page_about_algorithms "docs/algorithms.md" at least 4;
+    the_first_hour "docs/start.md" at least 14;
+    the_guide "docs/guide.md" at least 18;
 }
 
 #[test]
