@@ -190,6 +190,24 @@ pages! {
     the_guide "docs/guide.md" at least 18;
 }
 
+/// The guide writes its policy step by step: what it quotes stands in the policies that it uses.
+#[test]
+fn the_policy_of_the_guide_is_that_of_the_example() {
+    let page = std::fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let lines: Vec<&str> = page.lines().collect();
+    let policies = ["first.toml", "policy.toml"]
+        .map(|name| std::fs::read_to_string(root().join("examples/hospital").join(name)).unwrap());
+    let quoted: Vec<String> = blocks(&lines)
+        .into_iter()
+        .filter(|(language, _)| *language == "toml")
+        .map(|(_, inside)| lines[inside].join("\n"))
+        .collect();
+    assert!(quoted.len() >= 5, "only {} pieces of a policy", quoted.len());
+    for piece in quoted {
+        assert!(policies.iter().any(|policy| policy.contains(&piece)), "in no policy:\n{piece}");
+    }
+}
+
 #[test]
 fn outputs_are_compared_without_times_and_with_gaps() {
     assert!(same("a 1\n…\nend in 2.3 s\n", "a   1\nb\nc\nend in 15 s\n"));
