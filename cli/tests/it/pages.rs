@@ -185,6 +185,27 @@ pages! {
     the_readme "README.md" at least 4;
     the_page_about_privacy "docs/privacy.md" at least 4;
     the_page_about_policies "docs/policy.md" at least 1;
+    the_page_about_algorithms "docs/algorithms.md" at least 4;
+    the_first_hour "docs/start.md" at least 14;
+    the_guide "docs/guide.md" at least 18;
+}
+
+/// The guide writes its policy step by step: what it quotes stands in the policies that it uses.
+#[test]
+fn the_policy_of_the_guide_is_that_of_the_example() {
+    let page = std::fs::read_to_string(root().join("docs/guide.md")).unwrap();
+    let lines: Vec<&str> = page.lines().collect();
+    let policies = ["first.toml", "policy.toml"]
+        .map(|name| std::fs::read_to_string(root().join("examples/hospital").join(name)).unwrap());
+    let quoted: Vec<String> = blocks(&lines)
+        .into_iter()
+        .filter(|(language, _)| *language == "toml")
+        .map(|(_, inside)| lines[inside].join("\n"))
+        .collect();
+    assert!(quoted.len() >= 5, "only {} pieces of a policy", quoted.len());
+    for piece in quoted {
+        assert!(policies.iter().any(|policy| policy.contains(&piece)), "in no policy:\n{piece}");
+    }
 }
 
 #[test]
