@@ -6,7 +6,7 @@
 //! Which grid is the last depends on the smallest and the largest number alone, so the order of the
 //! rows does not matter.
 
-use crate::table::{Day, Type};
+use crate::table::{Day, Moment, Type};
 use crate::taxonomy::number_label;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -61,7 +61,7 @@ impl Histogram {
         let mut histogram = Histogram { kind, grid, rows: BTreeMap::new() };
         let largest = numbers.iter().map(|(number, _)| number.abs()).fold(0.0, f64::max);
         // Beyond this, numbers and grid would not be told apart by a float.
-        while kind != Type::Date && largest / width(histogram.grid) > 1e15 {
+        while !is_dated(kind) && largest / width(histogram.grid) > 1e15 {
             histogram.grid += 1;
         }
         numbers.iter().for_each(|(number, rows)| histogram.add(*number, *rows));
@@ -70,9 +70,7 @@ impl Histogram {
 
     /// More rows with a number.
     pub(super) fn add(&mut self, number: f64, rows: u64) {
-        while self.kind != Type::Date
-            && number.abs() / width(self.grid) > 1e15
-            && self.grid < COARSEST
+        while !is_dated(self.kind) && number.abs() / width(self.grid) > 1e15 && self.grid < COARSEST
         {
             self.coarsen();
         }
@@ -102,13 +100,18 @@ impl Histogram {
     fn place(&self, number: f64) -> i64 {
         match self.kind {
             Type::Date => (0..self.grid).fold(number as i64, joined_days),
+            // Moments are counted by their days.
+            Type::Timestamp => {
+                let day = Moment(number as i64).day();
+                (0..self.grid).fold(day.0.into(), joined_days)
+            }
             _ => (number / width(self.grid)).floor() as i64,
         }
     }
 
     fn coarsen(&mut self) {
         let joined = |place: i64| match self.kind {
-            Type::Date => joined_days(place, self.grid),
+            kind if is_dated(kind) => joined_days(place, self.grid),
             _ => place.div_euclid(if self.grid.rem_euclid(2) == 0 { 5 } else { 2 }),
         };
         let mut rows = BTreeMap::new();
@@ -122,7 +125,7 @@ impl Histogram {
     /// What the ends of a range are called.
     fn ends(&self, place: i64) -> (String, String) {
         match self.kind {
-            Type::Date => {
+            Type::Date | Type::Timestamp => {
                 let told = |place: i64| match self.grid {
                     0 => Day(place as i32).to_string(),
                     1 => format!("{}-{:02}", place.div_euclid(12), place.rem_euclid(12) + 1),
@@ -145,6 +148,11 @@ impl Histogram {
             }
         }
     }
+}
+
+/// Whether numbers of a type are on grids of days.
+fn is_dated(kind: Type) -> bool {
+    matches!(kind, Type::Date | Type::Timestamp)
 }
 
 /// The number of a range on the next grid of days: months, years, decades, centuries, …

@@ -243,7 +243,7 @@ impl<'a> Meaning<'a> {
         if let Some(range) = self.codes(label).into_iter().reduce(|one, _| one) {
             return (0, f64::from(range.start), -f64::from(range.end));
         }
-        let kinds = [Type::Integer, Type::Real, Type::Date];
+        let kinds = [Type::Integer, Type::Real, Type::Date, Type::Timestamp];
         let range = kinds.iter().find_map(|kind| {
             let single = kind.number(label).map(|number| (number, number));
             single.or_else(|| said_range(label, *kind).map(|(from, to)| (start(from), end(to))))

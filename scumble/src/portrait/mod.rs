@@ -20,8 +20,8 @@ use crate::policy::{Policy, Privacy};
 use crate::release::{
     DISTRIBUTION, RecodingReport, ReleaseKind, Report, Risks, Tables, Verification,
 };
-use crate::source::Source;
-use crate::table::{Role, Type};
+use crate::source::{PlainReader, PlainSource, Source};
+use crate::table::{Notation, Role, Type};
 use crate::watch::Watch;
 pub use classes::{ClassSizes, SizeBar};
 use columns::{Counted, LIMIT};
@@ -219,6 +219,25 @@ impl Portrait {
     }
 }
 
+impl ColumnPortrait {
+    /// The same with values and labels as they are published.
+    fn spelled(mut self, notation: &Notation) -> ColumnPortrait {
+        let spell = |text: &mut String| *text = notation.spelled_label(text);
+        for values in self.before.iter_mut().chain(&mut self.after) {
+            values.frequent.iter_mut().for_each(|value| spell(&mut value.value));
+            for bar in &mut values.histogram {
+                spell(&mut bar.from);
+                spell(&mut bar.to);
+            }
+        }
+        for label in self.labels.iter_mut().flat_map(|labels| &mut labels.listed) {
+            spell(&mut label.label);
+            label.path.iter_mut().for_each(spell);
+        }
+        self
+    }
+}
+
 /// Both sides of a column while it is portrayed.
 struct Pair {
     name: String,
@@ -314,7 +333,10 @@ impl Sitting<'_> {
         limit: usize,
         watch: &Watch,
     ) -> Result<columns::CountedTable> {
-        columns::count(table, limit, watch)
+        match self.policy {
+            Some(policy) => columns::count(&*policy.plain_release(table), limit, watch),
+            None => columns::count(table, limit, watch),
+        }
     }
 
     /// The columns of both tables, in the order of the original.
@@ -339,7 +361,15 @@ impl Sitting<'_> {
                 ReleaseKind::Distribution { distribution } => Some(distribution.attribute.clone()),
                 ReleaseKind::Table { .. } => None,
             });
-            let counted = columns::count(values, LIMIT, watch)?.columns;
+            let notation = self.policy.zip(attribute.as_ref());
+            let notation = notation.and_then(|(policy, name)| policy.notation(name));
+            let reader = |name: &String| {
+                let notation = notation.filter(|_| name == "value");
+                notation.map(|notation| PlainReader::of_labels(notation.clone()))
+            };
+            let readers = values.names().iter().map(reader).collect();
+            let values = PlainSource::new(values, readers);
+            let counted = columns::count(&values, LIMIT, watch)?.columns;
             let counted = counted.into_iter().find(|(name, _)| name == "value");
             if let Some((name, (_, counted))) = attribute.zip(counted) {
                 after.push((name, Some(counted)));
@@ -381,7 +411,8 @@ impl Sitting<'_> {
         let (labels, loss) = labels.unzip();
         let is_named = role == Some(Role::Identifier);
         let values = |counted: Counted, kind: Option<Type>| counted.values(missing, kind, is_named);
-        Ok(ColumnPortrait {
+        let notation = self.policy.and_then(|policy| policy.notation(&name));
+        let portrait = ColumnPortrait {
             name,
             role: role.map(|role| role.name().to_string()),
             kind: kind.map(|kind| kind.name().to_string()),
@@ -393,6 +424,10 @@ impl Sitting<'_> {
                 values(counted, kind)
             }),
             labels,
+        };
+        Ok(match notation {
+            Some(notation) => portrait.spelled(notation),
+            None => portrait,
         })
     }
 
