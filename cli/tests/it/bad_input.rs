@@ -309,13 +309,13 @@ fn a_recoding_that_cannot_be_saved_stops_the_release() {
 fn an_ending_that_tells_no_format() {
     let run = |input: &str, output: &str| {
         let bed = Bed::people();
-        bed.file("table.xlsx", PEOPLE);
+        bed.file("table.ods", PEOPLE);
         bed.run(&["anonymize", input, "--policy", "policy.toml", "-o", output])
     };
-    for output in ["out.xlsx", "out", "out.parquet.gz", ".csv"] {
+    for output in ["out.ods", "out", "out.parquet.gz", "out.xlsx.gz", ".csv"] {
         run("table.csv", output).fails_with(2, output).says(".parquet");
     }
-    run("table.xlsx", "out.csv").fails_with(2, "table.xlsx").says(".parquet");
+    run("table.ods", "out.csv").fails_with(2, "table.ods").says(".parquet");
 }
 
 #[test]
