@@ -41,7 +41,7 @@ const ALGORITHMS: [&str; 15] = [
 /// Each flag with what is typed, and a letter for each algorithm: `a`cts, `r`efused, `k`ept.
 /// `LEVELS` and `OTHER` depend on the algorithm. Flags of one algorithm come with what shows their
 /// effect: `+` separates what both runs have from what only the second has.
-const TABLE: [(&str, &str, &str); 33] = [
+const TABLE: [(&str, &str, &str); 36] = [
     ("-k", "-k 12", "aaaaaaaaaa aaa aa"),
     ("--loss", "--loss dm", "aaarrrraaa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaaa aaa aa"),
@@ -79,6 +79,9 @@ const TABLE: [(&str, &str, &str); 33] = [
     ("--memory", "--memory 1GB", "kkkkkkkkkk kkk kk"),
     ("--format", "--format csv", "rrrrrrrrrr rrr rr"),
     ("--delimiter", "--delimiter ,", "kkkkkkkkkk kkk kk"),
+    ("--encoding", "--encoding utf-8", "kkkkkkkkkk kkk kk"),
+    ("--sheet", "--sheet people", "rrrrrrrrrr rrr rr"),
+    ("--rename-duplicates", "--rename-duplicates", "kkkkkkkkkk kkk kk"),
 ];
 
 /// Flags that every run has, and help.
@@ -334,6 +337,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-16le", 'a'),
+            ("--sheet", "--sheet people", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
         ],
     ),
     (
@@ -352,6 +358,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-16le", 'a'),
+            ("--sheet", "--sheet people", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
         ],
     ),
     (
@@ -370,6 +379,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-16le", 'a'),
+            ("--sheet", "--sheet people", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
         ],
     ),
     (
@@ -399,6 +411,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-16le", 'a'),
+            ("--sheet", "--sheet people", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
         ],
     ),
     (
@@ -426,6 +441,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'r'),
+            ("--encoding", "--encoding utf-8", 'r'),
+            ("--sheet", "--sheet people", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'r'),
         ],
     ),
 ];
