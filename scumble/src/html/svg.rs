@@ -5,7 +5,7 @@
 //! of the page's style sheet. Every chart has a title that says in words what it shows; its figures
 //! are also in a table of the page.
 
-use crate::portrait::steers;
+use crate::portrait::{counted, steers, thousands};
 use std::fmt::Write as _;
 
 /// A bar, or a pair of bars, with its name.
@@ -103,12 +103,12 @@ const HEIGHT: f64 = 110.0;
 
 /// Vertical bars side by side, with the names of the first, the middle and the last one, and the
 /// figure of the highest one.
-pub(super) fn histogram(title: &str, columns: &[Column], of: &str) -> Svg {
+pub(super) fn histogram(title: &str, columns: &[Column]) -> Svg {
     let figures = columns.iter().flat_map(|column| [column.before, column.after]).flatten();
     let most = figures.max().unwrap_or(0).max(1);
     let (mut drawn, count) = (String::new(), columns.len().max(1) as f64);
     let top = LINE + 4.0;
-    let told = format!("up to {} {of}", crate::portrait::thousands(most));
+    let told = format!("up to {}", counted(most, "row", "rows"));
     let _ = write!(drawn, r#"<text class="axis" x="0" y="12">{}</text>"#, escaped(&told));
     for (at, column) in columns.iter().enumerate() {
         let sides = [("before", column.before), ("after", column.after)];
@@ -120,7 +120,7 @@ pub(super) fn histogram(title: &str, columns: &[Column], of: &str) -> Svg {
             let height = HEIGHT * *figure as f64 / most as f64;
             let y = top + HEIGHT - height;
             let name = escaped(&column.name);
-            let told = crate::portrait::thousands(*figure);
+            let told = thousands(*figure);
             let _ = write!(
                 drawn,
                 r#"<rect class="{class}" x="{left:.2}%" y="{y:.1}" width="{width:.2}%" height="{height:.1}"><title>{name}: {told}</title></rect>"#
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_histogram_has_a_bar_for_each_figure() {
         let column = |after| Column { name: "1–5".into(), before: Some(4), after };
-        let Svg(svg) = histogram("all", &[column(Some(8)), column(None)], "rows");
+        let Svg(svg) = histogram("all", &[column(Some(8)), column(None)]);
         assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
         assert!(svg.contains(r#"height="110.0""#) && svg.contains("up to 8 rows"), "{svg}");
     }

@@ -296,7 +296,7 @@ fn key(portrait: &Portrait, column: &ColumnPortrait) -> Detail {
             |bar: &Bar| Column { name: bar.label(), before: Some(bar.rows), after: None };
         let columns: Vec<Column> = before.histogram.iter().map(column_of).collect();
         let title = format!("{}: rows of the original by value", column.name);
-        let svg = svg::histogram(&title, &columns, "rows");
+        let svg = svg::histogram(&title, &columns);
         charts.push(Chart { caption: "Before: rows by value".into(), svg, has_before: false });
     }
     let mut grid = None;
@@ -460,7 +460,7 @@ fn histogram_of(
             after: Some(rows_in(&after.histogram, bar)),
         })
         .collect();
-    let svg = svg::histogram(&format!("{}: rows by value", column.name), &columns, "rows");
+    let svg = svg::histogram(&format!("{}: rows by value", column.name), &columns);
     let mut heads = vec!["Values".to_string(), rows_head(portrait)];
     if before.is_some() {
         heads.push("Rows of the original".into());
@@ -638,12 +638,14 @@ fn searched(report: &Report) -> Vec<String> {
     let optimal = search.optimal.or(proof.and_then(|proof| proof.optimal));
     let bound = search.lower_bound.or(proof.and_then(|proof| proof.lower_bound));
     told.push(match (search.minimal, optimal) {
-        (Some(true), _) => "No allowable split is left. That is not a proof that no other release \
-                            loses less."
-            .into(),
+        (Some(true), _) => {
+            "No allowable split is left. That does not prove that no other recoding \
+                            costs less."
+                .into()
+        }
         (Some(false), _) => "An allowable split may be left.".into(),
-        (_, Some(true)) => "Proven optimal: no release of this kind loses less.".into(),
-        _ => "Not proven optimal: a release of this kind that loses less may exist.".into(),
+        (_, Some(true)) => "Proven optimal: no other recoding of this kind costs less.".into(),
+        _ => "Not proven optimal: another recoding of this kind may cost less.".into(),
     });
     if let Some((cost, bound)) = search.cost.zip(bound.filter(|bound| *bound > 0.0)) {
         told.push(format!("Cost {cost:.6}; no recoding costs less than {bound:.6}, proven."));
@@ -655,7 +657,7 @@ fn searched(report: &Report) -> Vec<String> {
     {
         // Rounded up: the gap is never smaller than what is told.
         let gap = (1e3 * (1.0 - bound / lm).max(0.0)).ceil() / 10.0;
-        told.push(format!("At most {gap:.1} % of the {name} could be avoided, proven."));
+        told.push(format!("At most {gap:.1} % of the {name} could be avoided by any recoding that the policy allows, proven."));
     }
     told
 }
