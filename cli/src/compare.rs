@@ -32,13 +32,13 @@ struct Row {
     report: std::result::Result<Report, Error>,
 }
 
-/// Compares; as JSON, and for people.
+/// Compares; as JSON, for people, and as an HTML page.
 pub fn compare(
     asked: &Compared<'_>,
     source: &dyn Source,
     common: &Common,
     watch: &Watch,
-) -> Result<(Value, String)> {
+) -> Result<(Value, String, String)> {
     let policies: Vec<(PathBuf, Policy)> = asked
         .policies
         .iter()
@@ -60,7 +60,21 @@ pub fn compare(
         return Err(error.into());
     }
     let json = Value::Array(rows.iter().map(to_json).collect());
-    Ok((json, text(&rows, &policies, source)))
+    let text = text(&rows, &policies, source);
+    Ok((json, text, page(&rows, &policies, source)))
+}
+
+/// The page.
+fn page(rows: &[Row], policies: &[(PathBuf, Policy)], source: &dyn Source) -> String {
+    let name = |Variant { policy, recoding, k, .. }: &Variant| {
+        let file = policy.file_name().unwrap_or(policy.as_os_str()).to_string_lossy();
+        let name = recoding.map_or(file.into_owned(), str::to_string);
+        k.map_or(name.clone(), |k| format!("{name}, k = {k}"))
+    };
+    let variants = rows.iter();
+    let variants = variants.map(|row| (name(&row.variant), row.report.as_ref().map_err(why_not)));
+    let variants: Vec<_> = variants.collect();
+    Report::compared_html(&source.name(), &variants, differ(policies))
 }
 
 /// Every policy or kind of recoding with every k.
@@ -357,13 +371,18 @@ fn notes(text: &mut String, rows: &[Row], policies: &[(PathBuf, Policy)]) {
     if rows.iter().any(|row| row.report.as_ref().is_ok_and(is_optimal)) {
         let _ = writeln!(text, "  optimal: no recoding of this kind loses less, proven");
     }
-    if policies.windows(2).any(|pair| !have_same_columns(&pair[0].1, &pair[1].1)) {
+    if differ(policies) {
         let _ = writeln!(
             text,
             "  note: the policies treat columns differently; LM is a share of the detail that a \
              policy's own hierarchies have, so it does not compare one policy with another"
         );
     }
+}
+
+/// Whether the losses of policies do not compare.
+fn differ(policies: &[(PathBuf, Policy)]) -> bool {
+    policies.windows(2).any(|pair| !have_same_columns(&pair[0].1, &pair[1].1))
 }
 
 /// Whether two policies say the same of columns, so that a loss means the same in both.

@@ -146,7 +146,7 @@ fn anonymize(
         Some(file) => {
             let job = job.clone().writes(file);
             let (report, portrait) = job.run_portrayed(&source, sink, watch)?;
-            page.write(|| Ok(portrait))?;
+            page.write(|| Ok(portrait.to_html()))?;
             Ok(report)
         }
     };
@@ -283,7 +283,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             page.write(|| {
                 // What the original tells is not for everybody.
                 let portrait = job.portray(&tables, None, report.as_ref(), watch)?;
-                Ok(portrait.with_verification(verification.clone()))
+                Ok(portrait.with_verification(verification.clone()).to_html())
             })?;
             let text = if is_folder {
                 distribution::verification(&verification, &release)
@@ -314,7 +314,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 None => Portrait::without_policy(&tables, original, report, watch)?,
             };
             let output = Output::new(portrait.to_json(), portrait.to_string());
-            page.write(|| Ok(portrait))?;
+            page.write(|| Ok(portrait.to_html()))?;
             Ok(output)
         }
         Command::Query { release, sql } => {
@@ -338,13 +338,16 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let risks = job.risk(&table, population, threshold, watch)?;
             let table = Tables::one(table);
             page.check(Some(&job), &table, population, &file)?;
-            page.write(|| Ok(job.portray_risk(&table, risks, watch)?))?;
+            page.write(|| Ok(job.portray_risk(&table, risks, watch)?.to_html()))?;
             Ok(Output::new(risks.to_json(), show::risks(&risks, &file)))
         }
-        Command::Compare { input, policy, k, seed } => {
+        Command::Compare { input, policy, k, seed, html } => {
             effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             let asked = compare::Compared { policies: &policy, k: &k, seed };
-            let (json, text) = compare::compare(&asked, &open(&input)?, common, watch)?;
+            let (page, input) = (Page::new(html)?, open(&input)?);
+            page.check_apart(policy.iter().chain(&input.files()).cloned().collect())?;
+            let (json, text, html) = compare::compare(&asked, &input, common, watch)?;
+            page.write(|| Ok(html))?;
             Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {

@@ -1,6 +1,7 @@
 //! What a guarantee means, in plain language, and what it does not mean.
 
 use crate::policy::{DiversityAsked, Privacy};
+use crate::portrait::counted;
 use crate::privacy::Diversity;
 
 /// A requirement in plain language.
@@ -28,10 +29,10 @@ pub(super) fn meanings(asked: &Privacy) -> Vec<Meaning> {
         all.push(meaning(
             format!("k-anonymity with k = {k}"),
             format!(
-                "Every row looks the same as at least {} others in all quasi-identifiers. Somebody \
+                "Every row looks the same as at least {} in all quasi-identifiers. Somebody \
                  who knows these attributes of a person finds at least {k} rows, and cannot tell \
                  which of them is the person's.",
-                k.saturating_sub(1)
+                counted(k.saturating_sub(1), "other row", "other rows")
             ),
             "It does not hide what all rows of a class have in common. If everybody in a class has \
              the same diagnosis, the diagnosis is known without knowing the row. It does not hide \

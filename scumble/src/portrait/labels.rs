@@ -292,7 +292,7 @@ fn lost_of_range(axis: &Ordered, label: &str) -> Option<f64> {
     }
     let (from, to) = said_range(label, axis.kind)?;
     // The first of whole numbers above one is the next.
-    let step = if axis.kind == Type::Real { 0.0 } else { 1.0 };
+    let step = if axis.kind.is_stepped() { 1.0 } else { 0.0 };
     let from = match from {
         Bound::Excluded(number) => number + step,
         from => start(from),
