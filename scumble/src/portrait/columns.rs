@@ -7,10 +7,11 @@
 use super::histogram::Histogram;
 use super::{ColumnValues, LISTED, ValueRows, told};
 use crate::error::{Error, Result};
-use crate::source::{Batch, Codes, Lines, Series, Source, Texts, ahead, has_text};
+use crate::source::{Batch, Codes, Lines, Series, Source, Texts, ahead};
 use crate::table::{Dictionary, Type};
 use crate::watch::Watch;
-use arrow_schema::ArrowError;
+use arrow_cast::can_cast_types;
+use arrow_schema::{ArrowError, DataType};
 
 /// Distinct values that are counted of a column.
 pub(super) const LIMIT: usize = 50_000;
@@ -46,8 +47,11 @@ struct Beyond {
 /// Counts the columns of a table that have a text form.
 pub(super) fn count(table: &dyn Source, limit: usize, watch: &Watch) -> Result<CountedTable> {
     let (file, schema) = (table.file(), table.schema());
-    let wanted: Vec<bool> =
-        schema.fields().iter().map(|field| has_text(field.data_type())).collect();
+    let wanted: Vec<bool> = schema
+        .fields()
+        .iter()
+        .map(|field| can_cast_types(field.data_type(), &DataType::Utf8))
+        .collect();
     let names = schema.fields().iter().zip(&wanted).filter(|(_, wanted)| **wanted);
     let mut columns: Vec<(String, Counted)> =
         names.map(|(field, _)| (field.name().clone(), Counted::new(limit))).collect();
