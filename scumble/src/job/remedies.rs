@@ -25,7 +25,7 @@ impl Job {
     /// Looks for single changes with which a release is possible, after a [run](Job::run) was refused.
     /// Each one that is found was tried and verified on the same source, and nothing is published.
     ///
-    /// The search ends after about 20 seconds, or with what it has if the watch is
+    /// The search ends after 30 seconds, or with what it has if the watch is
     /// [stopped](Watch::stop). Tables that exceed the memory are not searched.
     pub fn remedies(
         &self,
@@ -279,7 +279,7 @@ impl Quest<'_> {
         };
         match self.rehearsal.run(&job, watch) {
             Err(Error::Interrupted) if !self.watch.aborted() && !self.watch.stopped() => {
-                let end = self.end.max(Instant::now()) + self.job.parameters.remedies / 2;
+                let end = self.end + self.job.parameters.remedies / 2;
                 let job = Job { effort: Effort::First, ..job };
                 let report = possible(self.rehearsal.run(&job, &self.watch.until(end)))?;
                 Ok(report.and_then(|report| remedy(report, true)))
