@@ -4,7 +4,7 @@ use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::show::{duration, share, thousands};
 use comfy_table::{CellAlignment, Table, presets};
-use scumble::{Error, ErrorKind, Job, Policy, ReleaseKind, Report, Source, Watch};
+use scumble::{Error, ErrorKind, Job, Policy, RecodingReport, ReleaseKind, Report, Source, Watch};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -30,6 +30,22 @@ struct Variant {
 struct Row {
     variant: Variant,
     report: std::result::Result<Report, Error>,
+}
+
+impl Row {
+    /// The kind of recoding that was asked for, or that would be released.
+    fn recoding(&self) -> Option<&'static str> {
+        let of_release = || match &self.report.as_ref().ok()?.release {
+            ReleaseKind::Table { recoding, .. } => Some(match recoding {
+                RecodingReport::FullDomain { .. } => "levels",
+                RecodingReport::Cuts { .. } => "cuts",
+                RecodingReport::Regions { .. } => "regions",
+                RecodingReport::Local { .. } => "local",
+            }),
+            ReleaseKind::Distribution { .. } => None,
+        };
+        self.variant.recoding.or_else(of_release)
+    }
 }
 
 /// Compares; as JSON, for people, and as an HTML page.
@@ -155,7 +171,7 @@ fn to_json(row: &Row) -> Value {
     let Row { variant, report } = row;
     let mut object = Map::new();
     object.insert("policy".into(), json!(variant.policy));
-    if let Some(recoding) = variant.recoding {
+    if let Some(recoding) = row.recoding() {
         object.insert("recoding".into(), recoding.into());
     }
     if let Some(k) = variant.job.policy().privacy().k {
@@ -233,10 +249,7 @@ fn columns(rows: &[Row]) -> Vec<Column> {
             is(|one| one.recoding.is_none()),
             ("policy", |row| row.variant.policy.display().to_string()),
         ),
-        (
-            is(|one| one.recoding.is_some()),
-            ("recoding", |row| row.variant.recoding.unwrap_or_default().to_string()),
-        ),
+        (true, ("recoding", |row| row.recoding().unwrap_or_default().to_string())),
         (
             is(|one| one.k.is_some()),
             ("k", |row| row.variant.k.map_or(String::new(), |k| thousands(k.into()))),

@@ -141,11 +141,13 @@ fn anonymize(
     watch: &Watch,
 ) -> Result<Output> {
     let source = open(input, common, spill, watch)?;
+    let remedied = |error: Error| job.with_remedies(error, &source, watch);
     let release = |sink: Box<dyn Sink>| match page.file() {
-        None => Ok::<_, Failure>(job.run(&source, sink, watch)?),
+        None => Ok::<_, Failure>(job.run(&source, sink, watch).map_err(remedied)?),
         Some(file) => {
             let job = job.clone().writes(file);
-            let (report, portrait) = job.run_portrayed(&source, sink, watch)?;
+            let portrayed = job.run_portrayed(&source, sink, watch);
+            let (report, portrait) = portrayed.map_err(remedied)?;
             page.write(|| Ok(portrait.to_html()))?;
             Ok(report)
         }
@@ -168,10 +170,7 @@ fn anonymize(
         return Ok(Output::new(report.to_json(), text));
     }
     let sink = ends::release(output, recoding, &source, common, spill)?;
-    let report = release(sink).map_err(|failure| match failure {
-        Failure::Library(error) => Failure::Library(job.with_remedies(error, &source, watch)),
-        other => other,
-    })?;
+    let report = release(sink)?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bed;
+mod compare;
 mod distribution;
 mod encodings;
 mod extra_suppression;
@@ -24,6 +25,7 @@ mod presence;
 mod private;
 mod readme;
 mod release;
+mod remedies;
 mod rothko;
 mod standard_output;
 mod tamper;
