@@ -7,7 +7,7 @@ use crate::args::{
 use crate::ends::{is_standard, open, release};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
-use crate::{advise, distribution, effect, hierarchy, instant, progress, show};
+use crate::{advise, distribution, effect, hierarchy, instant, progress, shell, show};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
@@ -227,7 +227,6 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, instant::summary(&summary, seconds, &input, &output)))
         }
         Command::Estimate { summary, policy, levels, believe } => {
-            effect::check_tables(common, &[])?;
             let args = policy;
             let policy = read_policy(&args, instant::believing(&believe))?;
             effect::check_estimate(&args, &believe, levels.is_some(), &policy)?;
@@ -262,7 +261,6 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
         }
         Command::Query { release, sql } => {
-            effect::check_tables(common, &[])?;
             let file = release.join("report.json");
             let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
             let report = Report::from_json(&text)
@@ -282,12 +280,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
         }
         Command::Advise { stakes } => {
-            effect::check_tables(common, &[])?;
             let (json, text) = advise::advise(&stakes)?;
             Ok(Output::new(json, text))
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
-            effect::check_tables(common, &[])?;
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
                 return Err(Failure::Usage("--selection biased requires the kind `subset`".into()));
             }
@@ -306,6 +302,15 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, text))
         }
         Command::Bench { name, .. } => match name {},
+        Command::Completions { shell } => {
+            let script = shell::completions(shell);
+            Ok(Output::new(json!({"shell": shell.to_string(), "script": script}), script))
+        }
+        Command::Man { folder } => {
+            let files = shell::man(&folder)?;
+            let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            Ok(Output::new(json!({"files": files}), text))
+        }
     }
 }
 

@@ -47,12 +47,14 @@ pub fn one_line(error: &clap::Error) -> String {
         return "expected a command, such as anonymize; see scumble --help".into();
     }
     let message = error.to_string();
-    let told = message
-        .split("\n\n")
-        .filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
+    let parts = message.split("\n\n");
+    let usage = parts.clone().find_map(|part| part.strip_prefix("Usage: ")).unwrap_or("scumble");
+    let told = parts.filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
     let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = told.map(words).collect::<Vec<_>>().join("; ");
-    format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
+    let is_name = |word: &&str| word.chars().all(|character| character.is_ascii_lowercase());
+    let command = usage.split_whitespace().take_while(is_name).collect::<Vec<_>>().join(" ");
+    format!("{}; see {command} --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
 
 /// A whole number with its thousands apart.

@@ -8,6 +8,7 @@ mod extra_suppression;
 mod flags;
 mod formats;
 mod generate;
+mod help;
 mod hierarchy;
 mod instant;
 mod killed;
