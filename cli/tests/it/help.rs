@@ -4,7 +4,7 @@ use crate::bed::{Bed, Outcome};
 use std::process::Command;
 
 /// The commands that help lists, with those of `hierarchy`.
-fn commands(bed: &Bed) -> Vec<Vec<String>> {
+pub fn commands(bed: &Bed) -> Vec<Vec<String>> {
     let listed = |path: &[&str]| -> Vec<String> {
         let help = bed.run(&[path, &["--help"]].concat()).ok().stdout;
         let (_, list) = help.split_once("Commands:\n").unwrap();
@@ -25,7 +25,7 @@ fn commands(bed: &Bed) -> Vec<Vec<String>> {
 }
 
 /// The help of a command in a terminal of a width.
-fn help(bed: &Bed, path: &[String], flag: &str, columns: usize) -> String {
+pub fn help(bed: &Bed, path: &[String], flag: &str, columns: usize) -> String {
     let mut arguments: Vec<&str> = path.iter().map(String::as_str).collect();
     arguments.push(flag);
     let mut command = bed.command(&arguments);

@@ -8,6 +8,8 @@ mod extra_suppression;
 mod flags;
 mod formats;
 mod generate;
+mod golden;
+mod golden_cases;
 mod help;
 mod hierarchy;
 mod instant;

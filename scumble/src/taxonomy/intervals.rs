@@ -516,7 +516,7 @@ mod tests {
             let intervals = Intervals::new(widths, from, to).unwrap();
             let values: Vec<f64> = values.into_iter().map(number).collect();
             for (kind, scale) in [(Type::Integer, Scale::Whole), (Type::Real, Scale::Real)] {
-                if scale == Scale::Whole && !intervals.is_whole() {
+                if scale == Scale::Whole && decimals != 1.0 {
                     continue;
                 }
                 for level in 1..=intervals.widths.len() {
