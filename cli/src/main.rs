@@ -15,6 +15,8 @@ mod progress;
 mod run;
 mod shell;
 mod show;
+mod text;
+mod usage;
 
 use clap::FromArgMatches;
 use scumble::Error;
@@ -34,7 +36,7 @@ fn main() -> ExitCode {
             }
         },
         Err(error) if error.use_stderr() => {
-            show::complain(&show::one_line(&error));
+            show::complain(&usage::one_line(&error));
             return ExitCode::from(2);
         }
         Err(help_or_version) => {

@@ -7,6 +7,7 @@ use crate::args::{
 use crate::ends::{is_standard, open, release};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
+use crate::text::{self, Text};
 use crate::{advise, distribution, effect, hierarchy, instant, progress, shell, show};
 use clap::ValueEnum;
 use scumble::{
@@ -22,7 +23,7 @@ struct Output {
     /// For `--json`.
     json: Value,
     /// For people.
-    text: String,
+    text: Text,
     /// Why the exit status is not 0, if a check failed.
     failed: Option<Failure>,
     /// Whether the text goes to standard error, because the release is on standard output.
@@ -30,8 +31,8 @@ struct Output {
 }
 
 impl Output {
-    fn new(json: Value, text: String) -> Output {
-        Output { json, text, failed: None, on_error: false }
+    fn new(json: Value, text: impl Into<Text>) -> Output {
+        Output { json, text: text.into(), failed: None, on_error: false }
     }
 }
 
@@ -50,19 +51,20 @@ fn start_pool(threads: Option<u16>) {
 pub fn run(args: Args) -> u8 {
     start_pool(args.common.threads);
     let json = args.common.json;
-    let (watch, line) = progress::watch();
+    let (watch, line) = progress::watch(progress::Plan::of(&args.command));
     let signals = Signals::listen(&watch);
     let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
     let error = match done {
         Ok(output) => {
-            let text = if json { output.json.to_string() + "\n" } else { output.text };
             let printed = if output.on_error {
-                show::print_error(&text);
+                show::print_error(&output.text.shown(text::on_error()));
                 Ok(())
+            } else if json {
+                show::print(&(output.json.to_string() + "\n"))
             } else {
-                show::print(&text)
+                show::print(&output.text.shown(text::on_output()))
             };
             printed.err().or(output.failed)
         }
@@ -230,12 +232,15 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let args = policy;
             let policy = read_policy(&args, instant::believing(&believe))?;
             effect::check_estimate(&args, &believe, levels.is_some(), &policy)?;
-            let mut job = job(policy, common);
+            let (mut job, is_given) = (job(policy, common), levels.is_some());
             if let Some(levels) = levels {
                 job = job.levels(levels);
             }
             let estimation = job.estimate(&read_summary(&summary)?, watch)?;
-            Ok(Output::new(estimation.to_json(), instant::estimation(&estimation, &summary)))
+            Ok(Output::new(
+                estimation.to_json(),
+                instant::estimation(&estimation, &summary, is_given),
+            ))
         }
         Command::Verify { release, policy, original } => {
             let tables = [Some(&release), original.as_ref()];
@@ -294,7 +299,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 (KindArg::Subset, SelectionArg::Biased) => Synthetic::Subset(Selection::Biased),
             };
             let files = scumble::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
-            let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
             Ok(Output::new(json!({"rows": rows, "seed": seed, "files": files}), text))
         }
         Command::Hierarchy { action } => {
@@ -304,11 +309,12 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         Command::Bench { name, .. } => match name {},
         Command::Completions { shell } => {
             let script = shell::completions(shell);
-            Ok(Output::new(json!({"shell": shell.to_string(), "script": script}), script))
+            let json = json!({"shell": shell.to_string(), "script": script});
+            Ok(Output::new(json, Text::raw(script)))
         }
         Command::Man { folder } => {
             let files = shell::man(&folder)?;
-            let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
             Ok(Output::new(json!({"files": files}), text))
         }
     }

@@ -32,24 +32,16 @@ fn words(command: &str) -> Vec<&str> {
 /// A text with times as `TIME` and the folder of the test as `DIR`.
 fn normalized(text: &str, bed: &Bed) -> String {
     let text = text.replace(&*bed.path("").to_string_lossy(), "DIR/");
-    let mut kept = String::new();
-    for line in text.split_inclusive('\n') {
-        let mut parts: Vec<&str> = line.split(' ').collect();
-        let mut at = 0;
-        while at + 1 < parts.len() {
-            let number = parts[at].trim_start_matches('(');
-            let is_number = number.parse::<f64>().is_ok();
-            let unit = parts[at + 1].trim_end_matches([',', ';', '\n', ')', '.']);
-            if is_number && matches!(unit, "s" | "ms" | "µs") {
-                parts[at] = if parts[at].starts_with('(') { "(TIME" } else { "TIME" };
-                let rest = &parts[at + 1][unit.len()..];
-                parts[at + 1] = rest;
-            }
-            at += 1;
+    let mut kept: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        let unit = word.trim_end_matches(|one: char| !one.is_alphanumeric());
+        let is_time = matches!(unit, "s" | "ms" | "µs");
+        match kept.last_mut().filter(|last| is_time && last.parse::<f64>().is_ok()) {
+            Some(number) => *number = format!("TIME{}", &word[unit.len()..]),
+            None => kept.push(word.to_string()),
         }
-        kept += &parts.join(" ").replace("TIME ,", "TIME,").replace("TIME ;", "TIME;");
     }
-    kept.replace("TIME \n", "TIME\n").replace("TIME )", "TIME)")
+    kept.join(" ")
 }
 
 /// What a case prints, with the command before it and the exit status after it.

@@ -24,4 +24,5 @@ mod release;
 mod rothko;
 mod standard_output;
 mod tamper;
+mod terminal;
 mod texts;

@@ -66,7 +66,7 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
 }
 
 fn weight(entry: &Entry<'_>) -> Result<Ratio> {
-    let expected = "a number above 0";
+    let expected = "a number above 0 and below 1.8e19";
     let weight = entry.ratio(expected)?;
     if weight > Ratio::ZERO { Ok(weight) } else { Err(entry.wrong(expected)) }
 }

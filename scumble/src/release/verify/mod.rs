@@ -246,7 +246,7 @@ pub(crate) fn check_table(
         let place = Place::file(&file).line(line).column(name);
         let attribute = policy.attribute(name);
         let hierarchy = attribute.map_or(String::new(), |known| known.hierarchy.describe());
-        Some(Error::NotInHierarchy { place, value, hierarchy }.to_string())
+        Some(format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value)))
     });
     let problems = identifiers.chain(labels).chain(problems).collect();
     Ok(Checked { verified, counted, same_value, problems, notes, bytes, file })
