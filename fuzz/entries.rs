@@ -7,7 +7,7 @@
 use scumble::query::sql::{Names, parse};
 use scumble::{
     Error, FileFormat, Format, Job, Policy, Recoding, ReleaseBatches, Report, Sink, Source,
-    Summary, TableBatches, TableFile, Tables, Type, Watch, init, query, read_hierarchy,
+    Summary, TableBatches, TableFile, Tables, Type, Watch, query, read_hierarchy, suggest,
 };
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
@@ -74,8 +74,11 @@ fn table(bytes: &[u8], format: Format) -> Result<(), Error> {
             return Ok(());
         }
     }
-    let policy = init(&table, &Watch::aborting_after(POLLS))?;
-    run(Job::new(Policy::from_toml(&policy)?), &table)
+    let suggested = suggest(&table, true, &Watch::aborting_after(POLLS))?;
+    // Its hierarchies are not files here; without them, values have only the root above them.
+    let is_file = |line: &&str| line.starts_with("hierarchy = \"");
+    let lines: Vec<&str> = suggested.policy().lines().filter(|line| !is_file(line)).collect();
+    run(Job::new(Policy::from_toml(&lines.join("\n"))?), &table)
 }
 
 /// An error of the library, which is an answer, unless it is a defect.
@@ -155,7 +158,12 @@ pub fn sql(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let columns = [("zipcode", Type::Text), ("gender", Type::Text), ("age", Type::Integer)];
     let columns = columns.map(|(name, kind)| (name.to_string(), kind));
-    let names = Names { attribute: "salary", numeric: true, columns: &columns };
+    let names = Names {
+        attribute: "salary",
+        numeric: true,
+        columns: &columns,
+        notations: &Default::default(),
+    };
     end(parse(text, names).map(|_| ()));
     let (tables, report) = release();
     end(fine(query(tables, report, text, &Watch::aborting_after(POLLS))));

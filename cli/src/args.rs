@@ -32,8 +32,8 @@ pub struct Common {
 
     /// Format of standard input and output
     ///
-    /// Format of standard input and output: csv, parquet or arrow. Files have the format of their
-    /// names. CSV input may be compressed with gzip or Zstandard.
+    /// Format of standard input and output: csv, jsonl, parquet or arrow; xlsx only for input. Files
+    /// have the format of their names. CSV and JSON lines may be compressed with gzip or Zstandard.
     #[arg(long, global = true, value_enum, help_heading = "Input", hide_possible_values = true)]
     pub format: Option<FormatArg>,
 
@@ -49,6 +49,25 @@ pub struct Common {
         help_heading = "Input"
     )]
     pub delimiter: Option<u8>,
+
+    /// Encoding of CSV input (default: detected)
+    ///
+    /// Encoding of CSV input, such as utf-8, utf-16le or windows-1252 (default: detected).
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Input")]
+    pub encoding: Option<String>,
+
+    /// Sheet of an .xlsx input
+    ///
+    /// Sheet of an .xlsx input (default: the first visible one).
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Input")]
+    pub sheet: Option<String>,
+
+    /// Rename columns without a name of their own
+    ///
+    /// Rename input columns that have no name or a duplicate one, to column_3 or x_2. By default they
+    /// are an error.
+    #[arg(long, global = true, help_heading = "Input")]
+    pub rename_duplicates: bool,
 
     /// Number of threads (default: all cores)
     ///
@@ -70,11 +89,13 @@ pub struct Common {
     pub memory: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormatArg {
     Csv,
+    Jsonl,
     Parquet,
     Arrow,
+    Xlsx,
 }
 
 #[derive(Debug, Subcommand)]
@@ -97,6 +118,12 @@ pub enum Command {
             hide_default_value = true
         )]
         output: PathBuf,
+        /// Group texts by frequency, without learning
+        ///
+        /// Group texts by their frequency instead of learning from the other columns which values are
+        /// alike.
+        #[arg(long)]
+        no_learned: bool,
     },
     /// Find the best release, verify it and write it
     ///
@@ -165,6 +192,11 @@ pub enum Command {
         /// read from it.
         #[arg(long, value_name = "FILE")]
         original: Option<PathBuf>,
+        /// Also write the result as an HTML page
+        ///
+        /// Also write the result as an HTML page, which may be published with the release.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
     },
     /// Measure the re-identification risk of a table
     ///
@@ -192,6 +224,54 @@ pub enum Command {
         /// assumed to be the whole population, which is the worst case.
         #[arg(long, value_name = "FILE")]
         population: Option<PathBuf>,
+        /// Also write the result as an HTML page
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Show what each column looks like
+    ///
+    /// Show what each column of a release looks like; with --original also what it was before.
+    Show {
+        /// Release: a file, or the folder of a distribution
+        release: PathBuf,
+        /// Policy file (TOML); default: see --help
+        ///
+        /// Policy file (TOML). Without it, roles are those in the report beside the release.
+        #[arg(short, long, value_name = "FILE")]
+        policy: Option<PathBuf>,
+        /// Original table, for the owner of the data only
+        ///
+        /// Original table. Its counts are shown beside those of the release; such a result is for the
+        /// owner of the data only.
+        #[arg(long, value_name = "FILE")]
+        original: Option<PathBuf>,
+        /// Also write the result as an HTML page
+        ///
+        /// Also write the result as an HTML page. With --original it is for the owner of the data only.
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+    },
+    /// Compare recodings, policies or values of k
+    ///
+    /// Compare kinds of recoding, policies or values of k. Nothing is released.
+    Compare {
+        /// Input table, or - for standard input
+        input: PathBuf,
+        /// Policy file (TOML); may be repeated
+        ///
+        /// Policy file (TOML). With one policy, the kinds of recoding that it allows are compared; with
+        /// several, the policies.
+        #[arg(short, long, required = true, value_name = "FILE")]
+        policy: Vec<PathBuf>,
+        /// Values of k to compare; they override the policies
+        #[arg(short, long, value_name = "K,…", value_delimiter = ',')]
+        k: Vec<u64>,
+        /// Random seed (default: 0)
+        ///
+        /// Seed for local recodings and annealing (default: 0), and for what is otherwise drawn with
+        /// the operating system's random numbers.
+        #[arg(long, value_name = "N")]
+        seed: Option<u64>,
     },
     /// Recode more rows with a saved recoding
     ///
@@ -299,7 +379,7 @@ pub enum Command {
         seed: u64,
         /// Table to write
         ///
-        /// Table to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow.
+        /// Table to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow.
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
         /// Policy to write (default: beside the table)
@@ -553,8 +633,9 @@ pub struct PolicyArgs {
 pub struct OutputArgs {
     /// Release to write, or - for standard output
     ///
-    /// Release to write: .csv, .csv.gz, .csv.zst, .parquet or .arrow; - for standard output; a folder
-    /// for a distribution. It replaces an existing file, and appears complete or not at all.
+    /// Release to write: .csv, .jsonl (also with .gz or .zst), .parquet or .arrow; - for standard
+    /// output; a folder for a distribution. It replaces an existing file, and appears complete or not
+    /// at all.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Keep the row order of the input
@@ -570,6 +651,12 @@ pub struct OutputArgs {
     /// of the operating system.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// Also write an HTML page, for the owner only
+    ///
+    /// Also write an HTML page about the release, for the owner of the data only. `scumble verify
+    /// --html` writes one that may be published.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }
 
 /// For tables that do not fit into memory: rothko-t and rothko-s.

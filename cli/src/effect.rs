@@ -20,26 +20,69 @@ fn check<'a>(flags: impl IntoIterator<Item = (&'static str, bool, bool, &'a str)
     }
 }
 
-/// Refuses `--format` and `--delimiter` if none of the tables of a command has either: files have
-/// the format of their names, and only CSV has delimiters.
-pub fn check_tables(common: &Common, tables: &[&Path]) -> Result<()> {
-    let is_csv = |table: &Path| match common.format {
-        Some(format) if is_standard(table) => matches!(format, FormatArg::Csv),
-        None if is_standard(table) => true,
-        _ => FileFormat::of(table).is_ok_and(|format| format.format == Format::Csv),
+/// The tables of a command. Outputs are those that have a format.
+#[derive(Clone, Copy, Default)]
+pub struct Ends<'a> {
+    pub inputs: &'a [&'a Path],
+    pub outputs: &'a [&'a Path],
+}
+
+impl<'a> Ends<'a> {
+    /// Tables that are only read.
+    pub fn inputs(inputs: &'a [&'a Path]) -> Ends<'a> {
+        Ends { inputs, outputs: &[] }
+    }
+}
+
+/// Refuses flags about formats if no table of a command has such a format: files have the format of
+/// their names, and only CSV has delimiters and an encoding.
+pub fn check_tables(common: &Common, ends: Ends<'_>) -> Result<()> {
+    let format = |table: &Path| match common.format {
+        // A release on standard output has the format of its input.
+        None if is_standard(table) => Some(FormatArg::Csv),
+        given if is_standard(table) => given,
+        _ => FileFormat::of(table).ok().map(|format| match format.format {
+            Format::Csv => FormatArg::Csv,
+            Format::Jsonl => FormatArg::Jsonl,
+            Format::Parquet => FormatArg::Parquet,
+            Format::Arrow => FormatArg::Arrow,
+            Format::Xlsx => FormatArg::Xlsx,
+        }),
     };
+    let any = |tables: &[&Path], wanted: FormatArg| {
+        tables.iter().any(|table| format(table) == Some(wanted))
+    };
+    let Ends { inputs, outputs } = ends;
     check([
         (
             "--format",
             common.format.is_some(),
-            tables.iter().any(|table| is_standard(table)),
+            inputs.iter().chain(outputs).any(|table| is_standard(table)),
             "requires - as input or output; files have the format of their names",
         ),
         (
             "--delimiter",
             common.delimiter.is_some(),
-            tables.iter().any(|table| is_csv(table)),
+            any(inputs, FormatArg::Csv) || any(outputs, FormatArg::Csv),
             "requires a CSV file as input or output",
+        ),
+        (
+            "--encoding",
+            common.encoding.is_some(),
+            any(inputs, FormatArg::Csv),
+            "requires a CSV file as input; other formats have their own, and releases are UTF-8",
+        ),
+        (
+            "--sheet",
+            common.sheet.is_some(),
+            any(inputs, FormatArg::Xlsx),
+            "requires an .xlsx file as input",
+        ),
+        (
+            "--rename-duplicates",
+            common.rename_duplicates,
+            inputs.iter().any(|table| format(table).is_some()),
+            "requires a table as input",
         ),
     ])
 }

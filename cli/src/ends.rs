@@ -13,26 +13,37 @@ pub fn is_standard(path: &Path) -> bool {
 fn format_of(arg: FormatArg) -> Format {
     match arg {
         FormatArg::Csv => Format::Csv,
+        FormatArg::Jsonl => Format::Jsonl,
+        FormatArg::Xlsx => Format::Xlsx,
         FormatArg::Parquet => Format::Parquet,
         FormatArg::Arrow => Format::Arrow,
     }
 }
 
+/// A format with what the flags say about inputs.
+fn as_typed(format: FileFormat, common: &Common) -> Result<FileFormat> {
+    let mut format = format.with_delimiter(common.delimiter);
+    format.sheet = common.sheet.clone();
+    format.rename_duplicates = common.rename_duplicates;
+    if let Some(name) = &common.encoding {
+        format = format.with_encoding(name)?;
+    }
+    Ok(common.memory.map_or(format.clone(), |memory| format.within(memory)))
+}
+
 /// Opens a table: a file, or standard input.
 pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Result<TableFile> {
-    let as_typed = |format: FileFormat| {
-        let format = format.with_delimiter(common.delimiter);
-        common.memory.map_or(format, |memory| format.within(memory))
-    };
     if !is_standard(path) {
-        return Ok(TableFile::open_as(path, as_typed(FileFormat::of(path)?))?);
+        let format = as_typed(FileFormat::of(path)?, common)?;
+        return Ok(TableFile::open_in(path, format, folder, watch)?);
     }
     let Some(format) = common.format else {
         return Err(Failure::Usage(
-            "--format is required to read standard input: csv, parquet or arrow".into(),
+            "--format is required to read standard input: csv, jsonl, parquet, arrow or xlsx"
+                .into(),
         ));
     };
-    let format = as_typed(FileFormat::new(format_of(format)));
+    let format = as_typed(FileFormat::new(format_of(format)), common)?;
     let (stdin, name) = (std::io::stdin(), Path::new("standard input"));
     Ok(TableFile::spool(stdin, name, format, folder, watch)?)
 }
@@ -47,9 +58,11 @@ pub fn release(
 ) -> Result<Box<dyn Sink>> {
     if !is_standard(output) {
         let format = FileFormat::of(output)?;
+        check_writable(format.format)?;
         // A release of a CSV table keeps its delimiter.
         let of_input = input.format().delimiter.or(common.delimiter);
-        let mut file = ReleaseFile::with_format(output, format.with_delimiter(of_input));
+        let format = format.with_delimiter(of_input);
+        let mut file = ReleaseFile::with_format(output, format).like(input);
         if let Some(recoding) = recoding {
             file = file.save_recoding(recoding);
         }
@@ -66,6 +79,17 @@ pub fn release(
         ));
     }
     let format = common.format.map_or(input.format().format, format_of);
+    check_writable(format)?;
     let format = FileFormat::new(format).with_delimiter(input.format().delimiter);
-    Ok(Box::new(ReleaseStream::new(std::io::stdout(), format, folder)))
+    Ok(Box::new(ReleaseStream::new(std::io::stdout(), format, folder).like(input)))
+}
+
+/// Refuses the format that is only read.
+fn check_writable(format: Format) -> Result<()> {
+    match format {
+        Format::Xlsx => Err(Failure::Usage(
+            "xlsx is only read; write .csv, .jsonl, .parquet or .arrow (--format with -)".into(),
+        )),
+        _ => Ok(()),
+    }
 }

@@ -48,7 +48,9 @@ impl Failure {
 }
 
 /// Parameters of a job that only a flag sets, by the names that the library gives them.
-const FLAGS: [(&str, &str); 4] = [
+const FLAGS: [(&str, &str); 6] = [
+    ("--encoding", "encoding"),
+    ("--sheet", "sheet"),
     ("--levels", "levels"),
     ("--spill-dir", "spill-folder"),
     ("--keep-order", "keep-order"),
@@ -86,6 +88,9 @@ impl fmt::Display for Failure {
                     _ => write!(f, "{character}"),
                 })
             }
+            Failure::Library(
+                error @ (Error::RepeatedColumn { .. } | Error::NamelessColumn { .. }),
+            ) => write!(f, "{error}, or use --rename-duplicates"),
             Failure::Library(error) => error.fmt(f),
             Failure::StandardOutput(error) => write!(
                 f,

@@ -27,7 +27,8 @@ struct Notes {
 }
 
 /// The flags of all commands, for one that reads a table.
-const ALL: &[&str] = &["json", "format", "delimiter", "threads", "memory"];
+const ALL: &[&str] =
+    &["json", "format", "delimiter", "encoding", "sheet", "rename_duplicates", "threads", "memory"];
 
 /// The flags that override the policy, for a command that only needs the roles of columns.
 const ROLES_ONLY: &[&str] = &["k", "loss", "algorithm", "scheme", "suppression"];
@@ -67,7 +68,10 @@ const NOTES: &[Notes] = &[
         hidden: &["loss"],
         examples: &[
             ("Check a release", "scumble verify out.csv -p policy.toml"),
-            ("Check it against a higher k", "scumble verify out.csv -p policy.toml -k 20"),
+            (
+                "Write a page that may be published with it",
+                "scumble verify out.csv -p policy.toml --html page.html",
+            ),
             (
                 "Check a distribution, and compare it with the original table",
                 "scumble verify out/ -p policy.toml --original people.csv",
@@ -86,6 +90,37 @@ const NOTES: &[Notes] = &[
             (
                 "Count rows with a risk above 1 in 20",
                 "scumble risk out.csv -p policy.toml --threshold 0.05",
+            ),
+        ],
+    },
+    Notes {
+        command: "show",
+        common: ALL,
+        hidden: &[],
+        examples: &[
+            ("Look at each column of a release", "scumble show out.csv"),
+            (
+                "Compare it with the original table, as a page for the owner of the data",
+                "scumble show out.csv -p policy.toml --original people.csv --html page.html",
+            ),
+        ],
+    },
+    Notes {
+        command: "compare",
+        common: ALL,
+        hidden: &[],
+        examples: &[
+            (
+                "Which kind of recoding loses the least?",
+                "scumble compare people.csv -p policy.toml",
+            ),
+            (
+                "What would a larger k cost?",
+                "scumble compare people.csv -p policy.toml -k 2,5,10,20",
+            ),
+            (
+                "Which of two policies leaves more detail?",
+                "scumble compare people.csv -p strict.toml -p loose.toml",
             ),
         ],
     },
@@ -320,6 +355,7 @@ pub fn check(matches: &ArgMatches) -> Result<()> {
     match unused {
         None => Ok(()),
         Some(flag) => {
+            let flag = flag.replace('_', "-");
             Err(Failure::Usage(format!("--{flag} has no effect on `{path}`; leave it out")))
         }
     }

@@ -2,15 +2,18 @@
 
 mod advise;
 mod args;
+mod compare;
 mod distribution;
 mod effect;
 mod ends;
 mod failure;
 mod help;
 mod hierarchy;
+mod init;
 mod instant;
 mod interrupts;
 mod memory;
+mod page;
 mod progress;
 mod run;
 mod shell;

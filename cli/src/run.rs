@@ -4,15 +4,18 @@ use crate::args::{
     AnonymizeInstantArgs, Args, Command, Common, CutArgs, DiskArgs, KindArg, OutputArgs,
     PolicyArgs, PresenceArgs, SelectionArg, StrategyArg,
 };
-use crate::ends::{is_standard, open, release};
+use crate::ends::{self, is_standard, open};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
+use crate::page::Page;
 use crate::text::{self, Text};
-use crate::{advise, distribution, effect, hierarchy, instant, progress, shell, show};
+use crate::{
+    advise, compare, distribution, effect, hierarchy, init, instant, progress, shell, show,
+};
 use clap::ValueEnum;
 use scumble::{
-    Error, ErrorKind, Job, Policy, PolicyBuilder, Recoding, ReleaseFolder, Report, Selection,
-    Setting, Source, Summary, Synthetic, Tables, Watch,
+    Error, ErrorKind, Job, Policy, PolicyBuilder, Portrait, Recoding, ReleaseFolder, Report,
+    Selection, Setting, Sink, Source, Summary, Synthetic, Tables, Watch,
 };
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -53,9 +56,14 @@ pub fn run(args: Args) -> u8 {
     let json = args.common.json;
     let (watch, line) = progress::watch(progress::Plan::of(&args.command));
     let signals = Signals::listen(&watch);
-    let releases = matches!(args.command, Command::Anonymize { .. } | Command::Apply { .. });
+    let output = match &args.command {
+        Command::Anonymize { output, .. } | Command::Apply { output, .. } => Some(&output.output),
+        _ => None,
+    };
+    let (releases, on_output) = (output.is_some(), output.is_some_and(|file| is_standard(file)));
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
+    watch.notes().iter().for_each(|note| show::remark(note));
     let error = match done {
         Ok(output) => {
             let printed = if output.on_error {
@@ -85,6 +93,14 @@ pub fn run(args: Args) -> u8 {
         }
         _ => {
             show::complain(&error.to_string());
+            let advice = if json { Text::default() } else { show::remedies(&error) };
+            if on_output {
+                show::print_error(&advice.shown(text::on_error()));
+            } else if !advice.is_empty()
+                && let Err(error) = show::print(&advice.shown(text::on_output()))
+            {
+                show::complain(&error.to_string());
+            }
             error.status()
         }
     }
@@ -103,7 +119,7 @@ fn refused(error: &Error) -> Value {
 }
 
 /// A job with the limits of the command line.
-fn job(policy: Policy, common: &Common) -> Job {
+pub fn job(policy: Policy, common: &Common) -> Job {
     let job = Job::new(policy);
     match common.memory {
         Some(memory) => job.memory(memory),
@@ -124,11 +140,20 @@ fn anonymize(
     job: &Job,
     input: &Path,
     output: &Path,
-    recoding: Option<&Path>,
+    (recoding, page): (Option<&Path>, &Page),
     (common, spill): (&Common, &Path),
     watch: &Watch,
 ) -> Result<Output> {
     let source = open(input, common, spill, watch)?;
+    let release = |sink: Box<dyn Sink>| match page.file() {
+        None => Ok::<_, Failure>(job.run(&source, sink, watch)?),
+        Some(file) => {
+            let job = job.clone().writes(file);
+            let (report, portrait) = job.run_portrayed(&source, sink, watch)?;
+            page.write(|| Ok(portrait))?;
+            Ok(report)
+        }
+    };
     if job.policy().privacy().distribution.is_some() {
         if is_standard(output) {
             return Err(Failure::Usage(
@@ -142,12 +167,12 @@ fn anonymize(
                     .into(),
             ));
         }
-        let report = job.run(&source, ReleaseFolder::new(output)?, watch)?;
+        let report = release(Box::new(ReleaseFolder::new(output)?))?;
         let text = distribution::report(&report, input, output);
         return Ok(Output::new(report.to_json(), text));
     }
-    let sink = release(output, recoding, &source, common, spill)?;
-    let report = job.run(&source, sink, watch)?;
+    let sink = ends::release(output, recoding, &source, common, spill)?;
+    let report = release(sink).map_err(|error| job.with_remedies(error, &source, watch))?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })
@@ -157,21 +182,16 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
     let temporary = std::env::temp_dir();
     let open = |path: &Path| open(path, common, &temporary, watch);
     match command {
-        Command::Init { input, output } => {
-            effect::check_tables(common, &[&input])?;
-            let text = scumble::init(&open(&input)?, watch)?;
+        Command::Init { input, output, no_learned } => {
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
+            // Nobody should wait for a policy that has no place.
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
             }
-            scumble::write_private(&output, &text)?;
-            let said = format!(
-                "wrote {}; check every role, then run\n  \
-                 scumble anonymize {} --policy {} -o release.csv\n",
-                output.display(),
-                input.display(),
-                output.display()
-            );
-            Ok(Output::new(json!({"policy": output}), said))
+            let suggestion = scumble::suggest(&open(&input)?, !no_learned, watch)?;
+            let files = suggestion.write(&output)?;
+            let json = init::json(&suggestion, &files);
+            Ok(Output::new(json, init::text(&suggestion, &input, &output)))
         }
         Command::Anonymize {
             input,
@@ -188,7 +208,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let flags = search_flags(strategy, &cuts, &presence, &disk, &instant);
             let Asked { policy, set } = read_asked(&policy, flags)?;
             instant::check(&instant, &policy)?;
-            effect::check_tables(common, &[&input, &output.output])?;
+            let ends = effect::Ends { inputs: &[&input], outputs: &[&output.output] };
+            effect::check_tables(common, ends)?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let mut job = with_output(self::job(policy, common), &output).given(keys);
             let spill = disk.spill_dir.unwrap_or(temporary.clone());
@@ -199,23 +220,26 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             if let Some(file) = &instant.summary {
                 job = job.summary(read_summary(file)?).reads(file);
             }
-            let ends = (common, spill.as_path());
-            anonymize(&job, &input, &output.output, save_recoding.as_deref(), ends, watch)
+            let page = Page::new(output.html)?;
+            let (ends, beside) = ((common, spill.as_path()), (save_recoding.as_deref(), &page));
+            anonymize(&job, &input, &output.output, beside, ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Apply { recoding, input, policy, output } => {
             let Asked { policy, set } = read_asked(&policy, Vec::new())?;
-            effect::check_tables(common, &[&input, &output.output])?;
+            let ends = effect::Ends { inputs: &[&input], outputs: &[&output.output] };
+            effect::check_tables(common, ends)?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let job = with_output(job(policy, common), &output).given(keys);
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
             let saved = Recoding::from_json(&text, &recoding)?;
             let job = job.recoding(saved, &recoding);
-            anonymize(&job, &input, &output.output, None, (common, &temporary), watch)
+            let (ends, page) = ((common, temporary.as_path()), Page::new(output.html)?);
+            anonymize(&job, &input, &output.output, (None, &page), ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
         }
         Command::Summarize { input, policy, output, build, rows, seed } => {
-            effect::check_tables(common, &[&input])?;
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             effect::check_roles("summarize", &policy)?;
             let policy = read_policy(&policy, instant::building(&build, rows))?;
             effect::check_summarize(&build, seed.is_some(), &policy)?;
@@ -242,10 +266,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 instant::estimation(&estimation, &summary, is_given),
             ))
         }
-        Command::Verify { release, policy, original } => {
+        Command::Verify { release, policy, original, html } => {
+            let page = Page::new(html)?;
             let tables = [Some(&release), original.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
-            effect::check_tables(common, &tables)?;
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
             let args = policy;
             let policy = read_policy(&args, Vec::new())?;
             effect::check_verify(&args, original.is_some(), &policy)?;
@@ -256,7 +281,13 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let original = original.as_deref().map(open).transpose()?;
             let original = original.as_ref().map(|table| table as &dyn Source);
             let report = report_beside(&release);
+            page.check(Some(&job), &tables, original, &release)?;
             let verification = job.verify(&tables, original, report.as_ref(), watch)?;
+            page.write(|| {
+                // What the original tells is not for everybody.
+                let portrait = job.portray(&tables, None, report.as_ref(), watch)?;
+                Ok(portrait.with_verification(verification.clone()))
+            })?;
             let text = if is_folder {
                 distribution::verification(&verification, &release)
             } else {
@@ -264,6 +295,30 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             };
             let failed = verification.check().err().map(Failure::from);
             Ok(Output { failed, ..Output::new(verification.to_json(), text) })
+        }
+        Command::Show { release, policy, original, html } => {
+            let tables = [Some(&release), original.as_ref()];
+            let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
+            let policy = policy.map(|file| PolicyBuilder::read(&file)?.build()).transpose()?;
+            let job = policy.map(|policy| job(policy, common));
+            let tables = if release.is_dir() {
+                Tables::open(&release)?
+            } else {
+                Tables::one(open(&release)?)
+            };
+            let original = original.as_deref().map(open).transpose()?;
+            let original = original.as_ref().map(|table| table as &dyn Source);
+            let (page, report) = (Page::new(html)?, report_beside(&release));
+            page.check(job.as_ref(), &tables, original, &release)?;
+            let report = report.as_ref();
+            let portrait = match &job {
+                Some(job) => job.portray(&tables, original, report, watch)?,
+                None => Portrait::without_policy(&tables, original, report, watch)?,
+            };
+            let output = Output::new(portrait.to_json(), portrait.to_string());
+            page.write(|| Ok(portrait))?;
+            Ok(output)
         }
         Command::Query { release, sql } => {
             let file = release.join("report.json");
@@ -273,16 +328,26 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let answer = scumble::query(&Tables::open(&release)?, &report, &sql, watch)?;
             Ok(Output::new(answer.to_json(), distribution::answer(&answer)))
         }
-        Command::Risk { file, policy, threshold, population } => {
+        Command::Risk { file, policy, threshold, population, html } => {
             let tables = [Some(&file), population.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
-            effect::check_tables(common, &tables)?;
+            effect::check_tables(common, effect::Ends::inputs(&tables))?;
             effect::check_roles("risk", &policy)?;
             let job = job(read_policy(&policy, Vec::new())?, common);
             let population = population.as_deref().map(open).transpose()?;
             let population = population.as_ref().map(|table| table as &dyn Source);
-            let risks = job.risk(open(&file)?, population, threshold, watch)?;
-            Ok(Output::new(show::risks_json(&risks), show::risks(&risks, &file)))
+            let (page, table) = (Page::new(html)?, open(&file)?);
+            let risks = job.risk(&table, population, threshold, watch)?;
+            let table = Tables::one(table);
+            page.check(Some(&job), &table, population, &file)?;
+            page.write(|| Ok(job.portray_risk(&table, risks, watch)?))?;
+            Ok(Output::new(risks.to_json(), show::risks(&risks, &file)))
+        }
+        Command::Compare { input, policy, k, seed } => {
+            effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
+            let asked = compare::Compared { policies: &policy, k: &k, seed };
+            let (json, text) = compare::compare(&asked, &open(&input)?, common, watch)?;
+            Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {
             let (json, text) = advise::advise(&stakes)?;

@@ -4,10 +4,9 @@ use crate::failure::{Failure, Result};
 use crate::text::{self, BAD, GOOD, HEADING, NOTE, Text};
 use anstyle::Style;
 use scumble::{
-    ClassCounts, Judged, RecodingReport, ReleaseKind, Report, Risk, Risks, SearchReport,
+    ClassCounts, Error, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
     Verification,
 };
-use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -42,6 +41,39 @@ pub fn print_error(text: &str) {
 pub fn complain(line: &str) {
     let style = if text::on_error() { BAD } else { Style::new() };
     let _ = writeln!(std::io::stderr().lock(), "{style}scumble:{style:#} {line}");
+}
+
+/// Prints a line that is worth knowing on standard error.
+pub fn remark(note: &str) {
+    let style = if text::on_error() { NOTE } else { Style::new() };
+    let _ = writeln!(std::io::stderr().lock(), "{style}scumble: note:{style:#} {note}");
+}
+
+/// What would make a release possible, if that was looked for: a line for each change.
+pub fn remedies(failure: &Failure) -> Text {
+    let mut text = Text::default();
+    let Failure::Library(Error::CannotBeMet { refusal: Some(refusal), .. }) = failure else {
+        return text;
+    };
+    let Some(found) = &refusal.remedies else { return text };
+    let head = match (found.remedies.len(), &found.remedies_incomplete) {
+        (0, Some(_)) => "",
+        (0, None) => {
+            "No single change of a number, of the suppression limit, of the recoding or of an \
+             attribute makes a release possible.\n"
+        }
+        (1, _) => "This change makes a release possible:\n",
+        _ => "Each of these changes makes a release possible:\n",
+    };
+    text.add(HEADING, head);
+    for remedy in &found.remedies {
+        let _ = writeln!(text, "  {remedy}");
+    }
+    if let Some(reason) = &found.remedies_incomplete {
+        let all = if found.remedies.is_empty() { "Changes" } else { "All changes" };
+        let _ = writeln!(text, "{all} that would make a release possible are not known: {reason}.");
+    }
+    text
 }
 
 /// A whole number with its thousands apart.
@@ -229,16 +261,27 @@ fn alternatives(text: &mut Text, report: &Report) {
         "regions" => "regions".to_string(),
         other => format!("{other} recoding"),
     };
-    let has_weights = report.alternatives.iter().any(|other| other.loss.lm_weighted.is_some());
+    let figures = |at: usize| {
+        let loss = &report.alternatives[at].loss;
+        [
+            loss.lm_weighted.map(|lm| format!("{lm:.4}")),
+            loss.dm.map(thousands),
+            loss.cm.map(|cm| format!("{cm:.4}")),
+        ]
+    };
+    let names = ["weighted LM", "DM", "CM"];
+    let all = 0..report.alternatives.len();
+    let is_known = |column: usize| all.clone().any(|at| figures(at)[column].is_some());
+    let shown = [is_known(0), is_known(1), is_known(2)];
     let mut head = vec!["alternatives", "algorithm", "LM"];
-    head.extend(has_weights.then_some("weighted LM"));
+    head.extend(names.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(name, _)| name));
     head.push("rows suppressed");
     let mut table = text::table(&head, 2);
-    for other in &report.alternatives {
+    for (at, other) in report.alternatives.iter().enumerate() {
         let mut row = vec![kind(&other.recoding), other.algorithm.clone()];
         row.push(format!("{:.4}", other.loss.lm));
-        if has_weights {
-            row.push(other.loss.lm_weighted.map_or(String::new(), |lm| format!("{lm:.4}")));
+        for (is_shown, figure) in shown.iter().zip(figures(at)) {
+            row.extend(is_shown.then(|| figure.unwrap_or_default()));
         }
         row.push(thousands(other.suppressed.into()));
         table.add_row(row);
@@ -349,20 +392,6 @@ pub fn problems(text: &mut Text, verification: &Verification) {
         verdict(text, false);
         let _ = writeln!(text, "{problem}");
     }
-}
-
-/// Risks as JSON.
-pub fn risks_json(risks: &Risks) -> Value {
-    let one = |risk: &Risk| json!({"highest": risk.highest, "average": risk.average, "above-threshold": risk.above_threshold});
-    json!({
-        "rows": risks.rows,
-        "classes": risks.classes,
-        "unique": risks.unique,
-        "threshold": risks.threshold,
-        "prosecutor": one(&risks.prosecutor),
-        "journalist": one(&risks.journalist),
-        "marketer": {"average": risks.marketer},
-    })
 }
 
 /// Risks for people.

@@ -33,6 +33,11 @@ impl Text {
         Text { plain, styled: Vec::new() }
     }
 
+    /// Whether it has no words.
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty()
+    }
+
     /// Adds words with a style.
     pub fn add(&mut self, style: Style, words: &str) {
         let from = self.plain.len();
@@ -103,7 +108,8 @@ pub fn on_error() -> bool {
 /// An empty table: columns apart by spaces, numbers right-aligned in all columns but the first few.
 pub fn table(head: &[&str], left: usize) -> comfy_table::Table {
     let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::NOTHING).set_header(head.iter().copied());
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(head.iter().copied());
     for (number, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if number >= left {

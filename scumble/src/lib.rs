@@ -81,6 +81,11 @@ mod generate;
 #[doc(hidden)]
 pub mod generate;
 #[cfg(not(feature = "internals"))]
+mod html;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod html;
+#[cfg(not(feature = "internals"))]
 mod ids;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
@@ -101,6 +106,11 @@ mod policy;
 #[cfg(feature = "internals")]
 #[doc(hidden)]
 pub mod policy;
+#[cfg(not(feature = "internals"))]
+mod portrait;
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod portrait;
 #[cfg(not(feature = "internals"))]
 mod privacy;
 #[cfg(feature = "internals")]
@@ -165,16 +175,17 @@ pub mod watch;
 pub use error::{Error, ErrorKind, Judged, Place, Refusal, Result, Shortfall};
 pub use generate::subset::Selection;
 pub use job::{
-    Estimated, Estimation, Job, QueryAnswer, Synthetic, build_hierarchy, generate, init, query,
-    read_hierarchy,
+    Estimated, Estimation, Job, QueryAnswer, SuggestedColumn, Suggestion, Synthetic,
+    build_hierarchy, generate, query, read_hierarchy, suggest,
 };
 pub use policy::{Policy, PolicyBuilder, Setting};
+pub use portrait::Portrait;
 pub use privacy::{Stakes, Unadvisable};
 pub use ratio::Ratio;
 pub use recoding::Recoding;
 pub use release::{
     ClassCounts, RecodingReport, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseKind,
-    ReleaseStream, Report, Risk, Risks, SearchReport, Sink, TableSink, Tables, Verification,
+    ReleaseStream, Report, Risks, SearchReport, Sink, TableSink, Tables, Verification,
     replace as write_private,
 };
 pub use source::{

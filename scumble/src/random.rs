@@ -206,6 +206,11 @@ impl Reservoir {
             if self.seen <= self.most { self.seen - 1 } else { self.random.below(self.seen) };
         (place < self.most).then_some(place as usize)
     }
+
+    /// Of the next items, those that are drawn, each with its place in the sample.
+    pub(crate) fn places(&mut self, items: usize) -> Vec<(u32, u32)> {
+        (0..items as u32).filter_map(|item| Some((item, self.place()? as u32))).collect()
+    }
 }
 
 /// Integer weights prepared for many draws: an urn holds as many balls of a value as its weight,

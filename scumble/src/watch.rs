@@ -15,8 +15,9 @@ mod sort;
 pub(crate) use sort::AT_ONCE;
 
 use crate::error::{Error, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Items between two polls for an abort in a loop that does little for each: small enough to end
 /// within milliseconds, large enough that polling is free.
@@ -59,10 +60,13 @@ struct Shared {
     listener: Box<dyn Fn(Progress) + Send + Sync>,
     stopped: AtomicBool,
     heeding: AtomicUsize,
-    /// [`RUNNING`], [`ABORTED`] or [`COUNTING`].
+    /// [`RUNNING`], [`ABORTED`], [`COUNTING`] or [`LIMITED`].
     state: AtomicU8,
     /// Polls that are left while the state is [`COUNTING`].
     polls: AtomicU64,
+    notes: Mutex<Vec<String>>,
+    /// What ends the work while the state is [`LIMITED`]: its time, or what it is a part of.
+    limit: Option<(Watch, Instant)>,
 }
 
 /// Nobody has aborted the job.
@@ -71,26 +75,34 @@ const RUNNING: u8 = 0;
 const ABORTED: u8 = 1;
 /// The job is aborted after a number of polls.
 const COUNTING: u8 = 2;
+/// The job is aborted at some time, or with the job that it is a part of.
+const LIMITED: u8 = 3;
 
 impl Shared {
     /// Whether the job is aborted, if it is not simply running.
     #[cold]
     fn is_aborted(&self) -> bool {
-        if self.state.load(Relaxed) == COUNTING {
-            let left = self.polls.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
-            if left.is_ok() {
-                return false;
+        let goes_on = match (self.state.load(Relaxed), &self.limit) {
+            (COUNTING, _) => {
+                let left = self.polls.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+                left.is_ok()
             }
+            (LIMITED, Some((whole, end))) => {
+                !whole.aborted() && !whole.stopped() && Instant::now() < *end
+            }
+            _ => false,
+        };
+        if !goes_on {
             self.state.store(ABORTED, Relaxed);
         }
-        true
+        !goes_on
     }
 }
 
 impl Watch {
     /// A watch that tells `listener` what it hears; often, and from any thread.
     pub fn new(listener: impl Fn(Progress) + Send + Sync + 'static) -> Watch {
-        Watch::with(listener, RUNNING, 0)
+        Watch::with(listener, RUNNING, 0, None)
     }
 
     /// A watch without a listener, which can be stopped and aborted.
@@ -102,10 +114,27 @@ impl Watch {
     /// moment without a clock.
     #[doc(hidden)]
     pub fn aborting_after(polls: u64) -> Watch {
-        Watch::with(|_| {}, COUNTING, polls)
+        Watch::with(|_| {}, COUNTING, polls, None)
     }
 
-    fn with(listener: impl Fn(Progress) + Send + Sync + 'static, state: u8, polls: u64) -> Watch {
+    /// A watch for a part of the work that is of no use unless it is done by `end`: it reports to
+    /// this watch, and is aborted at that time, or as soon as this one is stopped or aborted.
+    pub(crate) fn until(&self, end: Instant) -> Watch {
+        let whole = self.clone();
+        let tell = move |progress| {
+            if let Some(shared) = whole.told() {
+                (shared.listener)(progress);
+            }
+        };
+        Watch::with(tell, LIMITED, 0, Some((self.clone(), end)))
+    }
+
+    fn with(
+        listener: impl Fn(Progress) + Send + Sync + 'static,
+        state: u8,
+        polls: u64,
+        limit: Option<(Watch, Instant)>,
+    ) -> Watch {
         Watch {
             shared: Some(Arc::new(Shared {
                 listener: Box::new(listener),
@@ -113,6 +142,8 @@ impl Watch {
                 heeding: AtomicUsize::new(0),
                 state: AtomicU8::new(state),
                 polls: AtomicU64::new(polls),
+                notes: Mutex::default(),
+                limit,
             })),
             only_aborts: false,
         }
@@ -146,6 +177,23 @@ impl Watch {
                 closing: Some(closing),
             });
         }
+    }
+
+    /// Notes what a person should know about an input that was read, such as a guessed encoding or
+    /// sheets that were left out. A note that was made before is not repeated.
+    pub fn note(&self, note: String) {
+        if let Some(shared) = &self.shared {
+            let mut notes = shared.notes.lock().unwrap_or_else(PoisonError::into_inner);
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+
+    /// The notes so far.
+    pub fn notes(&self) -> Vec<String> {
+        let notes = self.shared.as_ref().map(|shared| shared.notes.lock());
+        notes.map(|notes| notes.unwrap_or_else(PoisonError::into_inner).clone()).unwrap_or_default()
     }
 
     /// Asks for the best so far. Returns whether any work now in progress will heed it.
@@ -290,6 +338,29 @@ mod tests {
         let watch = Watch::aborting_after(3);
         let polled: Vec<bool> = (0..5).map(|_| watch.aborted()).collect();
         assert_eq!(polled, [false, false, false, true, true]);
+    }
+
+    #[test]
+    fn a_part_ends_with_its_time_or_with_the_whole() {
+        let later = || Instant::now() + std::time::Duration::from_secs(3600);
+        let whole = Watch::silent();
+        let (late, early) = (whole.until(later()), whole.until(Instant::now()));
+        assert!(!late.aborted() && early.aborted() && !whole.aborted());
+        whole.stop();
+        assert!(late.aborted() && !late.stopped(), "a part is worth nothing on its own");
+        for whole in [Watch::silent(), Watch::default()] {
+            let part = whole.until(later());
+            part.abort();
+            assert!(part.aborted() && !whole.aborted());
+            let part = whole.until(later());
+            whole.abort();
+            assert_eq!(part.aborted(), whole.aborted());
+        }
+        let heard = Arc::new(Mutex::new(0));
+        let listening = heard.clone();
+        let whole = Watch::new(move |progress| *listening.lock().unwrap() += progress.done);
+        whole.until(later()).progress("search", 7, None);
+        assert_eq!(*heard.lock().unwrap(), 7);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod instant;
 mod killed;
 mod l_plus;
 mod outputs;
+mod page;
 mod partition;
 mod presence;
 mod private;

@@ -69,6 +69,14 @@ fn public_outputs_tell_nothing_of_suppressed_rows() {
         let private = bed.read("out.csv.private.json");
         assert!(private.starts_with("{\n  \"owner-only\": \"Do not publish"), "{private}");
         assert_eq!(report["private"], serde_json::from_str::<Value>(&private).unwrap());
+        // So do the pages for everybody, and those for the owner say what they are.
+        let page = ["verify", "out.csv", "--policy", "policy.toml", "--html", "page.html"];
+        bed.run(&page).ok();
+        let show = bed.run(&["show", "out.csv", "--policy", "policy.toml", "--json"]).ok();
+        for text in [bed.read("page.html"), show.stdout] {
+            let told: Vec<_> = secret().filter(|value| text.contains(*value)).collect();
+            assert!(told.is_empty(), "{search}: a page tells {told:?}:\n{text}");
+        }
         // The public report is enough to verify.
         std::fs::remove_file(bed.path("out.csv.private.json")).unwrap();
         bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();

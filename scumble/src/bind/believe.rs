@@ -88,10 +88,12 @@ impl Policy {
             }
         }
         for attribute in self.attributes() {
-            let asked = role(&attribute.name)
+            let asked = attribute
+                .role
+                .or(self.default_role())
                 .filter(|role| matches!(role, Role::QuasiIdentifier | Role::Sensitive));
             if asked.is_some()
-                && !summary.attributes.iter().any(|known| known.name == attribute.name)
+                && !summary.attributes.iter().any(|known| attribute.covers(&known.name))
             {
                 let name = quoted(&attribute.name);
                 return Err(mismatch(format!(

@@ -331,7 +331,7 @@ pub(crate) fn numbers(dictionary: &Dictionary, column: &str, file: &Path) -> Res
         Type::Real.number(value).ok_or_else(|| Error::WrongType {
             place: Place::file(file).line(dictionary.line(code)).column(column),
             value: value.to_string(),
-            expected: Type::Real.expected(),
+            expected: Type::Real.expected().into(),
         })
     };
     (0..dictionary.len() as u32).map(number).collect()

@@ -13,7 +13,7 @@ impl Policy {
         for attribute in self.attributes() {
             let dropped =
                 is_release && attribute.role.or(self.default_role()) == Some(Role::Identifier);
-            if !dropped && !columns.contains(&attribute.name.as_str()) {
+            if !dropped && !columns.iter().any(|column| attribute.covers(column)) {
                 return Err(Error::NoSuchColumn {
                     file: file.to_path_buf(),
                     column: attribute.name.clone(),
@@ -21,6 +21,7 @@ impl Policy {
                 });
             }
         }
+        self.check_patterns(columns)?;
         let roles = columns.iter().map(|name| self.role(name, file)).collect::<Result<Vec<_>>>()?;
         if !roles.contains(&Role::QuasiIdentifier) {
             return Err(self.incomplete(

@@ -342,7 +342,7 @@ fn weights(
             let (mean, deviation) = (mean.unwrap_or(own.0), deviation.unwrap_or(own.1));
             spread(normal(&numbers[inside.clone()], mean, deviation))
         }
-        TargetForm::File { file, weights } => {
+        TargetForm::File { file, weights, .. } => {
             Weights::Exact(whole(file, weights, labels, numbers.is_some())?)
         }
     })

@@ -8,7 +8,7 @@ use crate::error::{Error, Place, Result, quoted};
 use crate::ids::{CellId, Code, Id, LeafId};
 use crate::policy::{MarginalsAsked, MarginalsOf, Policy, WorldAsked, nearest};
 use crate::privacy::ConfidentPresence;
-use crate::source::{Source, TableFile, encode};
+use crate::source::{FileFormat, Source, TableFile, encode};
 use crate::table::{Cells, Column, Dictionary, Role, Table, Tallies};
 use crate::taxonomy::Taxonomy;
 use crate::watch::{PIECE, Watch};
@@ -121,7 +121,10 @@ impl World<'_> {
         let codes: Vec<Code> = self
             .values(key)
             .into_iter()
-            .map(|(value, line)| Code(both.encode(value, line)))
+            .map(|(value, line)| match self {
+                World::Population(..) => Code(both.encode(value, line)),
+                World::Marginals(..) => Code(both.encode(&policy.plain_value(name, value), line)),
+            })
             .collect();
         let mut bound =
             policy.declared(name).bind_key(name, &both, file).map_err(|mut error| {
@@ -283,8 +286,8 @@ impl Policy {
     pub(crate) fn population(&self, keys: &[&str], watch: &Watch) -> Result<Option<(Table, u64)>> {
         let asked = self.privacy().presence.as_ref().and_then(|asked| asked.population());
         let Some(file) = asked else { return Ok(None) };
-        let source = TableFile::open(file)?;
-        let source: &dyn Source = &source;
+        let source = TableFile::open_in(file, FileFormat::of(file)?, &std::env::temp_dir(), watch)?;
+        let source: &dyn Source = &*self.plain(&source);
         let names = source.names();
         if let Some(absent) = keys.iter().find(|key| !names.iter().any(|name| name == *key)) {
             return Err(Error::NoSuchColumn {

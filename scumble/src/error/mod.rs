@@ -5,8 +5,10 @@
 //! environment failed (3).
 
 mod refusal;
+mod remedy;
 
 pub use refusal::{Figure, Judged, Refusal, Shortfall, WorstValue};
+pub use remedy::{Change, Remedies, Remedy};
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -152,6 +154,13 @@ pub enum Error {
         /// The line where the record starts.
         place: Place,
     },
+    /// A record cannot be read: the line of a text, or the cell of a sheet.
+    BadRecord {
+        /// Where.
+        place: Place,
+        /// What is wrong and what to do.
+        problem: String,
+    },
     /// A value is not valid UTF-8.
     InvalidUtf8 {
         /// Where.
@@ -166,7 +175,7 @@ pub enum Error {
         /// The value.
         value: String,
         /// The type of the column: "an integer", "a number", "a date (YYYY-MM-DD)".
-        expected: &'static str,
+        expected: String,
     },
     /// A value is not in the hierarchy of its column.
     NotInHierarchy {
@@ -572,7 +581,7 @@ impl fmt::Display for Plain<'_> {
             Error::UnknownFormat { file } => {
                 write!(
                     f,
-                    "{}: unknown format; the name must end in .csv, .csv.gz, .csv.zst, .parquet or .arrow",
+                    "{}: unknown format; the name must end in .csv, .jsonl (also with .gz or .zst), .xlsx, .parquet or .arrow",
                     file.display()
                 )
             }
@@ -612,10 +621,12 @@ impl fmt::Display for Plain<'_> {
                     "{place}: unclosed quoted field in the record that starts here; close the quote"
                 )
             }
+            Error::BadRecord { place, problem } => write!(f, "{place}: {problem}"),
             Error::InvalidUtf8 { place, value } => {
+                let instead = if place.column.is_some() { ", or set its encoding" } else { "" };
                 write!(
                     f,
-                    "{place}: {} is not valid UTF-8; convert the file to UTF-8",
+                    "{place}: {} is not valid UTF-8; convert the file to UTF-8{instead}",
                     quoted(value)
                 )
             }
@@ -639,7 +650,10 @@ impl fmt::Display for Plain<'_> {
                 write!(f, "{place}: {} {problem}", quoted(value))
             }
             Error::UnsupportedColumn { place, data_type } => {
-                write!(f, "{place}: {data_type} is not supported; flatten or remove the column")
+                write!(
+                    f,
+                    "{place}: {data_type} cannot be anonymized; flatten the column, or give it the role identifier, which drops it"
+                )
             }
             Error::RepeatedLeaf { place, leaf, first } => {
                 write!(f, "{place}: duplicate {}, first on line {first}; remove one", quoted(leaf))
@@ -856,7 +870,7 @@ mod tests {
         let error = Error::WrongType {
             place: Place::file("a.csv").line(2).column("age"),
             value: "4\n2\u{7}".repeat(50),
-            expected: "an integer",
+            expected: "an integer".into(),
         };
         let shown = error.to_string();
         assert!(

@@ -523,6 +523,10 @@ pub struct Refusal {
     /// The levels of that recoding, if it has levels.
     #[serde(skip)]
     pub levels: Option<Vec<(String, usize)>>,
+    /// Changes with which a release is possible; `None` before they are [looked
+    /// for](crate::Job::remedies).
+    #[serde(flatten)]
+    pub remedies: Option<super::Remedies>,
 }
 
 impl Refusal {

@@ -2,9 +2,10 @@
 //! report says what the others would have lost.
 
 use super::search::{Searched, refused};
-use super::{Job, cuts, local};
+use super::{Effort, Job, cuts, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
+use crate::loss::{Loss, LossChoice};
 use crate::policy::Kind;
 use crate::release::{Alternative, AlternativeLoss, Recoded};
 use crate::search::Found;
@@ -20,8 +21,8 @@ struct Candidate {
     kind: Kind,
     algorithm: &'static str,
     found: Found,
-    /// What is compared: LM, weighted if the policy gives weights.
-    aim: f64,
+    /// What it costs by the loss of the policy. Of equal costs, LM decides.
+    cost: f64,
     loss: AlternativeLoss,
     suppressed: u64,
     /// No release loses less, proven.
@@ -40,11 +41,14 @@ pub(super) fn search(
     let mut refusal = None;
     for kind in [Kind::Levels, Kind::Cuts, Kind::Regions, Kind::Local] {
         let allowed = job.policy.search().recoding.allows(kind);
-        let is_enough = watch.stopped() && !candidates.is_empty();
-        if !allowed || is_enough || (is_saved && kind == Kind::Local) {
+        let wanted = job.only.is_none_or(|only| only == kind);
+        let is_over = watch.stopped() || job.effort == Effort::First;
+        let is_enough = is_over && !candidates.is_empty();
+        if !allowed || !wanted || is_enough || (is_saved && kind == Kind::Local) {
             continue;
         }
         match candidate(job, prepared, kind, is_saved, watch) {
+            Ok(None) if job.only.is_some() => return Err(not_searched(kind)),
             Ok(candidate) => candidates.extend(candidate),
             Err(error @ Error::CannotBeMet { .. }) => refusal = refusal.or(Some(error)),
             Err(error) => return Err(error),
@@ -53,8 +57,10 @@ pub(super) fn search(
     // It holds for whatever kind is chosen.
     let proven = candidates.iter().find_map(|candidate| candidate.proven);
     // Of equal ones the first, which is the simplest.
-    let aim = |candidate: usize| candidates[candidate].aim;
-    let best = (0..candidates.len()).min_by(|a, b| aim(*a).total_cmp(&aim(*b)));
+    let best = (0..candidates.len()).min_by(|a, b| {
+        let (a, b) = (&candidates[*a], &candidates[*b]);
+        a.cost.total_cmp(&b.cost).then(a.loss.lm.total_cmp(&b.loss.lm))
+    });
     let Some(best) = best else {
         let error = refusal.unwrap_or(Error::Defect);
         return Err(refused(error, prepared, watch));
@@ -65,6 +71,18 @@ pub(super) fn search(
     };
     let alternatives = candidates.into_iter().map(alternative).collect();
     Ok(Searched { algorithm, found, believed: None, alternatives, proven })
+}
+
+/// Why a kind is not searched.
+fn not_searched(kind: Kind) -> Error {
+    let problem = match kind {
+        Kind::Cuts => {
+            "does not support these requirements, or the table has too many distinct rows"
+        }
+        _ => "has too many recodings to search them all",
+    };
+    let key = format!("search.recoding = {}", kind.name());
+    Error::Inapplicable { place: None, key, problem: problem.into() }
 }
 
 /// The best recoding of a kind and what it loses; `None` if the search would take too long, or does
@@ -101,7 +119,14 @@ fn candidate(
     // Regions that can be saved have other labels.
     let boxes = is_saved.then(|| found.mapping.clone().of_boxes());
     let recoded = Recoded::new(task, boxes.as_ref().unwrap_or(&found.mapping), watch)?;
-    let loss = AlternativeLoss { lm: recoded.lm(task), lm_weighted: recoded.lm_weighted(task) };
-    let (aim, suppressed) = (loss.lm_weighted.unwrap_or(loss.lm), recoded.suppressed);
-    Ok(Some(Candidate { kind, algorithm, found, aim, loss, suppressed, proven }))
+    let cost = recoded.cost(task, watch)?;
+    let is_asked = |loss: LossChoice| task.loss == loss;
+    let loss = AlternativeLoss {
+        lm: recoded.lm(task),
+        lm_weighted: recoded.lm_weighted(task),
+        dm: is_asked(LossChoice::Dm).then(|| recoded.dm(task)),
+        cm: is_asked(LossChoice::Cm).then(|| cost / task.loss.unit(task.rows(), 1)),
+    };
+    let suppressed = recoded.suppressed;
+    Ok(Some(Candidate { kind, algorithm, found, cost, loss, suppressed, proven }))
 }

@@ -1,6 +1,6 @@
 //! Searches for cuts: when they end, which of the best is taken, and how progress is reported.
 
-use super::Job;
+use super::{Effort, Job};
 use crate::bind::{OnCuts, Prepared};
 use crate::error::{Error, Place, Result, Shortfall};
 use crate::policy::Algorithm;
@@ -35,7 +35,8 @@ pub(super) fn try_out(
         let Progress { best, bound, decided, visited } = *progress;
         watch.closing(visited, Closing { best, bound, decided });
         let in_time = limit.is_none_or(|limit| start.elapsed() < limit);
-        visited < most && in_time && !watch.stopped() && !watch.aborted()
+        let is_enough = job.effort == Effort::First && best.is_finite();
+        visited < most && in_time && !is_enough && !watch.stopped() && !watch.aborted()
     };
     let outcome = l_plus_optimize::search(&machine, Techniques::default(), 1, &mut go_on)?;
     drop(heeding);
@@ -67,12 +68,17 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     let Some(OnCuts { problem, .. }) = &prepared.cuts else { return Err(Error::Defect) };
     let machine = Machine::new(problem, &prepared.task.cells, watch)?;
     let chosen = &job.parameters.cuts;
+    let most = match job.effort {
+        Effort::Brief => LOOKS / prepared.task.cells.len().max(1) as u64,
+        Effort::Full | Effort::First => u64::MAX,
+    };
     let heeding = watch.heed();
     let mut go_on = |progress: &Progress| {
         let Progress { best, bound, decided, visited } = *progress;
         watch.closing(visited, Closing { best, bound, decided });
         let in_time = chosen.time_limit.is_none_or(|limit| start.elapsed() < limit);
-        in_time && !watch.stopped() && !watch.aborted()
+        let is_enough = job.effort == Effort::First && best.is_finite();
+        visited < most && in_time && !is_enough && !watch.stopped() && !watch.aborted()
     };
     let outcome = match job.policy.search().algorithm {
         Algorithm::Annealing => {

@@ -15,7 +15,7 @@ use crate::recoding::{Columns, Place, Style};
 use crate::release::{
     Background, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport, RELEASE,
     RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
-    released_type,
+    released_type, spelled_table,
 };
 use crate::search::local::MOST_STEPS;
 use crate::search::local::parts::{LocalParts, Pace, SearchedParts};
@@ -378,6 +378,11 @@ pub(super) fn produce(
     let schema = Arc::new(schema);
     sink.limit(limits.bytes as usize / 2);
     let table = sink.table(RELEASE, &schema)?;
+    let notations = schema.fields().iter().zip(&columns).map(|(field, from)| match from {
+        From::Key(_) => policy.notation(field.name()),
+        From::Travelling(_) => None,
+    });
+    let table = spelled_table(table, notations, sink.name());
     let named = Columns { names: &known.names, taxonomies: &known.taxonomies, axes: &known.axes };
     let name = PathBuf::from(sink.name());
     let rules = match if sink.wants_recoding() { sink.recoding()? } else { None } {
@@ -592,6 +597,7 @@ fn check_whole(known: &ScannedTable, rows: u64, watch: &Watch) -> Result<()> {
             smallest_class: verified.smallest,
             privacy: verified.judged(names),
             levels: None,
+            remedies: None,
         };
         Error::CannotBeMet { shortfall, refusal: Some(Box::new(refusal)) }
     })

@@ -219,5 +219,5 @@ fn drafted(files: &[(PathBuf, String)]) -> Result<Vec<Draft>> {
 /// A table that is written into a draft.
 fn written(draft: &Draft, format: FileFormat, schema: &SchemaRef) -> Result<TableWriter> {
     let file = Metered::new(draft.writer()?, &Meter::default());
-    TableWriter::new(file, draft.target(), format, schema)
+    TableWriter::new(file, draft.target(), &format, schema)
 }

@@ -38,5 +38,11 @@ pub fn build_hierarchy(
     }
     let role = |name: &String| if name == attribute { Role::Sensitive } else { Role::Identifier };
     let roles: Vec<Role> = names.iter().map(role).collect();
-    policy.taxonomy(&encode(source, &roles, watch, "read")?, attribute)
+    policy.check_patterns(&[attribute])?;
+    let source = &*policy.plain(source);
+    let taxonomy = policy.taxonomy(&encode(source, &roles, watch, "read")?, attribute)?;
+    Ok(match policy.notation(attribute) {
+        None => taxonomy,
+        Some(notation) => taxonomy.relabelled(|label| notation.spelled_label(label)),
+    })
 }

@@ -1,7 +1,7 @@
 //! Local recoding: when the search ends, how long the lower bound takes, and how progress is
 //! reported.
 
-use super::Job;
+use super::{Effort, Job};
 use crate::bind::Prepared;
 use crate::error::{Error, Result};
 use crate::loss::Loss;
@@ -31,12 +31,14 @@ pub(super) fn search(
     let heeding = watch.heed();
     let cuts = &job.parameters.cuts;
     let is_lm = prepared.task.loss.columns_decide();
+    let is_first = job.effort == Effort::First;
     let mut ending = Ending {
         start: Instant::now(),
         limit: cuts.time_limit,
         gap: cuts.gap.map(Ratio::to_f64),
         // Of other losses than LM no bound is known.
-        bound: if is_lm { LowerBound::new(&prepared.task) } else { None },
+        bound: if is_lm && !is_first { LowerBound::new(&prepared.task) } else { None },
+        is_first,
         round: 0,
         before: 0,
         watch,
@@ -80,6 +82,8 @@ struct Ending<'a> {
     /// The share of the loss that may be avoidable.
     gap: Option<f64>,
     bound: Option<LowerBound<'a>>,
+    /// Whether the first classes are enough.
+    is_first: bool,
     /// Of a search that is to close a gap: rounds that are over, and their steps.
     round: u32,
     before: u64,
@@ -105,7 +109,10 @@ impl Ending<'_> {
         let Progress { steps, planned, cost } = *progress;
         let proven = self.proven().unwrap_or(0.0);
         let cost = cost * ROUNDED;
-        if self.watch.stopped() || self.gap.is_some_and(|gap| cost - proven <= gap * cost) {
+        if self.is_first
+            || self.watch.stopped()
+            || self.gap.is_some_and(|gap| cost - proven <= gap * cost)
+        {
             return None;
         }
         let spent = match self.limit {

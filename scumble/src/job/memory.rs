@@ -1,7 +1,7 @@
 //! A release of a table that fits in memory: one scan, a search over cells, rows in an order of
 //! their own.
 
-use super::search::{Searched, levels_by_hand, search, with_refusal};
+use super::search::{Searched, levels_by_hand, most_general, search, with_refusal};
 use super::world::{confidences, exactly};
 use super::{Beside, Decision, Job, Produced, ToldCaps, Walk, tight_note};
 use crate::bind::{Outside, Prepared};
@@ -12,18 +12,19 @@ use crate::recoding::{Columns, Local, Mapping, Recoding, Regions};
 use crate::release::{
     Alternative, Background, Draws, Io, Losses, OfTarget, PrivateLosses, PrivateRecoding,
     PrivateReport, RELEASE, Recoded, RecodingReport, Records, ReleaseKind, ReleasedRows, RowNeeds,
-    SearchReport, Sink, Token, schema,
+    SearchReport, Sink, Token, schema, spelled_table,
 };
-use crate::source::{Series, encode};
-use crate::table::{Column, Data, Role, Table, Tallies, Type};
+use crate::source::Series;
+use crate::table::{Column, Data, Notation, Role, Table, Tallies, Type};
 use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use crate::watch::{PIECE, Watch};
 use std::io::Write;
+use std::sync::Arc;
 
 /// A table in memory, bound to the policy.
 pub(super) struct Bound<'a> {
     pub(super) policy: &'a Policy,
-    pub(super) table: Table,
+    pub(super) table: Arc<Table>,
     pub(super) prepared: Prepared,
 }
 
@@ -47,7 +48,9 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     );
     let (losses, rows) = (losses?, rows?);
     let schema = schema(&bound.table, token);
-    let mut table = Background::new(sink.table(RELEASE, &schema)?, &schema, 2);
+    let table = sink.table(RELEASE, &schema)?;
+    let table = spelled_table(table, bound.notations(token), sink.name());
+    let mut table = Background::new(table, &schema, 2);
     walk.clock.phase("recode");
     let written = rows.len() as u64;
     let mut sent = 0;
@@ -116,6 +119,29 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     })
 }
 
+/// Fails as `produce` would if nothing can be released.
+pub(super) fn probe(mut walk: Walk<'_>) -> Result<()> {
+    let (bound, ..) = bind(&mut walk)?;
+    let is_searched = matches!(walk.job.decision, Decision::Search);
+    // The most general recoding is among those of every search. With a confident presence more than
+    // its classes must be judged.
+    if is_searched && bound.prepared.task.confident.is_none() {
+        let whole = Recoded::new(&bound.prepared.task, &most_general(&bound.prepared), walk.watch);
+        if whole.is_ok_and(|whole| whole.suppressed == 0) {
+            return Ok(());
+        }
+    }
+    let decided = decide(&mut walk, &bound, false)?;
+    bound.recode(&decided.mapping, walk.job, walk.watch).map(drop)
+}
+
+/// The highest level of each quasi-identifier.
+pub(super) fn heights(mut walk: Walk<'_>) -> Result<Vec<(String, usize)>> {
+    let (Bound { prepared, .. }, ..) = bind(&mut walk)?;
+    let heights = prepared.task.taxonomies.iter().map(|tree| tree.height());
+    Ok(prepared.names.into_iter().zip(heights).collect())
+}
+
 /// Refuses to save what fits only the rows it was made from.
 pub(super) fn check_saving(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
     let is_local = walk.job.policy.search().algorithm == Algorithm::Local;
@@ -136,7 +162,7 @@ pub(super) fn check_saving(walk: &Walk<'_>, sink: &dyn Sink) -> Result<()> {
 /// the population come with it.
 fn bind<'a>(walk: &mut Walk<'a>) -> Result<(Bound<'a>, Option<RowNeeds>, u64)> {
     let (policy, watch) = (&walk.job.policy, walk.watch);
-    let table = encode(walk.source, &walk.roles()?, watch, "read")?;
+    let table = walk.table()?;
     walk.clock.phase("read");
     let keys: Vec<&str> =
         table.with_role(Role::QuasiIdentifier).map(|column| column.name.as_str()).collect();
@@ -226,6 +252,20 @@ impl Bound<'_> {
         token_of(self.policy, &self.prepared)
     }
 
+    /// For each column of the release, how its labels are spelled. Values that are passed on are
+    /// written as they came, unless some of them are suppressed.
+    fn notations<'b>(
+        &'b self,
+        token: Option<Token<'b>>,
+    ) -> impl Iterator<Item = Option<&'b Notation>> {
+        self.table.columns.iter().map(move |column| {
+            let is_recoded = matches!(column.data, Data::Key(_));
+            let has_token = token.is_some_and(|token| token.column == column.name);
+            let notation = self.policy.notation(&column.name);
+            notation.filter(|_| is_recoded || has_token)
+        })
+    }
+
     /// The caps that follow from frequencies.
     fn told_caps(&self, recoded: &Recoded, watch: &Watch) -> Result<ToldCaps> {
         if !self.policy.derives_caps() {
@@ -256,7 +296,7 @@ impl Bound<'_> {
                 (RecodingReport::FullDomain { levels }, Some(PrivateRecoding::Heights(heights)))
             }
             Mapping::Cuts(cuts) => {
-                let labels = |(tree, cut): (&std::sync::Arc<Taxonomy>, &Cut)| {
+                let labels = |(tree, cut): (&Arc<Taxonomy>, &Cut)| {
                     let label =
                         |node: &TreeNode| tree.level(node.level).label(node.index).to_string();
                     cut.nodes().iter().map(label).collect()

@@ -6,6 +6,7 @@
 //! the same for all. The other tasks have a file each.
 
 mod auto;
+mod compare;
 mod cuts;
 mod disk;
 mod distribution;
@@ -17,7 +18,10 @@ mod local;
 mod memory;
 mod parameters;
 mod parts;
+mod portray;
 mod query;
+mod rehearsal;
+mod remedies;
 mod risk;
 mod search;
 mod summarize;
@@ -27,11 +31,11 @@ mod world;
 pub use estimate::{Estimate, Estimated, EstimatedLoss, Estimation, EstimationError};
 pub use generate::{Synthetic, generate};
 pub use hierarchy::{build_hierarchy, read_hierarchy};
-pub use init::init;
+pub use init::{SuggestedColumn, Suggestion, suggest};
 pub use parameters::{CutParameters, DiskParameters, InstantParameters, Parameters};
 pub use query::{QueryAnswer, query};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{Error, Result};
 use crate::ids::{Id, RowId};
 use crate::loss::LossChoice;
 use crate::policy::{Algorithm, Kind, Policy, Way};
@@ -42,14 +46,16 @@ use crate::release::{
     Alternative, Checked, Io, Judgement, Phase, PrivateReport, ReleaseKind, Report, RowNeeds, Sink,
     Tables, Verification, caps_json, check_distribution, check_regular, is_releasable,
 };
-use crate::source::{Counted, Source, check_names};
+use crate::source::{Counted, Source, can_be_spelled, check_names, encode, unsupported};
 use crate::summary::Summary;
 use crate::table::{Data, Role, Table};
 use crate::taxonomy::Axis;
 use crate::watch::{PIECE, Watch};
+use rehearsal::Rehearsal;
 use std::any::Any;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 
 /// A policy, and how it may use the machine.
@@ -93,6 +99,23 @@ pub struct Job {
     parameters: Parameters,
     /// Files that are read besides source and policy.
     inputs: Vec<PathBuf>,
+    /// Files that will be written besides the release.
+    outputs: Vec<PathBuf>,
+    effort: Effort,
+    /// The only kind of recoding that is searched of those among which `auto` chooses.
+    only: Option<Kind>,
+}
+
+/// How long a search goes on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Effort {
+    /// As long as the policy says.
+    #[default]
+    Full,
+    /// No longer than as one of several.
+    Brief,
+    /// Until anything is found that can be released.
+    First,
 }
 
 /// How a job may use the machine.
@@ -136,7 +159,7 @@ impl Job {
     pub fn new(policy: Policy) -> Job {
         let (limits, parameters) = (Limits::default(), Parameters::of(&policy));
         let (seed, keep_order, decision) = (None, false, Decision::Search);
-        let (summary, inputs) = (None, Vec::new());
+        let (summary, inputs, outputs) = (None, Vec::new(), Vec::new());
         Job {
             policy,
             limits,
@@ -147,6 +170,9 @@ impl Job {
             summary,
             parameters,
             inputs,
+            outputs,
+            effort: Effort::Full,
+            only: None,
         }
     }
 
@@ -216,6 +242,13 @@ impl Job {
         self
     }
 
+    /// Names a file that will be written besides the release. It must not be a file that the job
+    /// reads or writes.
+    pub fn writes(mut self, file: impl Into<PathBuf>) -> Job {
+        self.outputs.push(file.into());
+        self
+    }
+
     /// Refuses an output that would overwrite a file of the job.
     pub fn check_output(&self, source: &dyn Source, output: &Path) -> Result<()> {
         check_apart(&[output.to_path_buf()], self.files(source).iter().map(PathBuf::as_path))
@@ -244,8 +277,10 @@ impl Job {
     /// Figures of the report are what the source counted during this job. They are mixed up if two
     /// jobs run on one source at the same time.
     pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
-        let released = self.on_threads(|| Walk::new(self, &source, watch).to(&mut sink));
-        released.inspect_err(|_| sink.abandon())
+        let plain = self.policy.plain(&source);
+        let released =
+            self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink, |_, _| Ok(())));
+        released.map(|(report, ())| report).inspect_err(|_| sink.abandon())
     }
 
     /// Runs on a pool of its own, if the number of threads is limited.
@@ -294,6 +329,8 @@ struct Walk<'a> {
     clock: Clock,
     /// What the source had counted before.
     before: Counted,
+    /// Where the table is kept for other jobs, if nothing is to be published.
+    rehearsal: Option<&'a Rehearsal<'a>>,
 }
 
 /// What the first half of a walk leaves: a release that is written and not yet verified.
@@ -396,11 +433,16 @@ enum Beside {
 
 impl<'a> Walk<'a> {
     fn new(job: &'a Job, source: &'a dyn Source, watch: &'a Watch) -> Walk<'a> {
-        Walk { job, source, watch, clock: Clock::start(), before: source.meter().start() }
+        let (clock, before, rehearsal) = (Clock::start(), source.meter().start(), None);
+        Walk { job, source, watch, clock, before, rehearsal }
     }
 
-    /// The whole way.
-    fn to(mut self, sink: &mut dyn Sink) -> Result<Report> {
+    /// The whole way. What is verified is looked at once more before it is published.
+    fn to<T>(
+        mut self,
+        sink: &mut dyn Sink,
+        look: impl FnOnce(&Tables, &Report) -> Result<T>,
+    ) -> Result<(Report, T)> {
         self.check_ends(sink)?;
         let limits = &self.job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
@@ -417,11 +459,12 @@ impl<'a> Walk<'a> {
         produced.check_sealed(&sealed)?;
         let verification = self.verify(&sealed, &produced)?;
         self.clock.phase("verify");
-        drop(sealed);
         let (report, leftovers) = self.report(produced, verification, sink);
+        let seen = look(&sealed, &report)?;
+        drop(sealed);
         self.watch.check()?;
         rayon::join(|| sink.publish(&report), || drop(leftovers)).0?;
-        Ok(report)
+        Ok((report, seen))
     }
 
     /// Refuses at once what would fail at the end.
@@ -445,16 +488,26 @@ impl<'a> Walk<'a> {
             });
         }
         let inputs = self.job.files(self.source);
-        check_apart(&sink.files(), inputs.iter().map(PathBuf::as_path))?;
+        let outputs = [sink.files(), self.job.outputs.clone()].concat();
+        check_apart(&outputs, inputs.iter().map(PathBuf::as_path))?;
         let roles = self.roles()?;
         for (field, role) in self.source.schema().fields().iter().zip(&roles) {
-            if *role != Role::Identifier && !is_releasable(field.data_type()) {
-                let place = Place::file(file).column(field.name().clone());
-                let data_type = field.data_type().to_string();
-                return Err(Error::UnsupportedColumn { place, data_type });
+            let kind = field.data_type();
+            let is_lost = !sink.keeps_types() && !can_be_spelled(kind);
+            if *role != Role::Identifier && (is_lost || !is_releasable(kind)) {
+                return Err(unsupported(&file, field));
             }
         }
         Ok(())
+    }
+
+    /// The table, in memory.
+    fn table(&self) -> Result<Arc<Table>> {
+        let roles = self.roles()?;
+        match self.rehearsal {
+            Some(rehearsal) => rehearsal.table(roles, self.watch),
+            None => Ok(Arc::new(encode(self.source, &roles, self.watch, "read")?)),
+        }
     }
 
     /// The role of each column.

@@ -9,7 +9,7 @@ use crate::summary::{Structure, SummaryKind};
 use std::time::Duration;
 
 /// What may be chosen of an algorithm.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Parameters {
     /// The order in which recodings are visited.
     pub strategy: Strategy,
@@ -21,6 +21,24 @@ pub struct Parameters {
     pub instant: InstantParameters,
     /// How confident presence is judged.
     pub shortcuts: Shortcuts,
+    /// How long changes are looked for with which a release is possible.
+    pub remedies: Duration,
+}
+
+/// After this time a person would rather change the policy than wait.
+const REMEDIES: Duration = Duration::from_secs(20);
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Parameters {
+            strategy: Strategy::default(),
+            cuts: CutParameters::default(),
+            disk: DiskParameters::default(),
+            instant: InstantParameters::default(),
+            shortcuts: Shortcuts::default(),
+            remedies: REMEDIES,
+        }
+    }
 }
 
 /// Parameters of a search for cuts.
@@ -116,6 +134,7 @@ impl Parameters {
                 shortcuts: instant.shortcuts,
             },
             shortcuts: search.shortcuts(),
+            remedies: REMEDIES,
         }
     }
 }

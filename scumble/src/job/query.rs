@@ -7,7 +7,8 @@ use crate::query::filtered::{Choice, bound_filtered};
 use crate::query::sql::{Names, parse};
 use crate::query::{Query, select};
 use crate::release::{Distributed, ReleaseKind, Report, Tables};
-use crate::table::{Dictionary, Type};
+use crate::source::{PlainReader, PlainSource, Source};
+use crate::table::{Dictionary, Notation, Type};
 use crate::watch::Watch;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -85,6 +86,7 @@ struct Described<'a> {
     attribute: &'a str,
     numeric: bool,
     columns: Vec<(String, Type)>,
+    notations: BTreeMap<String, Notation>,
 }
 
 fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
@@ -101,7 +103,11 @@ fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
         distribution.columns.iter().map(kind).collect::<Result<_>>()?;
     columns.push(("group".into(), Type::Text));
     let numeric = distribution.values == "numbers";
-    Ok(Described { attribute: &distribution.attribute, numeric, columns })
+    let notation = |(name, keys): (&String, &BTreeMap<String, String>)| {
+        Notation::from_keys(keys).map(|notation| (name.clone(), notation)).ok_or_else(wrong)
+    };
+    let notations = distribution.notations.iter().map(notation).collect::<Result<_>>()?;
+    Ok(Described { attribute: &distribution.attribute, numeric, columns, notations })
 }
 
 /// Answers an aggregate query, such as `SELECT AVG(salary) FROM release WHERE gender = 'F'`, from a
@@ -110,10 +116,14 @@ fn describe<'a>(release: &Tables, report: &'a Report) -> Result<Described<'a>> {
 pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Result<QueryAnswer> {
     let described = describe(release, report)?;
     let (attribute, numeric) = (described.attribute, described.numeric);
-    let query = parse(sql, Names { attribute, numeric, columns: &described.columns })?;
-    let released = Distributed::read(release, watch)?;
+    let (columns, notations) = (&described.columns, &described.notations);
+    let query = parse(sql, Names { attribute, numeric, columns, notations })?;
+    let released = Distributed::read(release, notations.get(attribute), watch)?;
     // Only the columns that are named are read, and their distinct tuples are counted.
     let table = release.get("records")?;
+    let reader = |name: &String| notations.get(name).cloned().map(PlainReader::of_labels);
+    let readers = table.names().iter().map(reader).collect();
+    let table: &dyn Source = &PlainSource::new(table, readers);
     let mismatch = |problem: &str| Error::Mismatch { file: table.file(), problem: problem.into() };
     let header = table.names();
     let position = |name: &str| {
@@ -171,10 +181,18 @@ pub fn query(release: &Tables, report: &Report, sql: &str, watch: &Watch) -> Res
         if groups.iter().any(short) {
             return Err(mismatch("a group has more records than subdomains; verify the release"));
         }
-        answers.push((by.into_iter().map(str::to_string).collect(), worlds.answer(&groups)));
+        answers.push((by, worlds.answer(&groups)));
     }
-    let by =
+    let by: Vec<String> =
         query.by.iter().map(|column| described.columns[query.used[*column]].0.clone()).collect();
+    let spelled = |(value, name): (&str, &String)| match notations.get(name) {
+        Some(notation) => notation.spelled_label(value),
+        None => value.to_string(),
+    };
+    let answers = answers
+        .into_iter()
+        .map(|(values, answer)| (values.into_iter().zip(&by).map(spelled).collect(), answer));
+    let answers = answers.collect();
     let aggregates = query.aggregates.iter().map(|(name, _)| name.clone()).collect();
     Ok(QueryAnswer { by, aggregates, answers })
 }

@@ -32,6 +32,7 @@ impl Job {
     /// The classes of a table, by its quasi-identifiers as they are written. Identifiers may be
     /// there, as in an input, or not.
     fn classes(&self, table: &dyn Source, watch: &Watch) -> Result<Counts> {
+        let table = &*self.policy.plain_release(table);
         let names = table.names();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let roles = self.policy.roles(&names, &table.file(), true)?;

@@ -4,8 +4,7 @@ use super::memory::Bound;
 use super::{Job, auto, cuts, estimate, local};
 use crate::bind::Prepared;
 use crate::error::{Error, Refusal, Result};
-use crate::loss::LossChoice;
-use crate::policy::{Algorithm, Kind, nearest};
+use crate::policy::{Algorithm, nearest};
 use crate::recoding::Mapping;
 use crate::release::{Alternative, Believed, Classes, judge_classes};
 use crate::search::Found;
@@ -38,10 +37,8 @@ pub(super) fn search(
     if search.algorithm.is_instant() {
         return estimate::search(job, bound, watch);
     }
-    // Kinds of recodings are compared by LM, and a presence knows nothing of labels that overlap.
-    let is_open = search.algorithm == Algorithm::Auto
-        && (search.loss == LossChoice::Lm || search.recoding == Kind::Regions)
-        && job.policy.privacy().presence.is_none();
+    // A presence knows nothing of labels that overlap.
+    let is_open = search.algorithm == Algorithm::Auto && job.policy.privacy().presence.is_none();
     if is_open {
         return auto::search(job, &bound.prepared, is_saved, watch);
     }
@@ -169,5 +166,6 @@ fn refusal(prepared: &Prepared, mapping: &Mapping, watch: &Watch) -> Result<Refu
         smallest_class: verified.smallest,
         privacy: verified.judged(&prepared.counted),
         levels,
+        remedies: None,
     })
 }

@@ -21,7 +21,8 @@ const ROWS: usize = 1 << 16;
 impl Job {
     /// Summarizes a table in one scan.
     pub fn summarize(&self, source: impl Source, watch: &Watch) -> Result<Summary> {
-        self.on_threads(|| summarize(self, &source, watch))
+        let source = self.policy.plain(&source);
+        self.on_threads(|| summarize(self, &*source, watch))
     }
 
     /// Summarizes a table that is in memory already.

@@ -25,6 +25,8 @@ impl Job {
         watch: &Watch,
     ) -> Result<Verification> {
         let before = release.read_before();
+        let plain = original.map(|original| self.policy.plain(original));
+        let original = plain.as_deref();
         let of_original = original.map(|original| (original.meter(), original.meter().start()));
         let mut verification =
             self.on_threads(|| self.verify_with_caps(release, original, report, watch))?;

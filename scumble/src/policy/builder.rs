@@ -66,13 +66,13 @@ impl PolicyBuilder {
 
     pub(super) fn of(policy: &Policy) -> PolicyBuilder {
         let files = policy.attributes.iter().filter_map(|attribute| match &attribute.hierarchy {
-            Hierarchy::File(file) => Some(file.clone()),
+            Hierarchy::File(file) => Some(file.as_written()),
             _ => None,
         });
         let marginals = policy.privacy.presence.as_ref().and_then(PresenceAsked::marginals);
         let targets = policy.privacy.distribution.iter().flat_map(DistributionAsked::all_targets);
         let targets = targets.filter_map(|target| match &target.form {
-            TargetForm::File { file, weights } => Some((file.clone(), weights.clone())),
+            TargetForm::File { file, read, .. } => Some((file.clone(), read.clone())),
             _ => None,
         });
         let loaded = Loaded {
@@ -109,10 +109,18 @@ impl PolicyBuilder {
 
     /// Sets any key, by the names of the tables that lead to it:
     /// `.set(["search", "time-limit"], "10s")`.
-    pub fn set<const N: usize>(mut self, path: [&str; N], value: impl Into<Setting>) -> Self {
-        match self.document.at_mut(&path) {
-            Some(setting) => *setting = value.into(),
-            None => self.blocked = Some(path.join(".")),
+    pub fn set<const N: usize>(self, path: [&str; N], value: impl Into<Setting>) -> Self {
+        self.set_at(&path, value.into())
+    }
+
+    /// The same for a path whose length is not known.
+    pub(super) fn set_at<S: AsRef<str>>(mut self, path: &[S], value: Setting) -> Self {
+        match self.document.at_mut(path) {
+            Some(setting) => *setting = value,
+            None => {
+                let names: Vec<&str> = path.iter().map(AsRef::as_ref).collect();
+                self.blocked = Some(names.join("."));
+            }
         }
         self
     }
@@ -195,6 +203,21 @@ impl PolicyBuilder {
     /// Values of a column that mean "missing", besides the empty one.
     pub fn missing(self, name: &str, values: &[&str]) -> Self {
         self.set(["attributes", name, "missing"], values.to_vec())
+    }
+
+    /// How the dates of a column are written, such as `"DD.MM.YYYY"`.
+    pub fn format(self, name: &str, pattern: &str) -> Self {
+        self.set(["attributes", name, "format"], pattern)
+    }
+
+    /// What separates the decimals of the numbers of a column.
+    pub fn decimal(self, name: &str, separator: &str) -> Self {
+        self.set(["attributes", name, "decimal"], separator)
+    }
+
+    /// What may separate groups of three digits in the numbers of a column.
+    pub fn thousands(self, name: &str, separator: &str) -> Self {
+        self.set(["attributes", name, "thousands"], separator)
     }
 
     /// How much the detail of a quasi-identifier matters to LM, relative to others.

@@ -6,6 +6,7 @@ use super::entry::{Entry, Section};
 use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::buckets::Fakes;
+use crate::table::Notation;
 use std::path::{Path, PathBuf};
 
 /// Whose values a target is about.
@@ -40,7 +41,9 @@ pub enum TargetForm {
     File {
         /// Where they stand.
         file: PathBuf,
-        /// Line, value and weight.
+        /// Line, value and weight, as they were read.
+        read: Vec<(u64, String, Ratio)>,
+        /// The same with values in the plain way.
         weights: Vec<(u64, String, Ratio)>,
     },
 }
@@ -131,6 +134,18 @@ impl DistributionAsked {
     /// The target of most groups, then those of single groups.
     pub(crate) fn all_targets(&self) -> impl Iterator<Item = &TargetAsked> {
         std::iter::once(&self.target).chain(self.targets.iter().map(|(_, target)| target))
+    }
+
+    /// Takes the values of targets for values in a notation.
+    pub(super) fn read_values(&mut self, notation: &Notation) {
+        let of_groups = self.targets.iter_mut().map(|(_, target)| target);
+        for target in std::iter::once(&mut self.target).chain(of_groups) {
+            if let TargetForm::File { weights, .. } = &mut target.form {
+                for (_, value, _) in weights {
+                    *value = notation.plain(value).unwrap_or(std::mem::take(value));
+                }
+            }
+        }
     }
 
     /// The files that it names.
@@ -322,5 +337,5 @@ fn weights(entry: &Entry<'_>, path: &str) -> Result<TargetForm> {
         );
         return Err(Error::Incomplete { file: entry.origin.file.to_path_buf(), missing });
     }
-    Ok(TargetForm::File { file, weights })
+    Ok(TargetForm::File { file, read: weights.clone(), weights })
 }

@@ -116,12 +116,13 @@ impl Setting {
         Ok(from_table(table.get_ref(), &lines).into())
     }
 
-    /// The setting at a path of names.
+    /// The setting at a path of names. The items of a list are named by number, from 0.
     pub(super) fn at<S: AsRef<str>>(&self, path: &[S]) -> Option<&Setting> {
         path.iter().try_fold(self, |setting, name| match &setting.value {
             Value::Table(fields) => {
                 fields.iter().find(|field| field.name == name.as_ref()).map(|field| &field.setting)
             }
+            Value::List(items) => items.get(name.as_ref().parse::<usize>().ok()?),
             _ => None,
         })
     }
@@ -129,7 +130,13 @@ impl Setting {
     /// The same to be changed. Tables on the way are made; `None` if something else is in the way.
     pub(super) fn at_mut<S: AsRef<str>>(&mut self, path: &[S]) -> Option<&mut Setting> {
         let Some((first, rest)) = path.split_first() else { return Some(self) };
-        let Value::Table(fields) = &mut self.value else { return None };
+        let fields = match &mut self.value {
+            Value::Table(fields) => fields,
+            Value::List(items) => {
+                return items.get_mut(first.as_ref().parse::<usize>().ok()?)?.at_mut(rest);
+            }
+            _ => return None,
+        };
         let known = fields.iter().position(|field| field.name == first.as_ref());
         let position = known.unwrap_or(fields.len());
         if known.is_none() {

@@ -46,8 +46,8 @@ impl Policy {
         if way.is_searched && (way.algorithm == Algorithm::Local || is_tried) {
             return Ok(());
         }
-        let problem = "requires a search for local recodings: the algorithm local, or auto with the \
-                       loss lm and without a recoding that is saved";
+        let problem = "requires a search for local recodings: the algorithm local, or auto \
+                       without a recoding that is saved";
         Err(self.inapplicable(&format!("attributes.{}.sets", attribute.name), problem))
     }
 
@@ -80,7 +80,6 @@ impl Policy {
     pub(crate) fn compares_kinds(&self) -> bool {
         self.search.algorithm == Algorithm::Auto
             && self.search.recoding == Kind::Any
-            && self.search.loss == LossChoice::Lm
             && self.privacy.presence.is_none()
             && self.privacy.distribution.is_none()
     }
@@ -90,7 +89,6 @@ impl Policy {
         self.search.algorithm == Algorithm::Auto
             && self.search.recoding == Kind::Any
             && algorithm == Algorithm::Incognito
-            && self.search.loss == LossChoice::Lm
     }
 
     /// Why a key has no effect; a phrase that follows the key.
@@ -121,6 +119,7 @@ impl Policy {
         if is_distribution && by_summary {
             return Some("cannot be used with `distribution`; leave it out");
         }
+        let is_lm = self.search.loss == LossChoice::Lm;
         let (suits, needs) = match name {
             "algorithm" => (
                 !is_distribution || !matches!(asked, SInstant | MInstant | RothkoT | RothkoS),
@@ -141,15 +140,15 @@ impl Policy {
             ),
             "time-limit" => (
                 matches!(algorithm, LPlusOptimize | Annealing | Local) || self.is_open(algorithm),
-                "requires the algorithm local, l-plus-optimize or annealing, or auto with the loss \
-                 lm",
+                "requires the algorithm local, l-plus-optimize or annealing, or auto with \
+                 recoding = \"any\"",
             ),
             "gap" if algorithm == Local && is_on_disk => (
                 false,
                 "requires a table that fits in memory; there is no lower bound for larger ones",
             ),
             "gap" => (
-                algorithm == Local || self.is_open(algorithm),
+                algorithm == Local || (self.is_open(algorithm) && is_lm),
                 "requires the algorithm local, or auto with the loss lm",
             ),
             "strategy" => (

@@ -23,6 +23,13 @@ impl Serialize for Policy {
     }
 }
 
+impl Policy {
+    /// The policy as TOML, with its paths as they stand in it and without comments.
+    pub(crate) fn to_toml(&self) -> Option<String> {
+        toml::to_string(&Written { name: "", setting: &self.document }).ok()
+    }
+}
+
 impl<'de> Deserialize<'de> for Policy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Policy, D::Error> {
         let document = Setting::deserialize(deserializer)?;

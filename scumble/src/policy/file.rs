@@ -6,7 +6,7 @@ use super::entry::{Entry, Origin, Section};
 use super::loaded::Loaded;
 use super::{
     Attribute, ClosenessAsked, DistanceAsked, DiversityAsked, Policy, Privacy, ThresholdsAsked,
-    VarianceAsked, search,
+    VarianceAsked, notation, search,
 };
 use crate::error::Result;
 use crate::loss::Weights;
@@ -37,12 +37,14 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
     let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
-    Ok(Policy { file, attributes, default_role, missing, privacy, search, document })
+    let mut policy = Policy { file, attributes, default_role, missing, privacy, search, document };
+    policy.read_values();
+    Ok(policy)
 }
 
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
     let section = entry.table(Some("attributes.*"))?;
-    let kind = section.choice("type", Type::NAMES)?;
+    let mut kind = section.choice("type", Type::NAMES)?;
     let mut hierarchy =
         section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?;
     if section.boolean("sets")? {
@@ -55,10 +57,16 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         }
         hierarchy = Hierarchy::Sets;
     }
+    let notation = notation::read(&section)?;
+    if let Some(notation) = &notation {
+        kind = notation::check(&section, notation, kind, &hierarchy)?;
+        hierarchy = hierarchy.in_plain(|label| notation.plain_label(label))?;
+    }
     Ok(Attribute {
         name: name.to_string(),
         role: section.choice("role", Role::NAMES)?,
         kind,
+        notation,
         hierarchy,
         missing: section.get("missing").map(Entry::texts).transpose()?,
         weight: section.get("weight").map(weight).transpose()?,

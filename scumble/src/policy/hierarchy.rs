@@ -150,7 +150,9 @@ pub(super) fn written(hierarchy: &Hierarchy) -> Option<Setting> {
     Some(match hierarchy {
         Hierarchy::None | Hierarchy::Sets => return None,
         Hierarchy::File(file) => file.file().to_string_lossy().into_owned().into(),
-        Hierarchy::Tree(tree) => Setting::table([("tree", tree.rows().to_vec().into())]),
+        Hierarchy::Tree(tree) => {
+            Setting::table([("tree", tree.as_written().rows().to_vec().into())])
+        }
         Hierarchy::Mask(Mask { side, character }) => {
             let side = SIDES.iter().find(|(_, known)| known == side).map_or("", |(name, _)| name);
             Setting::table([("mask", side.into()), ("char", character.to_string().into())])

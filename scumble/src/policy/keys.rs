@@ -37,6 +37,21 @@ pub const KEYS: &[Key] = &[
     ),
     key(
         "attributes.*",
+        "format",
+        "how dates are written, such as \"DD.MM.YYYY\" or \"M/D/YYYY\" (default: YYYY-MM-DD)",
+    ),
+    key(
+        "attributes.*",
+        "decimal",
+        "\",\" or \".\": what separates the decimals of numbers (default: `.`)",
+    ),
+    key(
+        "attributes.*",
+        "thousands",
+        "what may separate groups of three digits: a point, a comma, a space or an apostrophe (default: nothing)",
+    ),
+    key(
+        "attributes.*",
         "weight",
         "how much the detail of a quasi-identifier matters to LM, relative to others, above 0 (default: 1)",
     ),

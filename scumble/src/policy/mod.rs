@@ -16,9 +16,12 @@ mod file;
 mod hierarchy;
 mod keys;
 mod loaded;
+mod notation;
 mod presence;
 mod privacy;
+mod relax;
 mod search;
+mod wildcard;
 
 pub use crate::search::buckets::Fakes;
 pub use builder::PolicyBuilder;
@@ -30,6 +33,7 @@ pub use presence::{MarginalsAsked, MarginalsOf, PresenceAsked, WorldAsked};
 pub use privacy::{
     ClosenessAsked, DistanceAsked, DiversityAsked, Privacy, ThresholdsAsked, VarianceAsked,
 };
+pub(crate) use relax::Dial;
 pub use search::{
     Algorithm, ByAsked, CutParameters, DiskParameters, InstantParameters, Kind, SearchAsked, Space,
     StructureSearch,
@@ -38,20 +42,22 @@ pub use search::{
 use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::cuts::Suppression;
-use crate::table::{Role, Type};
+use crate::table::{Notation, Role, Type};
 use crate::taxonomy::Hierarchy;
 use std::path::{Path, PathBuf};
 
 /// What the policy says of one column.
 #[derive(Clone, Debug)]
 pub struct Attribute {
-    /// The column's name.
+    /// The column's name, or a pattern such as `lab_*` for several columns.
     pub name: String,
     /// Its role; the default role if `None`.
     pub role: Option<Role>,
     /// Its type; inferred from the values if `None`.
     pub kind: Option<Type>,
-    /// How its values are generalized.
+    /// How its values are written, if not in the plain way.
+    pub notation: Option<Notation>,
+    /// How its values are generalized. Labels of files and trees are in the plain way.
     pub hierarchy: Hierarchy,
     /// Values that mean "missing"; the default ones if `None`.
     pub missing: Option<Vec<String>>,
@@ -203,11 +209,6 @@ impl Policy {
     /// The algorithm and its parameters.
     pub fn search(&self) -> &SearchAsked {
         &self.search
-    }
-
-    /// What the policy says of a column.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
-        self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
     /// The values that mean "missing" in a column.

@@ -136,6 +136,11 @@ impl Algorithm {
         matches!(self, Algorithm::SInstant | Algorithm::MInstant)
     }
 
+    /// Whether it leaves the kind of recoding open.
+    pub(crate) fn is_open(self) -> bool {
+        self == Algorithm::Auto
+    }
+
     /// Whether it looks for cuts.
     pub fn is_on_cuts(self) -> bool {
         matches!(self, Algorithm::LPlusOptimize | Algorithm::Annealing)
@@ -181,7 +186,7 @@ impl Kind {
 
 impl Algorithm {
     /// The kind of recoding that it finds; `None` if it finds several kinds, or something else.
-    fn kind(self) -> Option<Kind> {
+    pub(crate) fn kind(self) -> Option<Kind> {
         match self {
             Algorithm::Incognito | Algorithm::Spalm | Algorithm::Sfalm => Some(Kind::Levels),
             Algorithm::LPlusOptimize | Algorithm::Annealing => Some(Kind::Cuts),

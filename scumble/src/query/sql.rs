@@ -6,13 +6,14 @@
 use super::condition::{ATTRIBUTE, Comparison, Condition, Literal, Piece};
 use super::{Aggregate, Query};
 use crate::error::{Error, Result, quoted};
-use crate::table::Type;
+use crate::table::{Notation, Type};
 use sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
     Ident, SelectItem, SetExpr, Statement, TableFactor, UnaryOperator, Value,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
+use std::collections::BTreeMap;
 
 /// Part of the message for every query that is refused.
 const SUPPORTED: &str = "supported: SELECT [columns,] COUNT|SUM|AVG|MIN|MAX|MEDIAN(attribute), … FROM release \
@@ -39,6 +40,8 @@ pub struct Names<'a> {
     pub numeric: bool,
     /// The records' columns.
     pub columns: &'a [(String, Type)],
+    /// How values are written, if not in the plain way.
+    pub notations: &'a BTreeMap<String, Notation>,
 }
 
 /// Parses a query.
@@ -326,6 +329,13 @@ impl Reader<'_> {
         let found = constant(expression)?
             .ok_or_else(|| refused(format!("{expression} is not a constant")))?;
         let (name, kind) = self.described(column);
+        // A constant may be written as the release is, or in the plain way.
+        let found = match (found, self.names.notations.get(name)) {
+            (Literal::Text(text), Some(notation)) => {
+                Literal::Text(notation.plain(&text).unwrap_or(text))
+            }
+            (found, _) => found,
+        };
         let name = quoted(name);
         match (kind, found) {
             (_, Literal::Null) => Ok(Literal::Null),
@@ -357,6 +367,11 @@ impl Reader<'_> {
         if column == ATTRIBUTE && self.names.numeric {
             let name = quoted(self.names.attribute);
             return Err(refused(format!("{name} is numeric and cannot be compared by LIKE")));
+        }
+        let (name, _) = self.described(column);
+        if self.names.notations.contains_key(name) {
+            let name = quoted(name);
+            return Err(refused(format!("{name} has a notation and cannot be compared by LIKE")));
         }
         let text = |expression: &Expr| match constant(expression)? {
             Some(Literal::Text(text)) => Ok(text),

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::error::Shortfall;
 use crate::ids::{CellId, ClassId, Id, IdMap, IdVec, RowId, TableCellId};
 use crate::loss::{
-    Lm, Said, Weights, cm, conditional_entropy, dm, minority, non_uniform_entropy, rmse,
+    Lm, Loss, ReleaseFigures, Said, Weights, cm, conditional_entropy, dm, minority,
+    non_uniform_entropy, rmse,
 };
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::recoding::Mapping;
@@ -195,6 +196,11 @@ impl Recoded {
         lm.mean(&sum, task.rows()) + if cells > 0.0 { shares / cells } else { 0.0 }
     }
 
+    /// What the release costs by the loss that the task minimizes, as a sum over rows.
+    pub fn cost(&self, task: &Task, watch: &Watch) -> Result<f64> {
+        task.loss.cost(&Figures { recoded: self, task, watch })
+    }
+
     /// DM of the release.
     pub fn dm(&self, task: &Task) -> u128 {
         dm(self.sizes(), task.rows(), self.suppressed)
@@ -252,5 +258,41 @@ impl Recoded {
         });
         let sum = per_column.sum::<Result<f64>>()?;
         Ok(if columns == 0 { 0.0 } else { sum / columns as f64 })
+    }
+}
+
+/// What a loss can ask about a recoded table.
+struct Figures<'a> {
+    recoded: &'a Recoded,
+    task: &'a Task,
+    watch: &'a Watch,
+}
+
+impl ReleaseFigures for Figures<'_> {
+    fn rows(&self) -> u64 {
+        self.task.rows()
+    }
+
+    fn suppressed(&self) -> u64 {
+        self.recoded.suppressed
+    }
+
+    fn detail(&self) -> f64 {
+        let cells = self.task.rows() as f64 * self.recoded.values.len() as f64;
+        self.recoded.mean_lm(self.task, &self.task.weights) * cells
+    }
+
+    fn sum_of_sizes(&self, figure: impl Fn(u64) -> u128) -> u128 {
+        self.recoded.sizes().map(figure).sum()
+    }
+
+    fn sum_of_labels(&self, figure: impl Fn(&[(u32, u32)]) -> u64) -> Result<u64> {
+        let (recoded, task) = (self.recoded, self.task);
+        let Some(target) = task.target else { return Ok(0) };
+        let (classes, values) = (recoded.classes.len(), task.values[target]);
+        let of_cells = &task.tallies[target];
+        let labels = of_cells.merge(classes, recoded.class_of.raw(), values, self.watch)?;
+        let kept = recoded.classes.ids().filter(|class| recoded.kept[*class]);
+        Ok(kept.map(|class| figure(labels.group(class.index()))).sum())
     }
 }

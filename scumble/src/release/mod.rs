@@ -35,7 +35,7 @@ pub(crate) use draft::check_regular;
 pub use draft::{Draft, publish, replace};
 pub use judge::{Judgement, Verified, verify as judge_classes, verify_sizes};
 pub use matched::{KnownKey, Matched, matched};
-pub use recount::{Recount, ShareOfClasses, Unknown};
+pub use recount::{ReadAs, Recount, ShareOfClasses, Unknown};
 pub(crate) use report::caps_json;
 pub use report::{
     Alternative, AlternativeLoss, Believed, ClassCounts, DistributionReport, Io, Losses, Phase,
@@ -46,9 +46,10 @@ pub use risk::{Risk, Risks};
 pub use rows::{ReleasedRows, Token, schema};
 pub(crate) use rows::{inverse, is_releasable, released_type};
 pub use rules::Rules;
-pub(crate) use sink::{Background, TableWriter};
+pub(crate) use sink::{Background, TableWriter, spelled_table};
 pub use sink::{
-    RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink, TableSink, Tables,
+    DISTRIBUTION, RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink,
+    TableSink, Tables,
 };
 pub use stream::{CountedTarget, From, Stream, Totals};
 pub use suppress::{Draws, Records, Within};

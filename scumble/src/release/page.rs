@@ -96,9 +96,9 @@ const LONG: u8 = u8::MAX;
 
 impl<const N: usize> Fields<N> {
     /// `make` says a text as a field.
-    pub(crate) fn new<'a>(
-        texts: impl Iterator<Item = &'a str>,
-        make: impl Fn(&mut Vec<u8>, &str),
+    pub(crate) fn new<T>(
+        texts: impl Iterator<Item = T>,
+        make: impl Fn(&mut Vec<u8>, T),
     ) -> Fields<N> {
         let mut fields = Fields { pieces: Vec::new(), long: Vec::new() };
         let mut field = Vec::new();

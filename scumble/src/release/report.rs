@@ -10,6 +10,7 @@ use crate::recoding::Style;
 use crate::search::Warrant;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// The whole story of a release.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -108,6 +109,17 @@ pub struct AlternativeLoss {
     /// The same as a weighted mean over the columns, if the policy gives weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lm_weighted: Option<f64>,
+    /// Discernibility, if that is minimized.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "some_whole",
+        deserialize_with = "read_some_whole"
+    )]
+    pub dm: Option<u128>,
+    /// Classification metric, if that is minimized.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cm: Option<f64>,
 }
 
 impl Alternative {
@@ -490,6 +502,10 @@ pub struct DistributionReport {
     pub share_of_trivial: f64,
     /// How far the weights of targets are from what was asked.
     pub rounding: RoundingReport,
+    /// How the values of columns are written, if not in the plain way: `format`, or `decimal` and
+    /// `thousands`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub notations: BTreeMap<String, BTreeMap<String, String>>,
     /// The columns of the records with their types.
     #[serde(with = "pairs")]
     pub columns: Vec<(String, String)>,
@@ -517,13 +533,18 @@ impl Report {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// What may be published with the release, as the text of a file.
-    pub(crate) fn to_public_text(&self) -> String {
+    /// What may be published with the release.
+    pub(crate) fn published(&self) -> Report {
         let mut public = Report { private: None, alternatives: Vec::new(), ..self.clone() };
         if let ReleaseKind::Table { loss, .. } = &mut public.release {
             *loss = loss.published();
         }
-        serde_json::to_string_pretty(&public).unwrap_or_default() + "\n"
+        public
+    }
+
+    /// The same as the text of a file.
+    pub(crate) fn to_public_text(&self) -> String {
+        serde_json::to_string_pretty(&self.published()).unwrap_or_default() + "\n"
     }
 
     /// Reads a report.

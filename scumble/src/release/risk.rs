@@ -10,6 +10,9 @@
 
 use crate::ids::Id;
 use crate::table::Cells;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The figures for one adversary.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +75,55 @@ impl Risks {
             marketer: journalist.average,
         }
     }
+
+    /// The same from the number of classes of each size, without a population.
+    pub(crate) fn of_sizes(classes_of: &BTreeMap<u64, u64>, threshold: f64) -> Risks {
+        let sizes = || classes_of.iter().map(|(size, classes)| (*size, *classes));
+        let rows: u64 = sizes().map(|(size, classes)| size * classes).sum();
+        let classes: u64 = classes_of.values().sum();
+        let exposed = sizes().filter(|(size, _)| 1.0 / *size as f64 > threshold);
+        let share = |part: u64| if rows == 0 { 0.0 } else { part as f64 / rows as f64 };
+        let prosecutor = Risk {
+            highest: classes_of.keys().next().map_or(0.0, |size| 1.0 / *size as f64),
+            average: share(classes),
+            above_threshold: share(exposed.map(|(size, classes)| size * classes).sum()),
+        };
+        Risks {
+            rows,
+            classes,
+            unique: classes_of.get(&1).copied().unwrap_or(0),
+            threshold,
+            prosecutor,
+            journalist: prosecutor,
+            marketer: prosecutor.average,
+        }
+    }
+
+    /// The figures as one JSON object.
+    pub fn to_json(&self) -> Value {
+        let one = |risk: &Risk| {
+            json!({
+                "highest": risk.highest,
+                "average": risk.average,
+                "above-threshold": risk.above_threshold,
+            })
+        };
+        json!({
+            "rows": self.rows,
+            "classes": self.classes,
+            "unique": self.unique,
+            "threshold": self.threshold,
+            "prosecutor": one(&self.prosecutor),
+            "journalist": one(&self.journalist),
+            "marketer": {"average": self.marketer},
+        })
+    }
+}
+
+impl Serialize for Risks {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
 }
 
 #[cfg(test)]
@@ -87,6 +139,7 @@ mod tests {
         assert_eq!((risks.rows, risks.classes, risks.unique), (5, 2, 1));
         assert_eq!(risks.prosecutor, Risk { highest: 1.0, average: 0.4, above_threshold: 0.2 });
         assert_eq!(risks.marketer, 0.4);
+        assert_eq!(Risks::of_sizes(&BTreeMap::from([(1, 1), (4, 1)]), 0.25), risks);
         let known = Risks::new(&classes, Some(&[2, 10]), 0.25);
         assert_eq!(
             known.journalist,

@@ -1,6 +1,7 @@
 //! Batches in order, while other threads prepare the next ones.
 
 use super::csv::{Parsed, Parser, Parts, RawRecords};
+use super::plain::PlainColumns;
 use super::{Batch, Lines, Meter, RecordBatches, Series};
 use crate::error::{Error, Result};
 use crate::watch::Watch;
@@ -12,6 +13,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 pub struct Batches {
     reading: Reading,
     meter: Meter,
+    /// Columns that are read in the plain way.
+    plain: Option<PlainColumns>,
 }
 
 enum Reading {
@@ -31,7 +34,16 @@ const LONG: usize = 1 << 16;
 
 impl Batches {
     pub(super) fn parted(parts: Parts, meter: &Meter) -> Batches {
-        Batches { reading: Reading::Parted(Box::new(parts), None), meter: meter.clone() }
+        let reading = Reading::Parted(Box::new(parts), None);
+        Batches { reading, meter: meter.clone(), plain: None }
+    }
+
+    /// Batches of which each can be read when the one before it was.
+    pub(super) fn in_turn(
+        batches: impl Iterator<Item = Result<Batch>> + Send + 'static,
+        meter: &Meter,
+    ) -> Batches {
+        Batches { reading: Reading::InTurn(Box::new(batches)), meter: meter.clone(), plain: None }
     }
 
     /// Record batches, large ones in pieces. `total` is the number of all rows, if known.
@@ -56,7 +68,12 @@ impl Batches {
                 Ok(Batch { columns: Series::all(&piece), rows: piece.num_rows(), lines, total })
             }))
         });
-        Batches { reading: Reading::InTurn(Box::new(pieces)), meter: meter.clone() }
+        Batches::in_turn(pieces, meter)
+    }
+
+    /// The same with some columns in the plain way.
+    pub(super) fn in_plain(self, plain: PlainColumns) -> Batches {
+        Batches { plain: Some(plain), ..self }
     }
 }
 
@@ -74,6 +91,10 @@ impl Iterator for Batches {
                 parsed.map(|parsed| parsed.map(|parsed| parts.count(parsed))).transpose()
             }
         };
+        let next = match &mut self.plain {
+            None => next,
+            Some(plain) => next.map(|batch| plain.of(batch?)),
+        };
         // After an error there is nothing.
         match &next {
             Some(Ok(batch)) => self.meter.add_rows(batch.rows as u64),
@@ -87,6 +108,7 @@ impl Iterator for Batches {
 struct Watched<'a> {
     batches: &'a mut dyn Iterator<Item = Result<Batch>>,
     watch: &'a Watch,
+    plain: Option<PlainColumns>,
     ended: bool,
 }
 
@@ -101,6 +123,10 @@ impl Iterator for Watched<'_> {
             Ok(()) => self.batches.next(),
             Err(aborted) => Some(Err(aborted)),
         };
+        let next = match &mut self.plain {
+            None => next,
+            Some(plain) => next.map(|batch| plain.of(batch?)),
+        };
         self.ended = !matches!(next, Some(Ok(_)));
         next
     }
@@ -113,8 +139,10 @@ pub fn ahead<T>(
     watch: &Watch,
     handle: impl FnOnce(&mut dyn Iterator<Item = Result<Batch>>) -> Result<T>,
 ) -> Result<T> {
+    // By the thread that asks, so that texts that come by number are looked at once.
+    let plain = batches.plain.take();
     let handle = |batches: &mut dyn Iterator<Item = Result<Batch>>| {
-        handle(&mut Watched { batches, watch, ended: false })
+        handle(&mut Watched { batches, watch, plain, ended: false })
     };
     let threads = rayon::current_num_threads();
     match batches.reading {
@@ -320,7 +348,7 @@ impl Drop for End<'_> {
 
 /// Does something with each item, in parallel where there is a thread to spare beside the one that
 /// [reads ahead](ahead) and the one that asks: two that share a core are slower than one.
-pub(super) fn spread<T: Send, R: Send>(
+pub(crate) fn spread<T: Send, R: Send>(
     items: Vec<T>,
     each: impl Fn(T) -> R + Send + Sync,
 ) -> Vec<R> {

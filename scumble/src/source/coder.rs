@@ -164,7 +164,7 @@ impl Coder {
                 let arrays: Vec<ArrayRef> = self
                     .travelling
                     .iter()
-                    .map(|(column, kind)| cast(&arrays[at[*column]], kind))
+                    .map(|(column, kind)| cast(&batch.columns[at[*column]].as_written()?, kind))
                     .collect::<Result<_, ArrowError>>()
                     .map_err(broken)?;
                 let converted = converter.convert_columns(&arrays).map_err(broken)?;

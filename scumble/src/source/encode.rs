@@ -85,7 +85,7 @@ pub fn encode(
             Data::Key(dictionary) => *dictionary = known.codes.into_dictionary(),
             Data::Coded { dictionary, plain, .. } => {
                 *dictionary = known.codes.into_dictionary();
-                *plain = plain.take().and(passed);
+                *plain = passed;
             }
             Data::Plain(plain) => *plain = passed.unwrap_or_default(),
         }
@@ -104,7 +104,7 @@ struct Known {
 
 impl Known {
     fn pass(&mut self, series: &Series) -> Result<(), ArrowError> {
-        let array = series.to_array()?;
+        let array = series.as_written()?;
         self.passing.get_or_insert_with(|| Passing::new(array.data_type())).push(array)
     }
 }
@@ -189,7 +189,7 @@ impl Column {
             }
             Data::Coded { codes, plain, .. } => {
                 known.codes.encode(series, lines, codes.raw_mut())?;
-                if plain.is_some() {
+                if plain.is_some() || series.is_written() {
                     known.pass(series)?;
                 }
             }

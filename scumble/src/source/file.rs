@@ -1,108 +1,20 @@
-//! Tables in files: CSV, Parquet, Arrow.
+//! Tables in files of every format.
 
+use super::encoding::{Decoded, Wanted};
+use super::format::{Compression, FileFormat, Format};
 use super::meter::Metered;
 use super::spill::WaitingFile;
-use super::{Batches, Form, Meter, RecordBatches, Source, check_names, columnar, csv};
+use super::{Batches, Form, Meter, RecordBatches, Source};
+use super::{check_names, columnar, csv, jsonl, names, sheet};
 use crate::error::{Error, Result};
 use crate::watch::Watch;
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-/// A format of tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Text with a delimiter.
-    Csv,
-    /// Apache Parquet.
-    Parquet,
-    /// Arrow's interprocess format, as a file or a stream.
-    Arrow,
-}
-
-impl Format {
-    /// Every format with its name.
-    pub const NAMES: [(&'static str, Format); 3] =
-        [("csv", Format::Csv), ("parquet", Format::Parquet), ("arrow", Format::Arrow)];
-}
-
-/// How a CSV file is compressed as a whole. Parquet and Arrow compress inside.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// Not at all.
-    #[default]
-    None,
-    /// gzip, `.csv.gz`.
-    Gzip,
-    /// Zstandard, `.csv.zst`.
-    Zstd,
-}
-
-/// How a table is stored in a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FileFormat {
-    /// The format.
-    pub format: Format,
-    /// The delimiter of CSV (default: detected when read; a comma when written, or a tab for
-    /// `.tsv`).
-    pub delimiter: Option<u8>,
-    /// The compression of CSV.
-    pub compression: Compression,
-    /// The maximum length of a record of CSV.
-    longest_record: usize,
-}
-
-/// The maximum length of a record of CSV. Reading one takes up to 14 times as much memory.
-const LONGEST_RECORD: usize = 64 << 20;
-
-/// The part of the memory that a record of CSV may have, and what it may have in any case.
-const PART_OF_MEMORY: u64 = 16;
-const ALWAYS_ALLOWED: usize = 1 << 20;
-
-impl FileFormat {
-    /// A format without a delimiter of its own and without compression.
-    pub fn new(format: Format) -> FileFormat {
-        let (compression, longest_record) = (Compression::None, LONGEST_RECORD);
-        FileFormat { format, delimiter: None, compression, longest_record }
-    }
-
-    /// The same format for a reader with this much memory: a record of CSV may have a sixteenth of
-    /// it.
-    pub fn within(self, memory: u64) -> FileFormat {
-        let part = usize::try_from(memory / PART_OF_MEMORY).unwrap_or(usize::MAX);
-        let longest_record = part.clamp(ALWAYS_ALLOWED, LONGEST_RECORD);
-        FileFormat { longest_record, ..self }
-    }
-
-    /// The format of a file, from the ending of its name.
-    pub fn of(file: &Path) -> Result<FileFormat> {
-        let unknown = || Error::UnknownFormat { file: file.to_path_buf() };
-        let name = file.file_name().and_then(|name| name.to_str()).ok_or_else(unknown)?;
-        let name = name.to_ascii_lowercase();
-        let (name, compression) = match name.rsplit_once('.') {
-            Some((name, "gz")) => (name, Compression::Gzip),
-            Some((name, "zst")) => (name, Compression::Zstd),
-            _ => (name.as_str(), Compression::None),
-        };
-        let parts = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
-        let format = match parts.map(|(_, ending)| ending) {
-            Some("csv" | "tsv" | "txt") => Format::Csv,
-            Some("parquet" | "pq") if compression == Compression::None => Format::Parquet,
-            Some("arrow" | "feather" | "ipc") if compression == Compression::None => Format::Arrow,
-            _ => return Err(unknown()),
-        };
-        Ok(FileFormat { compression, ..FileFormat::new(format) })
-    }
-
-    /// The same format with this delimiter, if there is one.
-    pub fn with_delimiter(self, delimiter: Option<u8>) -> FileFormat {
-        FileFormat { delimiter: delimiter.or(self.delimiter), ..self }
-    }
-}
 
 /// A table in a file. Its header or schema is read when it is opened.
 pub struct TableFile {
@@ -115,6 +27,9 @@ pub struct TableFile {
     rows: Option<u64>,
     unpacked: u64,
     meter: Meter,
+    /// Where notes go.
+    watch: Watch,
+    kept: Kept,
     /// The file as it was opened, until the first scan takes it.
     opened: Mutex<Option<Opened>>,
     /// The private file of a table that was copied, which goes with it.
@@ -123,10 +38,20 @@ pub struct TableFile {
 
 enum Opened {
     Csv(Box<csv::CsvRows>),
+    Jsonl(jsonl::Rows),
     Columnar(columnar::Reader),
 }
 
-/// By how much a compressed CSV file grows, by a rough guess.
+/// What was learned when a file was opened, and is not learned again.
+enum Kept {
+    Nothing,
+    /// The columns of JSON lines.
+    Shape(Arc<jsonl::Shape>),
+    /// A sheet, as a private CSV file.
+    Sheet(sheet::Copied),
+}
+
+/// By how much a compressed text file grows, by a rough guess.
 const UNPACKED: u64 = 5;
 
 impl TableFile {
@@ -137,33 +62,130 @@ impl TableFile {
 
     /// Opens a file of this format.
     pub fn open_as(path: &Path, format: FileFormat) -> Result<TableFile> {
-        TableFile::open_named(path, path, format)
+        TableFile::open_in(path, format, &std::env::temp_dir(), &Watch::silent())
+    }
+
+    /// The same, with a folder for the private copy of a sheet. The watch gets notes on how the file
+    /// was read, some of them during a scan, and can abort the reading of JSON lines and of sheets,
+    /// which happens once before the first scan.
+    pub fn open_in(
+        path: &Path,
+        format: FileFormat,
+        folder: &Path,
+        watch: &Watch,
+    ) -> Result<TableFile> {
+        TableFile::begin(File { path, name: path, folder, watch }, format)
     }
 
     /// Opens a file that messages call by another name.
     pub(crate) fn open_named(path: &Path, name: &Path, format: FileFormat) -> Result<TableFile> {
+        let (folder, watch) = (&std::env::temp_dir(), &Watch::silent());
+        TableFile::begin(File { path, name, folder, watch }, format)
+    }
+
+    fn begin(file: File<'_>, format: FileFormat) -> Result<TableFile> {
+        let File { path, name, watch, .. } = file;
         let bytes = std::fs::metadata(path).map_err(Error::io(name, "read"))?.len();
         let meter = Meter::default();
-        let (opened, format, schema) = begin(path, name, format, &meter)?;
+        let kept = file.learn(&format, &meter)?;
+        let mut table = TableFile {
+            path: path.to_path_buf(),
+            name: name.to_path_buf(),
+            format,
+            schema: Schema::empty().into(),
+            bytes,
+            rows: None,
+            unpacked: 0,
+            meter,
+            watch: watch.clone(),
+            kept,
+            opened: Mutex::new(None),
+            waiting: None,
+        };
+        let (opened, schema) = table.start()?;
         check_names(&schema, name)?;
-        let unpacked = match (&opened, format.compression) {
-            (Opened::Csv(_), Compression::None) => bytes,
-            (Opened::Csv(_), _) => bytes.saturating_mul(UNPACKED),
+        (table.rows, table.unpacked) = match (&opened, &table.kept) {
+            (Opened::Csv(_), Kept::Sheet(copied)) => (None, copied.bytes()),
+            (Opened::Csv(_), _) => (None, table.text_bytes()),
+            (Opened::Jsonl(_), Kept::Shape(shape)) => (Some(shape.rows()), table.text_bytes()),
+            (Opened::Jsonl(_), _) => (None, table.text_bytes()),
             // Arrow's own format may be compressed, and does not say how well.
-            (Opened::Columnar(reader), _) => reader.unpacked_bytes().unwrap_or(2 * bytes),
+            (Opened::Columnar(reader), _) => {
+                (reader.rows(), reader.unpacked_bytes().unwrap_or(2 * bytes))
+            }
         };
-        let rows = match &opened {
-            Opened::Csv(_) => None,
-            Opened::Columnar(reader) => reader.rows(),
+        if let (Opened::Csv(rows), Format::Csv) = (&opened, table.format.format) {
+            table.format.delimiter = Some(rows.delimiter());
+        }
+        table.schema = schema;
+        table.opened = Mutex::new(Some(opened));
+        Ok(table)
+    }
+
+    /// Bytes of the text in a file, more or less.
+    fn text_bytes(&self) -> u64 {
+        match self.format.compression {
+            Compression::None => self.bytes,
+            _ => self.bytes.saturating_mul(UNPACKED),
+        }
+    }
+
+    /// Opens the file and reads its header or schema.
+    fn start(&self) -> Result<(Opened, SchemaRef)> {
+        let (path, name, format, meter) = (&self.path, &self.name, &self.format, &self.meter);
+        let (opened, schema) = match (format.format, &self.kept) {
+            (Format::Csv, _) => {
+                let wanted = match format.encoding {
+                    Some(given) => Wanted::Given(given),
+                    None => Wanted::Detected(self.watch.clone()),
+                };
+                let file = text(path, name, format, meter, wanted)?;
+                let (rows, schema) =
+                    csv::open(file, name, format.delimiter, format.longest_record())?;
+                (Opened::Csv(Box::new(rows)), schema)
+            }
+            (Format::Xlsx, Kept::Sheet(copied)) => {
+                let file = Metered::open(copied.path(), meter)?;
+                let longest = format.longest_record();
+                let (rows, schema) = csv::open(Box::new(file), name, Some(sheet::COMMA), longest)?;
+                (Opened::Csv(Box::new(rows)), schema)
+            }
+            (Format::Jsonl, Kept::Shape(shape)) => {
+                let file = text(path, name, format, meter, Wanted::Marked)?;
+                let lines = jsonl::Lines::new(file, name, format.longest_record());
+                (Opened::Jsonl(jsonl::Rows::new(lines, shape.clone())), shape.schema())
+            }
+            (Format::Jsonl | Format::Xlsx, _) => return Err(Error::Defect),
+            (Format::Parquet | Format::Arrow, _) => {
+                let reader = columnar::Reader::open(path, name, format.format, meter)?;
+                let schema = reader.schema();
+                (Opened::Columnar(reader), schema)
+            }
         };
-        let (path, name, opened) =
-            (path.to_path_buf(), name.to_path_buf(), Mutex::new(Some(opened)));
-        let waiting = None;
-        Ok(TableFile { path, name, format, schema, bytes, rows, unpacked, meter, opened, waiting })
+        if !format.rename_duplicates {
+            return Ok((opened, schema));
+        }
+        let schema = names::unique(&schema);
+        Ok(match opened {
+            Opened::Csv(rows) => (Opened::Csv(Box::new(rows.named(&schema))), schema),
+            opened => (opened, schema),
+        })
+    }
+
+    /// The columns whose texts are numbers, because no type of Arrow keeps their spelling.
+    pub(crate) fn spelled_numbers(&self) -> Vec<String> {
+        match &self.kept {
+            Kept::Shape(shape) => {
+                let fields = self.schema.fields().iter().enumerate();
+                let spelled = fields.filter(|(at, _)| shape.is_spelled(*at));
+                spelled.map(|(_, field)| field.name().clone()).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Copies a table from a reader, such as standard input, to a private file in `folder` and opens
-    /// that; messages call it `name`. The file goes with the table. gzip and Zstandard around CSV
+    /// that; messages call it `name`. The file goes with the table. gzip and Zstandard around text
     /// are recognised.
     ///
     /// The reader has a thread of its own, so that an abort need not wait for it. If it never ends,
@@ -190,15 +212,9 @@ impl TableFile {
             bytes += piece.len() as u64;
         }
         drop(file);
-        let compression = match &start[..] {
-            [0x1f, 0x8b, ..] => Compression::Gzip,
-            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
-            _ => Compression::None,
-        };
-        let is_csv = format.format == Format::Csv;
-        let compression = if is_csv { compression } else { Compression::None };
-        let format = FileFormat { compression, ..format };
-        let mut opened = TableFile::open_named(waiting.path(), name, format)?;
+        let format = format.packed_like(&start);
+        let file = File { path: waiting.path(), name, folder, watch };
+        let mut opened = TableFile::begin(file, format)?;
         opened.meter.add_read(bytes);
         opened.meter.add_written(bytes);
         opened.waiting = Some(waiting);
@@ -206,8 +222,8 @@ impl TableFile {
     }
 
     /// How the table is stored; the delimiter of a CSV file is known by now.
-    pub fn format(&self) -> FileFormat {
-        self.format
+    pub fn format(&self) -> &FileFormat {
+        &self.format
     }
 
     /// The path of the file.
@@ -221,7 +237,7 @@ impl TableFile {
         if let Some(opened) = first {
             return Ok(opened);
         }
-        let (opened, _, schema) = begin(&self.path, &self.name, self.format, &self.meter)?;
+        let (opened, schema) = self.start()?;
         if schema != self.schema {
             return Err(Error::ChangedMeanwhile { file: self.name.clone() });
         }
@@ -258,21 +274,45 @@ fn pieces(mut reader: impl Read + Send + 'static) -> Receiver<std::io::Result<Ve
     receiver
 }
 
-/// Opens a file and reads its header or schema.
-fn begin(
+/// A file that is opened.
+struct File<'a> {
+    path: &'a Path,
+    /// What messages call it.
+    name: &'a Path,
+    /// For private copies.
+    folder: &'a Path,
+    watch: &'a Watch,
+}
+
+impl File<'_> {
+    /// Reads what must be known before the first scan.
+    fn learn(&self, format: &FileFormat, meter: &Meter) -> Result<Kept> {
+        let File { path, name, folder, watch } = *self;
+        Ok(match format.format {
+            Format::Jsonl => {
+                let file = text(path, name, format, meter, Wanted::Marked)?;
+                let lines = jsonl::Lines::new(file, name, format.longest_record());
+                Kept::Shape(Arc::new(jsonl::Shape::learn(lines, watch)?))
+            }
+            Format::Xlsx => {
+                let book = sheet::Book::open(path, name, format, (meter, watch))?;
+                Kept::Sheet(book.copy(folder, (meter, watch))?)
+            }
+            _ => Kept::Nothing,
+        })
+    }
+}
+
+/// The text of a file, as UTF-8.
+fn text(
     path: &Path,
     name: &Path,
-    format: FileFormat,
+    format: &FileFormat,
     meter: &Meter,
-) -> Result<(Opened, FileFormat, SchemaRef)> {
-    if format.format != Format::Csv {
-        let reader = columnar::Reader::open(path, name, format.format, meter)?;
-        let schema = reader.schema();
-        return Ok((Opened::Columnar(reader), format, schema));
-    }
+    wanted: Wanted,
+) -> Result<Box<dyn Read + Send>> {
     let file = unpacked(Metered::open(path, meter)?, name, format.compression)?;
-    let (rows, delimiter, schema) = csv::open(file, name, format.delimiter, format.longest_record)?;
-    Ok((Opened::Csv(Box::new(rows)), format.with_delimiter(Some(delimiter)), schema))
+    Ok(Box::new(Decoded::new(file, name, wanted)))
 }
 
 /// The bytes of a file without its compression.
@@ -332,8 +372,10 @@ impl Source for TableFile {
     fn memory_needed(&self) -> Option<u64> {
         let factor = match (self.format.format, self.format.compression) {
             (Format::Parquet, _) => 6,
-            (Format::Csv | Format::Arrow, Compression::None) => 2,
-            (Format::Csv | Format::Arrow, _) => 2 * UNPACKED,
+            // The sheet is another file.
+            (Format::Xlsx, _) => return Some(self.unpacked.saturating_mul(2)),
+            (_, Compression::None) => 2,
+            (_, _) => 2 * UNPACKED,
         };
         Some(self.bytes.saturating_mul(factor))
     }
@@ -343,7 +385,7 @@ impl Source for TableFile {
     }
 
     fn is_all_text(&self) -> bool {
-        self.format.format == Format::Csv
+        matches!(self.format.format, Format::Csv | Format::Xlsx)
     }
 
     fn read(&self, forms: &[Form]) -> Result<Batches> {
@@ -351,8 +393,14 @@ impl Source for TableFile {
         self.meter.add_scan();
         match opened {
             Opened::Csv(rows) => {
-                Ok(Batches::parted(csv::Parts::new(*rows, forms, self.unpacked), &self.meter))
+                let parts = csv::Parts::new(*rows, forms, self.unpacked);
+                let rows = match &self.kept {
+                    Kept::Sheet(copied) => Some(copied.rows()),
+                    _ => None,
+                };
+                Ok(Batches::parted(parts.renumbered(rows), &self.meter))
             }
+            Opened::Jsonl(rows) => Ok(Batches::in_turn(rows.batches(forms), &self.meter)),
             Opened::Columnar(reader) => {
                 let batches = reader.batches(forms)?;
                 Ok(Batches::of_record_batches(batches, self.rows, &self.meter))

@@ -13,12 +13,19 @@ mod columnar;
 mod count;
 mod csv;
 mod encode;
+mod encoding;
 mod file;
+mod format;
+mod jsonl;
 mod memory;
 mod messages;
 mod meter;
+mod names;
 mod pages;
+mod plain;
 mod recurring;
+mod rewriting;
+mod sheet;
 mod slices;
 pub mod spill;
 mod stream;
@@ -26,14 +33,18 @@ mod survey;
 mod texts;
 mod thrift;
 
+pub(crate) use ahead::spread;
 pub use ahead::{Batches, ahead};
 pub use coder::{Coder, Input, KeyCoder, axis_between};
 pub use count::Counts;
 pub use encode::encode;
-pub use file::{Compression, FileFormat, Format, TableFile};
+pub use file::TableFile;
+pub use format::{Compression, FileFormat, Format};
 pub use memory::TableBatches;
 pub use meter::Meter;
 pub(crate) use meter::{Counted, Metered};
+pub use plain::{PlainReader, PlainSource};
+pub use rewriting::Rewriting;
 pub use stream::TableStream;
 pub use survey::{Seen, Survey, Wanted};
 pub(crate) use texts::is_same;
@@ -43,7 +54,7 @@ use crate::error::{Error, Place, Result};
 use crate::watch::Watch;
 use arrow_array::RecordBatch;
 use arrow_cast::can_cast_types;
-use arrow_schema::{DataType, FieldRef, Fields, SchemaRef};
+use arrow_schema::{DataType, Field, FieldRef, Fields, SchemaRef};
 use std::path::{Path, PathBuf};
 
 /// Rows per batch: enough that the work per batch does not matter, few enough to stay in cache and
@@ -260,14 +271,43 @@ impl dyn Source + '_ {
     /// Refuses columns that are to be counted and have no text form.
     pub(crate) fn check_texts(&self, counted: impl Iterator<Item = bool>) -> Result<()> {
         for (field, counted) in self.schema().fields().iter().zip(counted) {
-            if counted && !can_cast_types(field.data_type(), &DataType::Utf8) {
-                let place = Place::file(self.file()).column(field.name().clone());
-                let data_type = field.data_type().to_string();
-                return Err(Error::UnsupportedColumn { place, data_type });
+            if counted && !has_text(field.data_type()) {
+                return Err(unsupported(&self.file(), field));
             }
         }
         Ok(())
     }
+}
+
+/// Whether values of this type have a text, so that they can be counted. Lists, structs, maps and
+/// binary values have none.
+pub(crate) fn has_text(kind: &DataType) -> bool {
+    match kind {
+        DataType::Dictionary(_, value) => has_text(value),
+        DataType::RunEndEncoded(_, value) => has_text(value.data_type()),
+        kind => !is_binary(kind) && !kind.is_nested() && can_be_spelled(kind),
+    }
+}
+
+/// Whether a column of this type can be written as text. Some lists and binary data can.
+pub(crate) fn can_be_spelled(kind: &DataType) -> bool {
+    can_cast_types(kind, &DataType::Utf8)
+}
+
+fn is_binary(kind: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, FixedSizeBinary, LargeBinary};
+    matches!(kind, Binary | LargeBinary | BinaryView | FixedSizeBinary(_))
+}
+
+/// Refuses a column for its type.
+pub(crate) fn unsupported(file: &Path, field: &Field) -> Error {
+    let place = Place::file(file).column(field.name().clone());
+    let data_type = match field.data_type() {
+        kind if is_binary(kind) => "binary data".into(),
+        kind if kind.is_nested() => "nested data".into(),
+        kind => kind.to_string(),
+    };
+    Error::UnsupportedColumn { place, data_type }
 }
 
 /// Refuses a table without columns, and names that are empty or repeated.

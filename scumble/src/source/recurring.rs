@@ -20,7 +20,7 @@ pub(super) enum Recurring {
     Bits(Bits, Vec<ArrayRef>),
 }
 
-fn is_text(kind: &DataType) -> bool {
+pub(super) fn is_text(kind: &DataType) -> bool {
     match kind {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
         DataType::Dictionary(_, value) => is_text(value),

@@ -147,7 +147,7 @@ fn scan(
     let wrong = ahead(batches, watch, |batches| {
         for batch in batches {
             let Batch { columns: series, rows: more, lines, total } = batch?;
-            let places = if sampled > 0 { places(&mut reservoir, more) } else { Vec::new() };
+            let places = if sampled > 0 { reservoir.places(more) } else { Vec::new() };
             rows += more as u64;
             watch.progress("survey", rows, total);
             let read = columns.iter_mut().filter(|column| !matches!(column.seen, Seen::Nothing));
@@ -171,11 +171,6 @@ fn scan(
     }
     let (seen, sample) = columns.into_iter().map(|column| (column.seen, column.sample)).unzip();
     Ok(Ok(Survey { rows, columns: seen, sample }))
-}
-
-/// The rows of a batch that go into the sample, each with its place there.
-fn places(reservoir: &mut Reservoir, rows: usize) -> Vec<(u32, u32)> {
-    (0..rows as u32).filter_map(|row| Some((row, reservoir.place()? as u32))).collect()
 }
 
 impl SurveyedColumn<'_> {
@@ -224,7 +219,7 @@ impl SurveyedColumn<'_> {
                                     Err(Error::WrongType {
                                         place: Place::file(file).line(lines.of(row)).column(*name),
                                         value: text.into_owned(),
-                                        expected: declared.expected(),
+                                        expected: declared.expected().into(),
                                     })
                                 }
                                 _ => Ok(false),

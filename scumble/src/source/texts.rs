@@ -1,7 +1,7 @@
 //! Columns of a batch as texts.
 
-use super::Lines;
 use super::bits::Bits;
+use super::{Lines, is_binary};
 use crate::error::Result;
 use crate::table::{Dictionary, ShortText};
 use arrow_array::cast::AsArray;
@@ -22,7 +22,14 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
         DataType::Utf8 => Ok(array.as_string().clone()),
         _ => {
             let options = CastOptions { safe: false, ..CastOptions::default() };
-            Ok(cast_with_options(array, &DataType::Utf8, &options)?.as_string().clone())
+            let texts = cast_with_options(array, &DataType::Utf8, &options);
+            let texts = texts.map_err(|error| match array.data_type() {
+                kind if is_binary(kind) => ArrowError::InvalidArgumentError(
+                    "binary data is not text; give its column the role identifier".into(),
+                ),
+                _ => error,
+            });
+            Ok(texts?.as_string().clone())
         }
     }
 }
@@ -41,15 +48,43 @@ pub enum Series {
     Numbered(ScalarBuffer<i32>, StringArray),
     /// Numbers in units of 10^-scale.
     Decimals(ScalarBuffer<i64>, u32),
+    /// Values in the plain way, and as they were written.
+    Written(Box<WrittenSeries>),
+}
+
+/// A column of a batch in two ways.
+#[derive(Clone, Debug)]
+pub struct WrittenSeries {
+    plain: Series,
+    written: Series,
 }
 
 impl Series {
+    /// A column that was written in another way than the plain one.
+    pub(super) fn written(written: Series, plain: Series) -> Series {
+        Series::Written(Box::new(WrittenSeries { plain, written }))
+    }
+
+    /// The array that is passed on: the values as they were written.
+    pub(super) fn as_written(&self) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Series::Written(both) => both.written.to_array(),
+            plain => plain.to_array(),
+        }
+    }
+
+    /// Whether the values were written in another way.
+    pub(super) fn is_written(&self) -> bool {
+        matches!(self, Series::Written(_))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
             Series::Array(array) => array.len(),
             Series::Numbered(keys, _) => keys.len(),
             Series::Decimals(units, _) => units.len(),
+            Series::Written(both) => both.plain.len(),
         }
     }
 
@@ -66,6 +101,9 @@ impl Series {
                 Series::Numbered(keys.slice(start, rows), texts.clone())
             }
             Series::Decimals(units, scale) => Series::Decimals(units.slice(start, rows), *scale),
+            Series::Written(both) => {
+                Series::written(both.written.slice(start, rows), both.plain.slice(start, rows))
+            }
         }
     }
 
@@ -77,6 +115,7 @@ impl Series {
     /// The same as an array.
     pub fn to_array(&self) -> Result<ArrayRef, ArrowError> {
         match self {
+            Series::Written(both) => both.plain.to_array(),
             Series::Array(array) => Ok(array.clone()),
             Series::Numbered(keys, texts) => {
                 let keys = Int32Array::new(keys.clone(), None);
@@ -113,6 +152,7 @@ impl Texts {
             Series::Array(array) => Texts::of_array(array),
             Series::Numbered(keys, texts) => Ok(Texts::Coded(keys.clone(), None, texts.clone())),
             Series::Decimals(..) => Texts::of_array(&values.to_array()?),
+            Series::Written(both) => Texts::of(&both.plain),
         }
     }
 
@@ -363,7 +403,7 @@ pub(crate) fn is_same(one: &StringArray, other: &StringArray) -> bool {
 }
 
 /// Whether some texts are the first ones of others, which a reader has gathered meanwhile.
-fn is_start(first: &StringArray, all: &StringArray) -> bool {
+pub(super) fn is_start(first: &StringArray, all: &StringArray) -> bool {
     let (ends, all_ends) = (first.value_offsets(), all.value_offsets());
     if first.null_count() > 0 || all.null_count() > 0 || ends.len() > all_ends.len() {
         return false;

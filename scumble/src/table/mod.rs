@@ -48,6 +48,12 @@ impl Role {
         ("target", Role::Target),
         ("insensitive", Role::Insensitive),
     ];
+
+    /// The role's name in a policy.
+    pub fn name(self) -> &'static str {
+        let found = Role::NAMES.iter().find(|(_, role)| *role == self);
+        found.map_or("insensitive", |(name, _)| name)
+    }
 }
 
 /// The values of one column.

@@ -183,7 +183,7 @@ impl Spot<'_> {
         } else {
             self.dictionary.value(code).to_string()
         };
-        Error::WrongType { place: self.place(code), value, expected: kind.expected() }
+        Error::WrongType { place: self.place(code), value, expected: kind.expected().into() }
     }
 }
 

@@ -15,6 +15,8 @@ const MOST_LEVELS: usize = 256;
 pub struct HierarchyFile {
     file: PathBuf,
     rows: Vec<Vec<String>>,
+    /// The rows as they were read, if their labels were written in another way since.
+    written: Option<Vec<Vec<String>>>,
 }
 
 impl HierarchyFile {
@@ -72,7 +74,7 @@ impl HierarchyFile {
             }
         }
         let rows = rows.into_iter().map(|(_, row)| row).collect();
-        Ok(HierarchyFile { file: file.to_path_buf(), rows })
+        Ok(HierarchyFile { file: file.to_path_buf(), rows, written: None })
     }
 
     /// The file that was read.
@@ -82,7 +84,22 @@ impl HierarchyFile {
 
     /// The same under another name of the file.
     pub(crate) fn moved(&self, file: &FilePath) -> HierarchyFile {
-        HierarchyFile { file: file.to_path_buf(), rows: self.rows.clone() }
+        HierarchyFile { file: file.to_path_buf(), ..self.clone() }
+    }
+
+    /// The same with all labels written in another way. They must form a tree still: two labels
+    /// may have become one.
+    pub(super) fn relabelled(self, label: impl Fn(&str) -> String) -> Result<HierarchyFile> {
+        let row = |row: &Vec<String>| row.iter().map(|text| label(text)).collect();
+        let rows = (1..).zip(self.rows.iter().map(row)).collect();
+        let relabelled = HierarchyFile::new(&self.file, rows)?;
+        Ok(HierarchyFile { written: Some(self.rows), ..relabelled })
+    }
+
+    /// The rows as they were read.
+    pub(crate) fn as_written(&self) -> HierarchyFile {
+        let rows = self.written.as_ref().unwrap_or(&self.rows).clone();
+        HierarchyFile { file: self.file.clone(), rows, written: None }
     }
 
     /// The rows, from leaf to root.

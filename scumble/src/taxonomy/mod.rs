@@ -83,6 +83,15 @@ impl Hierarchy {
         }
     }
 
+    /// The same with all labels of a file or a tree written in another way.
+    pub(crate) fn in_plain(self, plain: impl Fn(&str) -> String) -> Result<Hierarchy> {
+        Ok(match self {
+            Hierarchy::File(file) => Hierarchy::File(file.relabelled(plain)?),
+            Hierarchy::Tree(tree) => Hierarchy::Tree(tree.relabelled(plain)?),
+            other => other,
+        })
+    }
+
     /// A short description for error messages.
     pub fn describe(&self) -> String {
         match self {
@@ -206,6 +215,13 @@ impl Taxonomy {
     pub fn rows(&self) -> impl Iterator<Item = Vec<&str>> {
         let codes = (0..self.codes()).filter(|code| self.missing != Some(*code));
         codes.map(|code| self.levels.iter().map(|level| level.label(level.node_of(code))).collect())
+    }
+
+    /// The same tree with labels that are written in another way.
+    pub(crate) fn relabelled(mut self, label: impl Fn(&str) -> String) -> Taxonomy {
+        let labels = self.levels.iter_mut().flat_map(|level| &mut level.labels);
+        labels.for_each(|text| *text = label(text).into());
+        self
     }
 
     /// For each node of level `from`, its ancestor on level `to`.

@@ -338,7 +338,7 @@ fn a_table_from_a_pipe_is_one_from_a_file_and_leaves_nothing() {
     let text = std::fs::read(&input).unwrap();
     let csv = FileFormat::new(Format::Csv);
     let spool = |reader: Box<dyn Read + Send>, watch: &Watch| {
-        TableFile::spool(reader, Path::new("pipe"), csv, &spill, watch)
+        TableFile::spool(reader, Path::new("pipe"), csv.clone(), &spill, watch)
     };
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let bytes = packed(&text, compression);

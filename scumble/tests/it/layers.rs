@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Who may know whom: a room may use itself and those in earlier lines, not its neighbours. Rooms
 /// in brackets in HOUSE.md come later and have their place already.
-const ORDER: [&[&str]; 18] = [
+const ORDER: [&[&str]; 20] = [
     &["error"],
     &["lock", "ratio", "random", "watch"],
     &["ids"],
@@ -22,6 +22,8 @@ const ORDER: [&[&str]; 18] = [
     &["bind"],
     &["generate"],
     &["release"],
+    &["portrait"],
+    &["html"],
     &["query"],
     &["job"],
     &["lib"],

@@ -17,12 +17,14 @@
 //! | `buckets` | do subdomains and fakes follow the target at the least cost? |
 //! | `distribution` | do releases that follow a target hold the truth, whatever the table and the policy? |
 //! | `worlds` | do bounds of queries hold in every world, and is each reached? |
+//! | `portrait` | does a portrait tell what the written tables hold? |
 //! | `recount` | is a release counted rightly, however its rows lie and however little memory there is? |
 //! | `buffers` | is anything of a suppressed row, or of a value set to null, left in a release? |
 //! | `suppressed` | do suppressed rows change how the others are judged, written or ordered? |
 //! | `instant` | is what is believed what a summary says, and does what is released by belief hold? |
 //! | `golden` | are decisions the same as yesterday? |
 //! | `asked` | is a release judged by everything that was asked, whoever made the policy? |
+//! | `remedies` | does every change that is offered help, and is it the smallest of its kind? |
 //! | `bound` | is the lower bound of local recoding below every release? |
 //! | `sets` | do local recodings lose the least with sets, and do sets survive whatever a value is? |
 //! | `weights` | does every search heed the weights of columns, or say that it does not? |
@@ -62,8 +64,10 @@ mod optimum;
 mod oracle;
 mod papers;
 mod partition;
+mod portrait;
 mod presence;
 mod recount;
+mod remedies;
 mod rothko;
 mod said;
 mod sets;

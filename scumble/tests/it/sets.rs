@@ -267,7 +267,6 @@ fn sets_without_effect_are_refused() {
     for recoding in ["levels", "cuts", "regions"] {
         refused(base.clone().set(["search", "recoding"], recoding), elsewhere);
     }
-    refused(base.clone().loss("dm"), elsewhere);
     let masked = base.clone().set(["attributes", "x", "hierarchy", "mask"], "right");
     refused(masked, "requires a column without a hierarchy");
     refused(base.clone().set(["attributes", "x", "type"], "integer"), "requires the type text");

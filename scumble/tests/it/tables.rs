@@ -29,7 +29,7 @@ pub struct Drawn {
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The policy's key: `k`, `l-diversity`, `t-closeness` or `variance`.
-    key: &'static str,
+    pub key: &'static str,
     value: String,
     pub demands: Vec<Demand>,
 }

@@ -44,10 +44,11 @@ use crate::release::{
 };
 use crate::search::buckets::{Rounding, qi_sa, sa_only, size};
 use crate::source::{Source, encode};
-use crate::table::{Role, Table};
+use crate::table::{Notation, Role, Table};
 use crate::watch::{PIECE, Watch};
 use plan::{Asked, GROUP, KeptRows, Plan, part_names};
 use reckoning::Reckoning;
+use std::collections::BTreeMap;
 use std::io::Write;
 use tables::WrittenNodes;
 
@@ -258,7 +259,8 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
     }
     let types = scripts::columns(policy, &plan);
     let scale = plan.domain.numbers.as_ref().map(|numbers| numbers.scale);
-    for (name, text) in scripts::all(&asked.attribute, &types, scale, has_runs) {
+    let in_sql = scripts::in_sql(policy, &types);
+    for (name, text) in scripts::all(&asked.attribute, &in_sql, scale, has_runs) {
         sink.text(name, &text)?;
     }
     walk.clock.phase("write");
@@ -275,6 +277,7 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         sum_of_ranges: 0.0,
         share_of_trivial: 0.0,
         rounding,
+        notations: notations(policy, types.iter().map(|(name, _)| name), &asked.attribute),
         columns: types.into_iter().map(|(name, kind)| (name, kind.name().into())).collect(),
     };
     let caps = generalized.as_ref().map_or(&[][..], |generalized| &generalized.prepared.caps);
@@ -309,6 +312,19 @@ pub(super) fn produce(walk: &mut Walk<'_>, sink: &mut dyn Sink) -> Result<Produc
         beside: Beside::Values(originals),
         leftovers: Box::new(()),
     })
+}
+
+/// The notations of the released columns, as a policy states them.
+fn notations<'a>(
+    policy: &Policy,
+    columns: impl Iterator<Item = &'a String>,
+    attribute: &'a String,
+) -> BTreeMap<String, BTreeMap<String, String>> {
+    let keys = |notation: &Notation| {
+        notation.keys().into_iter().map(|(key, value)| (key.to_string(), value)).collect()
+    };
+    let of_column = |name: &String| Some((name.clone(), keys(policy.notation(name)?)));
+    columns.chain([attribute]).filter_map(of_column).collect()
 }
 
 /// The labels that the rows of generalized quasi-identifiers have, as they are written.

@@ -31,6 +31,15 @@ pub(super) fn columns(policy: &Policy, plan: &Plan<'_>) -> Vec<(String, Type)> {
     plan.columns.iter().map(|column| (column.name.to_string(), kind(column))).collect()
 }
 
+/// The same for databases: what is spelled in a notation is text to them.
+pub(super) fn in_sql(policy: &Policy, columns: &[(String, Type)]) -> Vec<(String, Type)> {
+    let kind = |(name, kind): &(String, Type)| match policy.notation(name) {
+        Some(_) => (name.clone(), Type::Text),
+        None => (name.clone(), *kind),
+    };
+    columns.iter().map(kind).collect()
+}
+
 /// What scripts need to know of a release.
 struct Described<'a> {
     attribute: &'a str,

@@ -14,9 +14,10 @@ use super::plan::Plan;
 use super::records;
 use crate::error::Result;
 use crate::query::Ends;
-use crate::release::{Background, Sink};
+use crate::release::{Background, Sink, spelled_table};
 use crate::search::buckets::{Bucket, Distributed, Subdomain, Target};
 use crate::source::Series;
+use crate::table::Notation;
 use crate::watch::Watch;
 use arrow_array::StringArray;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
@@ -106,10 +107,18 @@ struct Table {
 }
 
 impl Table {
-    fn begin(sink: &mut dyn Sink, name: &str, columns: Vec<(&str, DataType)>) -> Result<Table> {
+    /// `notation` tells how the labels of a column are spelled.
+    fn begin<'a>(
+        sink: &mut dyn Sink,
+        name: &str,
+        columns: Vec<(&str, DataType)>,
+        notation: impl Fn(&str) -> Option<&'a Notation>,
+    ) -> Result<Table> {
         let field = |(name, kind): (&str, DataType)| Field::new(name, kind, true);
         let schema = Arc::new(Schema::new(columns.into_iter().map(field).collect::<Vec<_>>()));
-        let table = Background::new(sink.table(name, &schema)?, &schema, WAITING);
+        let notations = schema.fields().iter().map(|field| notation(field.name()));
+        let table = spelled_table(sink.table(name, &schema)?, notations, sink.name());
+        let table = Background::new(table, &schema, WAITING);
         Ok(Table { schema, table })
     }
 
@@ -145,22 +154,27 @@ fn number(scale: u32) -> DataType {
 impl Release<'_> {
     /// Writes all tables.
     pub(super) fn write(&self, sink: &mut dyn Sink, walk: &Walk<'_>) -> Result<()> {
-        let (plan, watch) = (self.plan, walk.watch);
+        let (plan, policy, watch) = (self.plan, &walk.job.policy, walk.watch);
         let scale = plan.domain.scale();
         let mut columns: Vec<(&str, DataType)> =
             plan.columns.iter().map(|column| (column.name, DataType::Utf8)).collect();
         columns.push((super::plan::GROUP, DataType::Utf8));
-        let records = Table::begin(sink, "records", columns)?;
+        // The column that is added has no notation, whatever the policy says of its name.
+        let of_records = |name: &str| policy.notation(name).filter(|_| name != super::plan::GROUP);
+        let records = Table::begin(sink, "records", columns, of_records)?;
         let (text, integer) = (DataType::Utf8, DataType::Int64);
         let columns = vec![("group", text.clone()), ("value", text.clone())];
-        let sensitive = Table::begin(sink, "sensitive", columns)?;
+        let own = policy.privacy().distribution.as_ref();
+        let own = own.and_then(|asked| policy.notation(&asked.attribute));
+        let of_labels = |name: &str| own.filter(|_| name == "value" || name == "parent");
+        let sensitive = Table::begin(sink, "sensitive", columns, of_labels)?;
         let mut columns = vec![("group", text.clone()), ("selected", integer.clone())];
         if plan.domain.numbers.is_some() {
             let ends =
                 ["sum_lower", "sum_upper", "min_lower", "min_upper", "max_lower", "max_upper"];
             columns.extend(ends.map(|end| (end, number(scale))));
         }
-        let bounds = Table::begin(sink, "bounds", columns)?;
+        let bounds = Table::begin(sink, "bounds", columns, |_| None)?;
         let groups = Table::begin(
             sink,
             "groups",
@@ -171,6 +185,7 @@ impl Release<'_> {
                 ("records", integer.clone()),
                 ("subdomains", integer.clone()),
             ],
+            |_| None,
         )?;
         let end = if plan.domain.numbers.is_some() { number(scale) } else { text.clone() };
         let hierarchy = Table::begin(
@@ -184,6 +199,7 @@ impl Release<'_> {
                 ("lower", end.clone()),
                 ("upper", end),
             ],
+            of_labels,
         )?;
         // The records sort for a while, the others need little but threads.
         let (one, others) = rayon::join(

@@ -15,8 +15,8 @@
 
 use crate::error::{Error, Result, quoted};
 use crate::release::Tables;
-use crate::source::encode;
-use crate::table::{Data, Decimals, Dictionary, Role, Table};
+use crate::source::{PlainReader, PlainSource, Source, encode};
+use crate::table::{Data, Decimals, Dictionary, Notation, Role, Table};
 use crate::watch::Watch;
 use std::collections::{BinaryHeap, HashMap};
 
@@ -81,13 +81,21 @@ pub struct Distributed {
 
 /// Reads a small table whole, every column coded. One that is not as it should be is a mismatch of
 /// the release.
-fn read_coded(tables: &Tables, name: &str, columns: &[&str], watch: &Watch) -> Result<Table> {
-    let source = tables.get(name)?;
+fn read_coded(source: &dyn Source, columns: &[&str], watch: &Watch) -> Result<Table> {
     if source.names() != columns {
         let problem = format!("expected the columns {}", columns.join(","));
         return Err(Error::Mismatch { file: source.file(), problem });
     }
     encode(source, &vec![Role::Target; columns.len()], watch, "verify")
+}
+
+/// A table whose labels of the sensitive attribute are read in the plain way.
+fn in_plain<'a>(source: &'a dyn Source, notation: Option<&Notation>) -> Box<dyn Source + 'a> {
+    let Some(notation) = notation else { return Box::new(source) };
+    let is_label = |name: &String| name == "value" || name == "parent";
+    let reader = || PlainReader::of_labels(notation.clone());
+    let readers = source.names().iter().map(|name| is_label(name).then(reader)).collect();
+    Box::new(PlainSource::new(source, readers))
 }
 
 /// The values of a coded column, row by row.
@@ -100,12 +108,18 @@ fn column(table: &Table, column: usize) -> (&Dictionary, &[u32]) {
 
 impl Distributed {
     /// Reads the targets, groups and subdomains of a release.
-    pub fn read(tables: &Tables, watch: &Watch) -> Result<Distributed> {
-        let (trees, names, scale) = read_trees(tables, watch)?;
+    ///
+    /// `notation` is how the labels of the sensitive attribute are spelled.
+    pub fn read(
+        tables: &Tables,
+        notation: Option<&Notation>,
+        watch: &Watch,
+    ) -> Result<Distributed> {
+        let (trees, names, scale) = read_trees(tables, notation, watch)?;
         let mut groups = read_groups(tables, &names, watch)?;
         let index: HashMap<String, u32> =
             (0..).zip(&groups).map(|(at, group)| (group.name.clone(), at)).collect();
-        let table = tables.get("sensitive")?;
+        let table = &*in_plain(tables.get("sensitive")?, notation);
         let wrong = |problem: String| Error::Mismatch { file: table.file(), problem };
         if table.names() != ["group", "value"] {
             return Err(wrong("expected the columns group,value".into()));
@@ -142,14 +156,11 @@ const MOST_IN_RUNS: u64 = 1 << 25;
 
 type Trees = (Vec<Tree>, HashMap<String, usize>, Option<u32>);
 
-fn read_trees(tables: &Tables, watch: &Watch) -> Result<Trees> {
-    let file = tables.get("hierarchy")?.file();
-    let table = read_coded(
-        tables,
-        "hierarchy",
-        &["target", "value", "parent", "weight", "lower", "upper"],
-        watch,
-    )?;
+fn read_trees(tables: &Tables, notation: Option<&Notation>, watch: &Watch) -> Result<Trees> {
+    let source = &*in_plain(tables.get("hierarchy")?, notation);
+    let file = source.file();
+    let table =
+        read_coded(source, &["target", "value", "parent", "weight", "lower", "upper"], watch)?;
     let wrong = |row: usize, problem: &str| Error::Mismatch {
         file: file.clone(),
         problem: format!("row {row}: {problem}"),
@@ -229,8 +240,7 @@ fn read_groups(
     watch: &Watch,
 ) -> Result<Vec<ReadGroup>> {
     let table = read_coded(
-        tables,
-        "groups",
+        tables.get("groups")?,
         &["group", "part_of", "target", "records", "subdomains"],
         watch,
     )?;

@@ -5,7 +5,7 @@ use super::levels::Levels;
 use super::originals::{Held, Originals};
 use super::targets::{Domain, Leaves, Wanted};
 use crate::error::{Error, Figure, Judged, Result, quoted};
-use crate::policy::{DistributionAsked, Fakes, Of, Policy};
+use crate::policy::{Attribute, DistributionAsked, Fakes, Of, Policy};
 use crate::release::report::ClassCounts;
 use crate::release::verify::{DistributionChecked, Read, check_table};
 use crate::release::{Tables, Verification};
@@ -76,9 +76,10 @@ fn judge(
     watch: &Watch,
 ) -> Result<Verification> {
     let asked = asked(policy)?;
-    let released = Distributed::read(tables, watch)?;
+    let released = Distributed::read(tables, policy.notation(&asked.attribute), watch)?;
     let table = tables.get("records")?;
-    let (records, mut problems) = count_records(table, policy, asked, watch)?;
+    let (records, mut problems) =
+        count_records(&*policy.plain_release(table), policy, asked, watch)?;
     problems.extend(check_groups(&released, &records, policy, asked)?);
     let (failing, torn) = check_subdomains(&released);
     problems.extend(torn);
@@ -125,7 +126,8 @@ fn judge(
     let mut same_value = Vec::new();
     let mut notes = Vec::new();
     if policy.privacy().asks_for_classes() {
-        let checked = check_table(table, &records_policy(policy, asked)?, None, None, watch)?;
+        let checked =
+            check_table(table, &records_policy(policy, asked, &table.names())?, None, None, watch)?;
         privacy.extend(checked.verified.judged(&checked.counted));
         same_value = checked.same_value;
         classes.classes = checked.verified.classes;
@@ -186,9 +188,18 @@ fn share_of_trivial(released: &Distributed) -> f64 {
 }
 
 /// A policy for the records alone: without the sensitive attribute, with the column of the groups.
-fn records_policy(policy: &Policy, asked: &DistributionAsked) -> Result<Policy> {
-    policy
-        .edit()
+fn records_policy(
+    policy: &Policy,
+    asked: &DistributionAsked,
+    columns: &[String],
+) -> Result<Policy> {
+    // A pattern that only the sensitive attribute matches is about no column that is left.
+    let is_about_it_only = |attribute: &&Attribute| {
+        attribute.covers(&asked.attribute) && !columns.iter().any(|column| attribute.covers(column))
+    };
+    let of_attribute = policy.attributes().iter().filter(is_about_it_only);
+    of_attribute
+        .fold(policy.edit(), |policy, section| policy.remove(["attributes", &section.name]))
         .remove(["privacy", "distribution"])
         .remove(["attributes", &asked.attribute])
         .remove(["attributes", GROUP])
@@ -251,7 +262,7 @@ fn count_records(
         problems.push(format!("the records contain the sensitive attribute {name}"));
     }
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
-    let roles = records_policy(policy, asked)?.roles(&borrowed, &file, true)?;
+    let roles = records_policy(policy, asked, &names)?.roles(&borrowed, &file, true)?;
     for (name, _) in names.iter().zip(&roles).filter(|(_, role)| **role == Role::Identifier) {
         problems.push(format!("the release contains the identifier {}", quoted(name)));
     }

@@ -16,6 +16,8 @@ use std::thread::JoinHandle;
 pub struct ReleaseFile {
     target: PathBuf,
     format: FileFormat,
+    /// Columns whose texts are numbers.
+    numbers: Vec<String>,
     recoding: Option<PathBuf>,
     most_bytes: usize,
     meter: Meter,
@@ -36,6 +38,7 @@ impl ReleaseFile {
         ReleaseFile {
             target: target.to_path_buf(),
             format,
+            numbers: Vec::new(),
             recoding: None,
             most_bytes: usize::MAX,
             meter: Meter::default(),
@@ -45,11 +48,13 @@ impl ReleaseFile {
         }
     }
 
-    /// The same, with the delimiter of a CSV input if both are CSV.
+    /// The same, with the delimiter of a CSV input if both are CSV, and the spelling of the numbers
+    /// of JSON lines if both are JSON lines.
     pub fn like(mut self, input: &TableFile) -> ReleaseFile {
         if input.format().format == Format::Csv && self.format.delimiter.is_none() {
             self.format.delimiter = input.format().delimiter;
         }
+        self.numbers = input.spelled_numbers();
         self
     }
 
@@ -99,7 +104,8 @@ impl Sink for ReleaseFile {
         let draft = Draft::new(&self.target)?;
         self.format.delimiter = Some(self.delimiter());
         let file = Metered::new(draft.writer()?, &self.meter);
-        let writer = TableWriter::new(file, &self.target, self.format, schema)?;
+        let writer =
+            TableWriter::with_numbers(file, &self.target, &self.format, schema, &self.numbers)?;
         self.draft = Some(draft);
         Ok(Box::new(writer.within(self.most_bytes)))
     }
@@ -111,7 +117,7 @@ impl Sink for ReleaseFile {
         // The bytes go to the disk while they are verified.
         self.syncing =
             Some(std::thread::spawn(move || file.sync_all().map_err(Error::io(&target, "write"))));
-        Ok(Tables::one(TableFile::open_named(draft.path(), &self.target, self.format)?))
+        Ok(Tables::one(TableFile::open_named(draft.path(), &self.target, self.format.clone())?))
     }
 
     fn publish(&mut self, report: &Report) -> Result<()> {
@@ -147,6 +153,10 @@ impl Sink for ReleaseFile {
         self.most_bytes = bytes;
     }
 
+    fn keeps_types(&self) -> bool {
+        self.format.format.keeps_types()
+    }
+
     /// Drafts go with their handles. The thread that makes one durable is not waited for.
     fn abandon(&mut self) {
         (self.draft, self.saved, self.syncing) = (None, None, None);
@@ -158,6 +168,8 @@ impl Sink for ReleaseFile {
 pub struct ReleaseStream<W> {
     writer: W,
     format: FileFormat,
+    /// Columns whose texts are numbers.
+    numbers: Vec<String>,
     folder: PathBuf,
     most_bytes: usize,
     meter: Meter,
@@ -167,9 +179,21 @@ pub struct ReleaseStream<W> {
 impl<W: Write + Send> ReleaseStream<W> {
     /// A release of this format that waits in a private folder inside of `folder`.
     pub fn new(writer: W, format: FileFormat, folder: &Path) -> ReleaseStream<W> {
-        let format = format.with_delimiter(format.delimiter.or(Some(b',')));
-        let (folder, most_bytes) = (folder.to_path_buf(), usize::MAX);
-        ReleaseStream { writer, format, folder, most_bytes, meter: Meter::default(), waiting: None }
+        let delimiter = format.delimiter.or(Some(b','));
+        ReleaseStream {
+            writer,
+            format: format.with_delimiter(delimiter),
+            numbers: Vec::new(),
+            folder: folder.to_path_buf(),
+            most_bytes: usize::MAX,
+            meter: Meter::default(),
+            waiting: None,
+        }
+    }
+
+    /// The same, with the spelling of the numbers of JSON lines if both are JSON lines.
+    pub fn like(self, input: &TableFile) -> ReleaseStream<W> {
+        ReleaseStream { numbers: input.spelled_numbers(), ..self }
     }
 
     fn waiting(&self) -> Result<&WaitingFile> {
@@ -189,14 +213,14 @@ impl<W: Write + Send> Sink for ReleaseStream<W> {
     fn table(&mut self, _: &str, schema: &SchemaRef) -> Result<Box<dyn TableSink>> {
         let (waiting, file) = WaitingFile::create(&self.folder)?;
         let (file, name) = (Metered::new(file, &self.meter), PathBuf::from(self.name()));
-        let writer = TableWriter::new(file, &name, self.format, schema)?;
+        let writer = TableWriter::with_numbers(file, &name, &self.format, schema, &self.numbers)?;
         self.waiting = Some(waiting);
         Ok(Box::new(writer.within(self.most_bytes)))
     }
 
     fn seal(&mut self) -> Result<Tables> {
         let (path, name) = (self.waiting()?.path(), self.name());
-        Ok(Tables::one(TableFile::open_named(path, name.as_ref(), self.format)?))
+        Ok(Tables::one(TableFile::open_named(path, name.as_ref(), self.format.clone())?))
     }
 
     fn publish(&mut self, _: &Report) -> Result<()> {
@@ -215,5 +239,9 @@ impl<W: Write + Send> Sink for ReleaseStream<W> {
 
     fn limit(&mut self, bytes: usize) {
         self.most_bytes = bytes;
+    }
+
+    fn keeps_types(&self) -> bool {
+        self.format.format.keeps_types()
     }
 }

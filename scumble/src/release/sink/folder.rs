@@ -207,7 +207,7 @@ impl Sink for ReleaseFolder {
         let (file, target) = (self.create(&file_name)?, self.target.join(&file_name));
         let second = file.try_clone().map_err(Error::io(&target, "write"))?;
         let metered = Metered::new(second, &self.meter);
-        let writer = TableWriter::new(metered, &target, format(), schema)?;
+        let writer = TableWriter::new(metered, &target, &format(), schema)?;
         self.tables.push(name.into());
         let syncing = self.syncing.clone();
         Ok(Box::new(FolderTable { writer, file, name: target, syncing }))

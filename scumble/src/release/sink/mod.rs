@@ -7,13 +7,16 @@
 mod file;
 mod folder;
 mod memory;
+mod objects;
 mod spell;
+mod spelled;
 mod writer;
 
 pub use file::{ReleaseFile, ReleaseStream};
 pub use folder::ReleaseFolder;
 pub use memory::ReleaseBatches;
 use spell::{by_number, in_parts, spelled};
+pub(crate) use spelled::spelled_table;
 pub(crate) use writer::{Background, TableWriter, failure};
 
 use super::Report;
@@ -76,6 +79,12 @@ pub trait Sink: Send {
 
     /// Limits the bytes that a format may gather before it writes them.
     fn limit(&mut self, _bytes: usize) {}
+
+    /// Whether columns keep their types. In text, every value must have a text.
+    #[doc(hidden)]
+    fn keeps_types(&self) -> bool {
+        true
+    }
 }
 
 /// A table of a release on its way into a sink.
@@ -150,6 +159,10 @@ macro_rules! forward {
             fn limit(&mut self, bytes: usize) {
                 (**self).limit(bytes)
             }
+
+            fn keeps_types(&self) -> bool {
+                (**self).keeps_types()
+            }
         }
     )*};
 }
@@ -213,6 +226,16 @@ impl Tables {
             problem: format!("the release has no table `{name}`"),
         };
         found.map(|(_, table)| table.as_ref()).ok_or_else(missing)
+    }
+
+    /// All tables.
+    pub(crate) fn sources(&self) -> impl Iterator<Item = &dyn Source> {
+        self.tables.iter().map(|(_, table)| table.as_ref())
+    }
+
+    /// The files of all tables.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.sources().flat_map(|table| table.files()).collect()
     }
 
     /// The only table, if there is one only.

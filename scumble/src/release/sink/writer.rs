@@ -1,5 +1,6 @@
-//! Rows on their way into a file: CSV, Parquet or Arrow.
+//! Rows on their way into a file: CSV, JSON lines, Parquet or Arrow.
 
+use super::objects::ObjectWriter;
 use super::{TableSink, by_number, in_parts, spelled};
 use crate::error::{Error, Result};
 use crate::release::lines::LineWriter;
@@ -27,6 +28,7 @@ pub struct TableWriter {
 
 enum Writer {
     Csv(Box<LineWriter<Packed>>),
+    Jsonl(Box<ObjectWriter<Packed>>),
     Parquet(Box<ArrowWriter<BufWriter<Metered>>>),
     Arrow(Box<FileWriter<BufWriter<Metered>>>),
 }
@@ -43,8 +45,19 @@ impl TableWriter {
     pub fn new(
         file: Metered,
         target: &Path,
-        format: FileFormat,
+        format: &FileFormat,
         schema: &SchemaRef,
+    ) -> Result<TableWriter> {
+        TableWriter::with_numbers(file, target, format, schema, &[])
+    }
+
+    /// The same with columns whose texts are numbers, which only JSON tells apart.
+    pub fn with_numbers(
+        file: Metered,
+        target: &Path,
+        format: &FileFormat,
+        schema: &SchemaRef,
+        numbers: &[String],
     ) -> Result<TableWriter> {
         let failed = |source: ArrowError| failure(target, source);
         let buffered = |file| BufWriter::with_capacity(BUFFER, file);
@@ -54,6 +67,15 @@ impl TableWriter {
                     Packed::new(file, format.compression).map_err(Error::io(target, "write"))?;
                 let delimiter = format.delimiter.unwrap_or(b',');
                 Writer::Csv(Box::new(LineWriter::new(file, target, delimiter, schema)))
+            }
+            Format::Jsonl => {
+                let file =
+                    Packed::new(file, format.compression).map_err(Error::io(target, "write"))?;
+                Writer::Jsonl(Box::new(ObjectWriter::new(file, target, schema, numbers)))
+            }
+            Format::Xlsx => {
+                let (what, needs) = ("a table to write", "a format other than .xlsx");
+                return Err(Error::Unsuitable { what, needs });
             }
             Format::Parquet => {
                 // No statistics: of recoded labels they help no reader, and they compare every
@@ -85,6 +107,7 @@ impl TableSink for TableWriter {
         let target = &self.target;
         match &mut self.writer {
             Writer::Csv(lines) => lines.write(&Series::all(&batch)),
+            Writer::Jsonl(objects) => objects.write(&Series::all(&batch)),
             Writer::Parquet(writer) => {
                 let full = writer.write(&batch).map(|()| writer.memory_size() > self.most_bytes);
                 let written = full.and_then(|full| if full { writer.flush() } else { Ok(()) });
@@ -96,12 +119,13 @@ impl TableSink for TableWriter {
 
     fn takes_numbers(&self) -> bool {
         // Parquet looks up the text of each row in a dictionary of its own.
-        matches!(self.writer, Writer::Csv(_) | Writer::Parquet(_))
+        !matches!(self.writer, Writer::Arrow(_))
     }
 
     fn write_series(&mut self, columns: &[Series]) -> Result<()> {
         match &mut self.writer {
             Writer::Csv(lines) => lines.write(columns),
+            Writer::Jsonl(objects) => objects.write(columns),
             Writer::Parquet(_) => {
                 let batch = by_number(columns, &self.schema);
                 self.write(batch.map_err(|error| failure(&self.target, error))?)
@@ -115,6 +139,7 @@ impl TableSink for TableWriter {
         let flushed = |done: io::Result<()>| done.map_err(Error::io(target, "write"));
         match self.writer {
             Writer::Csv(lines) => flushed(lines.finish()?.finish()),
+            Writer::Jsonl(objects) => flushed(objects.finish()?.finish()),
             Writer::Parquet(writer) => {
                 let file = writer.into_inner().map_err(|error| failure(target, error.into()));
                 flushed(file?.flush())

@@ -215,6 +215,7 @@ pub(crate) fn check_table(
     memory: Option<u64>,
     watch: &Watch,
 ) -> Result<Checked> {
+    let table = &*policy.plain_release(table);
     let (file, names) = (table.file(), table.names());
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let roles = policy.roles(&names, &file, true)?;

@@ -4,6 +4,7 @@
 //! A block without quotes ends with its last line break. In one with quotes a line break may be
 //! data, so its records are cut here, in order, and what was found goes along.
 
+use super::super::encoding;
 use super::cut::{Cuts, Piece, look};
 use crate::error::{Error, Place, Result};
 use std::io::{ErrorKind, Read};
@@ -137,13 +138,15 @@ impl Blocks {
         while self.filled < end {
             match self.file.read(&mut self.room[self.filled..end]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                read => match read.map_err(Error::io(&self.path, "read"))? {
-                    0 => {
-                        self.ended = true;
-                        break;
-                    }
-                    read => self.filled += read,
-                },
+                Err(error) => {
+                    let lines = self.rest().iter().filter(|byte| **byte == b'\n').count() as u64;
+                    return Err(encoding::failed(error, &self.path, self.line + lines));
+                }
+                Ok(0) => {
+                    self.ended = true;
+                    break;
+                }
+                Ok(read) => self.filled += read,
             }
         }
         Ok(())

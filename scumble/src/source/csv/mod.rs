@@ -9,7 +9,8 @@ mod blocks;
 mod cut;
 mod parse;
 
-use super::{Batch, Form};
+use super::encoding::{Decoded, Wanted};
+use super::{Batch, Form, Lines};
 use crate::error::{Error, Place, Result};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use blocks::{BLOCK, Block, Blocks, Raw};
@@ -50,7 +51,7 @@ fn sniff(start: &[u8], preferred: [u8; 4]) -> u8 {
 
 /// The maximum number of columns. A file that is not a table may have a byte that looks like a
 /// delimiter millions of times.
-const MOST_COLUMNS: usize = 1 << 16;
+pub(super) const MOST_COLUMNS: usize = 1 << 16;
 
 /// The maximum length of a record of a hierarchy or of another small file.
 const LONGEST_OF_SMALL: usize = 16 << 20;
@@ -78,13 +79,26 @@ pub(super) struct CsvRows {
     names: Arc<[String]>,
 }
 
+impl CsvRows {
+    /// The delimiter, which is known by now.
+    pub(super) fn delimiter(&self) -> u8 {
+        self.blocks.delimiter()
+    }
+
+    /// The same rows with other names for their columns.
+    pub(super) fn named(self, schema: &Schema) -> CsvRows {
+        let names = schema.fields().iter().map(|field| field.name().clone()).collect();
+        CsvRows { names, ..self }
+    }
+}
+
 /// Reads the header of a file; `path` is what errors call it.
 pub(super) fn open(
     file: Box<dyn Read + Send>,
     path: &Path,
     delimiter: Option<u8>,
     longest: usize,
-) -> Result<(CsvRows, u8, SchemaRef)> {
+) -> Result<(CsvRows, SchemaRef)> {
     let choose = |start: &[u8]| delimiter.unwrap_or_else(|| sniff(start, OF_TABLES));
     let mut blocks = Blocks::open(file, path, (BLOCK, longest), choose)?;
     let Some(header) = blocks.first()? else {
@@ -92,15 +106,14 @@ pub(super) fn open(
     };
     if header.cuts.fields(0) > MOST_COLUMNS {
         let place = Place::file(path).line(header.cuts.line(0));
-        let data_type = format!("a header of more than {MOST_COLUMNS} columns");
-        return Err(Error::UnsupportedColumn { place, data_type });
+        let problem = format!("the header has more than {MOST_COLUMNS} columns; remove some");
+        return Err(Error::BadRecord { place, problem });
     }
     let names: Vec<String> =
         texts(&header, path)?.into_iter().flat_map(|(_, names)| names).collect();
     let fields: Vec<Field> =
         names.iter().map(|name| Field::new(name, DataType::Utf8, true)).collect();
-    let delimiter = blocks.delimiter();
-    Ok((CsvRows { blocks, names: names.into() }, delimiter, Arc::new(Schema::new(fields))))
+    Ok((CsvRows { blocks, names: names.into() }, Arc::new(Schema::new(fields))))
 }
 
 /// All records of a file, with their lines.
@@ -111,6 +124,7 @@ pub(super) fn read_all(path: &Path) -> Result<Vec<(u64, Vec<String>)>> {
         .map_or(0, |file| if file.is_file() { file.len() } else { u64::MAX });
     let step = size.saturating_add(1).clamp(1 << 10, SNIFFED as u64) as usize;
     let file = std::fs::File::open(path).map_err(Error::io(path, "read"))?;
+    let file = Decoded::new(Box::new(file), path, Wanted::Marked);
     let sizes = (step, LONGEST_OF_SMALL);
     let mut blocks =
         Blocks::open(Box::new(file), path, sizes, |start| sniff(start, OF_HIERARCHIES))?;
@@ -129,11 +143,31 @@ pub(super) struct Parts {
     size: u64,
     /// Rows of the parts that were counted.
     counted: u64,
+    /// What lines are called, if it is not by their numbers in the file.
+    renumbered: Option<Arc<Renumbered>>,
+}
+
+/// Lines that are rows of something else, whose fields had line breaks: for each row with such
+/// fields its line and the line breaks in all rows before it and in it.
+#[derive(Debug, Default)]
+pub(super) struct Renumbered(pub(super) Vec<(u64, u64)>);
+
+impl Renumbered {
+    /// The row that begins on a line.
+    fn row(&self, line: u64) -> u64 {
+        let before = self.0.partition_point(|(other, _)| *other < line);
+        line - before.checked_sub(1).map_or(0, |last| self.0[last].1)
+    }
 }
 
 impl Parts {
     pub(super) fn new(rows: CsvRows, forms: &[Form], size: u64) -> Parts {
-        Parts { rows, forms: forms.to_vec(), size, counted: 0 }
+        Parts { rows, forms: forms.to_vec(), size, counted: 0, renumbered: None }
+    }
+
+    /// The same, with rows of a sheet in place of lines.
+    pub(super) fn renumbered(self, rows: Option<Arc<Renumbered>>) -> Parts {
+        Parts { renumbered: rows.filter(|rows| !rows.0.is_empty()), ..self }
     }
 
     /// How many there are, more or less.
@@ -160,6 +194,10 @@ impl Parts {
         // The rest has rows as long as those so far, more or less.
         let estimate = self.counted as f64 * (self.size as f64 / end.max(1) as f64);
         batch.total = Some((estimate as u64).max(self.counted));
+        if let Some(renumbered) = &self.renumbered {
+            let row = |row| renumbered.row(batch.lines.of(row));
+            batch.lines = Lines::Each((0..batch.rows).map(row).collect());
+        }
         batch
     }
 }

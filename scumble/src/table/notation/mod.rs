@@ -12,6 +12,7 @@ pub use detect::Detected;
 pub use pattern::DatePattern;
 
 use super::Type;
+use std::collections::BTreeMap;
 
 /// A way to write values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,15 @@ impl Notation {
             Some(_) => return Err("a point, a comma, a space or an apostrophe"),
         };
         Ok(Notation::Numbers { decimal, thousands })
+    }
+
+    /// The notation that keys of a policy state; `None` if they state none.
+    pub fn from_keys(keys: &BTreeMap<String, String>) -> Option<Notation> {
+        let key = |name: &str| keys.get(name).map(String::as_str);
+        match key("format") {
+            Some(format) => DatePattern::new(format).ok().map(Notation::Dates),
+            None => Notation::numbers(key("decimal"), key("thousands")).ok(),
+        }
     }
 
     /// The keys of a policy that state it.

@@ -1,0 +1,57 @@
+//! `scumble show`, and the pages of `--html`.
+
+use crate::failure::{Failure, Result};
+use scumble::{Job, Portrait, Source, Tables};
+use std::path::{Path, PathBuf};
+
+/// The page that a command writes besides its output.
+#[derive(Default)]
+pub struct Page {
+    file: Option<PathBuf>,
+}
+
+impl Page {
+    /// A page in this file, if one is wanted. Standard output is for the report.
+    pub fn new(file: Option<PathBuf>) -> Result<Page> {
+        match &file {
+            Some(file) if crate::ends::is_standard(file) => {
+                Err(Failure::Usage("--html requires the name of a file, not -".into()))
+            }
+            _ => Ok(Page { file }),
+        }
+    }
+
+    /// Where it is written, if it is wanted.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// Refuses a page that would overwrite what a command reads: the release, whose report and
+    /// private report stand beside it, the other table, or a file of the policy.
+    pub fn check(
+        &self,
+        job: Option<&Job>,
+        tables: &Tables,
+        other: Option<&dyn Source>,
+        release: &Path,
+    ) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let mut read = tables.files();
+        read.extend(other.iter().flat_map(|table| table.files()));
+        for ending in [".report.json", ".private.json"] {
+            let mut name = release.as_os_str().to_os_string();
+            name.push(ending);
+            read.push(name.into());
+        }
+        read.extend(job.iter().flat_map(|job| job.policy().files()).map(Path::to_path_buf));
+        Ok(Portrait::check_output(&read, file)?)
+    }
+
+    /// Writes it, if it is wanted.
+    pub fn write(&self, portrait: impl FnOnce() -> Result<Portrait>) -> Result<()> {
+        if let Some(file) = &self.file {
+            scumble::write_private(file, &portrait()?.to_html())?;
+        }
+        Ok(())
+    }
+}
