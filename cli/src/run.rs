@@ -172,7 +172,10 @@ fn anonymize(
         return Ok(Output::new(report.to_json(), text));
     }
     let sink = ends::release(output, recoding, &source, common, spill)?;
-    let report = release(sink).map_err(|error| job.with_remedies(error, &source, watch))?;
+    let report = release(sink).map_err(|failure| match failure {
+        Failure::Library(error) => Failure::Library(job.with_remedies(error, &source, watch)),
+        other => other,
+    })?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })

@@ -79,9 +79,10 @@ impl Fitting {
     fn new(attribute: Option<&Attribute>) -> Fitting {
         match attribute.map(|attribute| (&attribute.hierarchy, attribute.kind)) {
             Some((Hierarchy::Mask(_), _)) => Fitting::Masked,
-            Some((Hierarchy::None, Some(Type::Integer | Type::Real | Type::Date))) => {
-                Fitting::Ordered
-            }
+            Some((
+                Hierarchy::None,
+                Some(Type::Integer | Type::Real | Type::Date | Type::Timestamp),
+            )) => Fitting::Ordered,
             Some((Hierarchy::None | Hierarchy::Sets, _)) | None => Fitting::Equal,
             Some(_) => Fitting::Hierarchical,
         }
@@ -114,7 +115,7 @@ impl CountedNumbers {
             Type::Integer | Type::Real if binding.numbers.len() == present as usize => {
                 CountedNumbers::All(binding.numbers.clone().into())
             }
-            Type::Date => CountedNumbers::None,
+            Type::Date | Type::Timestamp => CountedNumbers::None,
             _ if declared == Some(Type::Text) => CountedNumbers::None,
             _ if dictionary.values().any(is_number) => CountedNumbers::Some,
             _ => CountedNumbers::None,

@@ -33,11 +33,19 @@ impl Job {
     /// # }
     /// ```
     pub fn compare(jobs: &[Job], source: impl Source, watch: &Watch) -> Vec<Result<Report>> {
-        let rehearsal = Rehearsal::new(&source);
+        let (shared, names) = (Rehearsal::new(&source), (&source as &dyn Source).names());
         let heeding = watch.heed();
-        let run = |job: &Job| match watch.stopped() {
-            true => Err(Error::Interrupted),
-            false => job.on_threads(|| rehearsal.run(job, watch)),
+        let run = |job: &Job| {
+            if watch.stopped() {
+                return Err(Error::Interrupted);
+            }
+            job.on_threads(|| {
+                if names.iter().all(|name| job.policy.notation(name).is_none()) {
+                    return shared.run(job, watch);
+                }
+                // Other policies may read the same columns in another way.
+                Rehearsal::new(&*job.policy.plain(&source)).run(job, watch)
+            })
         };
         let reports = jobs.iter().map(run).collect();
         drop(heeding);

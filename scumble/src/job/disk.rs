@@ -129,7 +129,7 @@ impl ScannedTable {
             names.push(name.clone());
             let seen = std::mem::replace(&mut survey.columns[column], Seen::Nothing);
             let (key, axis, taxonomy) = match seen {
-                Seen::Numbers { kind: Some(kind), least, greatest, missing }
+                Seen::Numbers { kind: Some(kind), least, greatest, missing, .. }
                     if least <= greatest =>
                 {
                     let axis = axis_between(kind, least, greatest, missing);

@@ -80,10 +80,11 @@ impl<'a> Rehearsal<'a> {
     pub(super) fn run(&self, job: &Job, watch: &Watch) -> Result<Report> {
         let walk = self.walk(job, watch);
         if !self.is_on_disk(job, watch)? {
-            return walk.to(&mut ReleaseBatches::new());
+            return Ok(walk.to(&mut ReleaseBatches::new(), |_, _| Ok(()))?.0);
         }
         // A release of a table that exceeds the memory does so too.
         let (format, folder) = (FileFormat::new(Format::Arrow), job.limits.spill_folder());
-        walk.to(&mut ReleaseStream::new(std::io::sink(), format, &folder))
+        let mut sink = ReleaseStream::new(std::io::sink(), format, &folder);
+        Ok(walk.to(&mut sink, |_, _| Ok(()))?.0)
     }
 }

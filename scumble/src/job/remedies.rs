@@ -39,7 +39,8 @@ impl Job {
         let heeding = watch.heed();
         let job = Job { given: Vec::new(), ..self.clone() };
         let remedies = self.on_threads(|| {
-            let rehearsal = Rehearsal::new(&source);
+            let plain = self.policy.plain(&source);
+            let rehearsal = Rehearsal::new(&*plain);
             if rehearsal.is_on_disk(&job, watch)? {
                 return Ok(incomplete("changes are not tried for a table that exceeds the memory"));
             }

@@ -62,6 +62,7 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         kind = notation::check(&section, notation, kind, &hierarchy)?;
         hierarchy = hierarchy.in_plain(|label| notation.plain_label(label))?;
     }
+    check_times(&section, kind, &hierarchy)?;
     Ok(Attribute {
         name: name.to_string(),
         role: section.choice("role", Role::NAMES)?,
@@ -71,6 +72,22 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         missing: section.get("missing").map(Entry::texts).transpose()?,
         weight: section.get("weight").map(weight).transpose()?,
     })
+}
+
+/// Refuses hierarchies that do not belong to declared dates or timestamps.
+fn check_times(section: &Section<'_>, kind: Option<Type>, hierarchy: &Hierarchy) -> Result<()> {
+    let problem = match (kind, hierarchy) {
+        (Some(Type::Timestamp), Hierarchy::Intervals(_)) => {
+            "cannot have intervals, because the column has timestamps; use `dates`"
+        }
+        (Some(kind @ Type::Date), Hierarchy::Dates(steps))
+            if steps.iter().any(|step| !step.is_of(kind)) =>
+        {
+            "cannot have the steps `hour` and `day`, because the column has dates without times"
+        }
+        _ => return Ok(()),
+    };
+    Err(section.required("hierarchy")?.inapplicable(problem))
 }
 
 fn weight(entry: &Entry<'_>) -> Result<Ratio> {

@@ -9,7 +9,7 @@ use crate::taxonomy::{DateLevel, Hierarchy, HierarchyFile, Intervals, Mask, Side
 use std::path::Path;
 
 const SIDES: [(&str, Side); 2] = [("right", Side::Right), ("left", Side::Left)];
-const STEPS: &str = "steps from fine to coarse, from month, quarter, year, decade";
+const STEPS: &str = "steps from fine to coarse, from hour, day, month, quarter, year, decade";
 
 pub(super) fn read(entry: &Entry<'_>) -> Result<Hierarchy> {
     if let Value::Text(path) = entry.value() {

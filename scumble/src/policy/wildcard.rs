@@ -79,7 +79,7 @@ impl Policy {
                 );
                 return Err(Error::Inapplicable {
                     place: Some(Place::file(&self.file)),
-                    key: format!("attributes.\"{}\"", one.name),
+                    key: format!("attributes.{}", one.name),
                     problem,
                 });
             }
@@ -148,6 +148,6 @@ mod tests {
         assert_eq!(section("lab_na"), "lab_*");
         let tied = Policy::from_toml(&text.replace("*_na", "*b_na")).unwrap();
         let error = tied.check_patterns(&["other", "lab_na"]).unwrap_err().to_string();
-        assert!(error.contains("attributes.\"lab_*\"") && error.contains("`*b_na`"), "{error}");
+        assert!(error.contains("`attributes.lab_*`") && error.contains("`*b_na`"), "{error}");
     }
 }

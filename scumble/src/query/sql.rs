@@ -349,6 +349,11 @@ impl Reader<'_> {
                 })?;
                 Ok(Literal::Number(number))
             }
+            // However it is written: with a zone or without, with `T` or a space.
+            (Type::Timestamp, Literal::Text(text)) => {
+                let number = Type::Timestamp.number(&text);
+                Ok(number.map_or(Literal::Text(text), Literal::Number))
+            }
             (Type::Text | Type::Date, Literal::Text(text)) => Ok(Literal::Text(text)),
             (_, Literal::Number(number)) => {
                 Err(refused(format!("{name} is text; write '{number}'")))

@@ -1,6 +1,6 @@
 //! A source whose columns have notations, read in the plain way.
 //!
-//! This is one end of a job, and the [table that spells](crate::release) is the other: everything
+//! This is one end of a job, and the table of a release that spells labels is the other: everything
 //! between them knows plain values only. Columns that are passed on are handed over as they were
 //! written too.
 

@@ -11,7 +11,7 @@ use super::texts::texts;
 use super::{Batch, Lines, Series, Source, ahead};
 use crate::error::{Error, Place, Result};
 use crate::random::Reservoir;
-use crate::table::{Day, Dictionary, Type};
+use crate::table::{Day, Dictionary, Moment, Type};
 use crate::taxonomy::Hierarchy;
 use crate::watch::Watch;
 use arrow_array::cast::AsArray;
@@ -57,6 +57,8 @@ pub enum Seen {
         greatest: f64,
         /// Whether some value is missing.
         missing: bool,
+        /// Whether timestamps have a zone: all of them, or none.
+        zone: Option<bool>,
     },
     /// Distinct values, and the rows with each.
     Values(Dictionary, Vec<u64>),
@@ -123,6 +125,7 @@ fn scan(
                 least: f64::INFINITY,
                 greatest: f64::NEG_INFINITY,
                 missing: false,
+                zone: None,
             }
         }
         _ => Seen::Values(Dictionary::default(), Vec::new()),
@@ -204,21 +207,25 @@ impl SurveyedColumn<'_> {
                 }
                 keep(sample, places, |row| u64::from(codes[row]));
             }
-            Seen::Numbers { kind, least, greatest, missing } => {
+            Seen::Numbers { kind, least, greatest, missing, zone } => {
                 let Wanted::Key { kind: declared, missing: tokens, .. } = wanted else {
                     return Ok(true);
                 };
                 let decoded = Decoded::new(array, tokens).map_err(broken)?;
                 let found = match decoded.plain_integers(*declared) {
                     Some(numbers) => NumbersOfBatch::of_integers(numbers),
-                    None => match NumbersOfBatch::of(&decoded, array.len(), *declared) {
+                    None => match NumbersOfBatch::of(&decoded, array.len(), *declared, *zone) {
                         Ok(found) => found,
                         Err(row) => {
                             return match (declared, decoded.value(row, *declared)) {
-                                (Some(declared), NumberOrText::Other(text)) => {
+                                (Some(declared), value) => {
+                                    let value = match value {
+                                        NumberOrText::Other(text) => text.into_owned(),
+                                        _ => decoded.text(row).map_err(broken)?,
+                                    };
                                     Err(Error::WrongType {
                                         place: Place::file(file).line(lines.of(row)).column(*name),
-                                        value: text.into_owned(),
+                                        value,
                                         expected: declared.expected().into(),
                                     })
                                 }
@@ -239,6 +246,7 @@ impl SurveyedColumn<'_> {
                 *least = least.min(found.least);
                 *greatest = greatest.max(found.greatest);
                 *missing |= found.missing;
+                *zone = found.zone;
                 keep(sample, places, |row| match decoded.value(row, *declared) {
                     NumberOrText::Number(_, number) => number.to_bits(),
                     NumberOrText::Missing | NumberOrText::Other(_) => MISSING,
@@ -266,6 +274,7 @@ struct NumbersOfBatch {
     least: f64,
     greatest: f64,
     missing: bool,
+    zone: Option<bool>,
 }
 
 impl NumbersOfBatch {
@@ -278,21 +287,25 @@ impl NumbersOfBatch {
             least: ends.0 as f64,
             greatest: ends.1 as f64,
             missing: false,
+            zone: None,
         }
     }
 
     /// Value by value; an error is the row of one that is no number, or not of one type with those
-    /// before it.
+    /// before it. Of timestamps either all have a zone or none has; `zone` is what is known of those
+    /// before.
     fn of(
         decoded: &Decoded<'_>,
         rows: usize,
         declared: Option<Type>,
+        zone: Option<bool>,
     ) -> Result<NumbersOfBatch, usize> {
         let mut found = NumbersOfBatch {
             kind: declared,
             least: f64::INFINITY,
             greatest: f64::NEG_INFINITY,
             missing: false,
+            zone,
         };
         for row in 0..rows {
             match decoded.value(row, declared) {
@@ -307,6 +320,12 @@ impl NumbersOfBatch {
                         }
                         _ => return Err(row),
                     };
+                    if kind == Type::Timestamp {
+                        let zone = decoded.has_zone(row);
+                        if *found.zone.get_or_insert(zone) != zone {
+                            return Err(row);
+                        }
+                    }
                     found.least = found.least.min(number);
                     found.greatest = found.greatest.max(number);
                 }
@@ -379,11 +398,32 @@ impl<'a> Decoded<'a> {
         }
     }
 
+    /// Whether a timestamp has a zone.
+    fn has_zone(&self, row: usize) -> bool {
+        match &self.values {
+            Typed::Texts(array) => {
+                Moment::read(array.value(row).trim()).is_some_and(|(_, zone)| zone)
+            }
+            _ => false,
+        }
+    }
+
+    /// A value as a text.
+    fn text(&self, row: usize) -> Result<String, ArrowError> {
+        let array: &dyn Array = match &self.values {
+            Typed::Integers(array) => array,
+            Typed::Reals(array) => array,
+            Typed::Days(array) => array,
+            Typed::Texts(array) => array,
+        };
+        Ok(texts(&array.slice(row, 1))?.value(0).to_string())
+    }
+
     /// A value; `kind` is the type that it should have, any where there is none.
     pub(super) fn value(&self, row: usize, kind: Option<Type>) -> NumberOrText<'_> {
         let fits = |found: Type| match kind {
             None => true,
-            Some(Type::Real) => found != Type::Date,
+            Some(Type::Real) => matches!(found, Type::Integer | Type::Real),
             Some(kind) => kind == found,
         };
         match &self.values {
@@ -422,7 +462,8 @@ impl<'a> Decoded<'a> {
                     Some(kind) => number(kind),
                     None => number(Type::Integer)
                         .or_else(|| number(Type::Real))
-                        .or_else(|| number(Type::Date)),
+                        .or_else(|| number(Type::Date))
+                        .or_else(|| number(Type::Timestamp)),
                 };
                 found.unwrap_or(NumberOrText::Other(text.into()))
             }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
     match array.data_type() {
         DataType::Utf8 => Ok(array.as_string().clone()),
+        DataType::Timestamp(_, Some(_)) => wall_clock(array),
         _ => {
             let options = CastOptions { safe: false, ..CastOptions::default() };
             let texts = cast_with_options(array, &DataType::Utf8, &options);
@@ -32,6 +33,18 @@ pub(super) fn texts(array: &ArrayRef) -> Result<StringArray, ArrowError> {
             Ok(texts?.as_string().clone())
         }
     }
+}
+
+/// What clocks showed in the zone of instants: the text without the difference to UTC.
+fn wall_clock(array: &ArrayRef) -> Result<StringArray, ArrowError> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let texts = cast_with_options(array, &DataType::Utf8, &options)?;
+    let clock = |text: &str| {
+        // A sign in the date comes before the time.
+        let zone = text.rfind(['+', '-', 'Z']).filter(|at| *at > "2024-05-01T".len());
+        text[..zone.unwrap_or(text.len())].to_string()
+    };
+    Ok(texts.as_string::<i32>().iter().map(|text| text.map(clock)).collect())
 }
 
 /// The type of columns that are handed over by number.

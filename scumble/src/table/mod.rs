@@ -8,6 +8,7 @@
 mod cells;
 mod decimal;
 mod dictionary;
+mod moment;
 mod notation;
 mod value;
 
@@ -16,6 +17,7 @@ pub(crate) use cells::{gather, neighbours};
 pub use decimal::{Decimals, SHORT_WHOLE, push_decimal, short_whole};
 pub use dictionary::Dictionary;
 pub(crate) use dictionary::ShortText;
+pub use moment::Moment;
 pub use notation::{DatePattern, Detected, Notation};
 pub use value::{Day, Type};
 

@@ -1,5 +1,6 @@
-//! What a value is: a whole number, a real number, a date or a text.
+//! What a value is: a whole number, a real number, a date, a timestamp or a text.
 
+use super::Moment;
 use chrono::{Datelike, NaiveDate};
 use std::fmt;
 
@@ -12,16 +13,19 @@ pub enum Type {
     Real,
     /// Days of the calendar, written `YYYY-MM-DD`.
     Date,
+    /// Points in time, written `YYYY-MM-DD hh:mm:ss`, with a zone or without.
+    Timestamp,
     /// Anything.
     Text,
 }
 
 impl Type {
     /// Every type with its name in a policy, from the narrowest to the widest.
-    pub const NAMES: [(&'static str, Type); 4] = [
+    pub const NAMES: [(&'static str, Type); 5] = [
         ("integer", Type::Integer),
         ("real", Type::Real),
         ("date", Type::Date),
+        ("timestamp", Type::Timestamp),
         ("text", Type::Text),
     ];
 
@@ -36,11 +40,14 @@ impl Type {
             Type::Integer => "an integer",
             Type::Real => "a number",
             Type::Date => "a date (YYYY-MM-DD)",
+            Type::Timestamp => {
+                "a timestamp (such as 2024-05-01 13:05, years 1700 to 2199, all with a zone or none)"
+            }
             Type::Text => "text",
         }
     }
 
-    /// The place of a value on the number line (dates count days), or `None` where the value is not
+    /// The place of a value on the number line (dates count days, timestamps microseconds), or `None` where the value is not
     /// of this type. Text has no such place.
     pub fn number(self, value: &str) -> Option<f64> {
         match self {
@@ -58,17 +65,33 @@ impl Type {
                 value.trim().parse::<f64>().ok().filter(|number| number.is_finite())
             }
             Type::Date => value.trim().parse::<Day>().ok().map(|day| f64::from(day.0)),
+            Type::Timestamp => Moment::read(value.trim()).map(|(moment, _)| moment.0 as f64),
             Type::Text => None,
         }
+    }
+
+    /// Whether it consists of steps, so that a range has a first and a last value.
+    pub fn is_stepped(self) -> bool {
+        matches!(self, Type::Integer | Type::Date | Type::Timestamp)
+    }
+
+    /// The first of some timestamps that has a zone where others have none, or the other way round.
+    pub fn mixed_zone<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+        let has_zone = |value: &str| Moment::read(value.trim()).map(|(_, has_zone)| has_zone);
+        let first = has_zone(values.next()?);
+        values.find(|value| has_zone(value) != first)
     }
 
     /// The narrowest type that all values have; text when there is none.
     pub fn infer<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Type {
         let some = values.clone().next().is_some();
         let fits = |kind: Type| values.clone().all(|value| kind.number(value).is_some());
-        let narrowest =
-            [Type::Integer, Type::Real, Type::Date].into_iter().find(|kind| some && fits(*kind));
-        narrowest.unwrap_or(Type::Text)
+        let narrowest = [Type::Integer, Type::Real, Type::Date, Type::Timestamp];
+        let narrowest = narrowest.into_iter().find(|kind| some && fits(*kind));
+        // Instants and what clocks show cannot be compared.
+        let is_mixed =
+            |kind: &Type| *kind == Type::Timestamp && Type::mixed_zone(values.clone()).is_some();
+        narrowest.filter(|kind| !is_mixed(kind)).unwrap_or(Type::Text)
     }
 }
 
@@ -170,6 +193,11 @@ mod tests {
         assert_eq!(Type::infer(["1", "2.5", "1e3"].into_iter()), Type::Real);
         assert_eq!(Type::infer(["2020-01-01"].into_iter()), Type::Date);
         assert_eq!(Type::infer(["2020-01-01", "1"].into_iter()), Type::Text);
+        assert_eq!(Type::infer(["2020-01-01 10:00"].into_iter()), Type::Timestamp);
+        let (clock, instant) = ("2020-01-01 10:00", "2020-01-01T10:00Z");
+        assert_eq!(Type::infer([instant, instant].into_iter()), Type::Timestamp);
+        assert_eq!(Type::infer([clock, instant].into_iter()), Type::Text);
+        assert_eq!(Type::infer(["2020-01-01 10:00", "2020-01-01"].into_iter()), Type::Text);
         assert_eq!(Type::infer(["nan"].into_iter()), Type::Text);
         assert_eq!(Type::infer(["9007199254740993", "9007199254740992"].into_iter()), Type::Text);
         assert_eq!(Type::infer(std::iter::empty()), Type::Text);

@@ -6,8 +6,8 @@
 //! its own below the whole range: a range that holds both a missing value and a number has the
 //! label of the root, never that of a range of numbers.
 
-use super::{ROOT, Taxonomy, TreeNode};
-use crate::table::{Day, Type};
+use super::{ROOT, Taxonomy, TreeNode, moments};
+use crate::table::{Day, Moment, Type};
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -190,6 +190,7 @@ impl Axis {
 pub fn number_label(kind: Type, number: f64) -> String {
     match kind {
         Type::Date => Day(number as i32).to_string(),
+        Type::Timestamp => Moment(number as i64).to_string(),
         _ => format!("{}", number + 0.0),
     }
 }
@@ -197,12 +198,17 @@ pub fn number_label(kind: Type, number: f64) -> String {
 /// The range between two numbers, both included: `20-24` for whole numbers (`-5 to -1` where a
 /// minus sign would confuse, and for days), `[2.5, 3]` for real ones; a single number is written as
 /// it is.
+///
+/// Ranges of timestamps are those of [`moments`].
 pub fn range_label(kind: Type, first: f64, last: f64) -> String {
+    if kind == Type::Timestamp {
+        return moments::range_label(Moment(first as i64), Moment(last as i64));
+    }
     let (from, to) = (number_label(kind, first), number_label(kind, last));
     match kind {
         _ if first == last => from,
         Type::Integer if first >= 0.0 => format!("{from}-{to}"),
-        Type::Integer | Type::Date | Type::Text => format!("{from} to {to}"),
+        Type::Integer | Type::Date | Type::Timestamp | Type::Text => format!("{from} to {to}"),
         Type::Real => format!("[{from}, {to}]"),
     }
 }
@@ -213,9 +219,11 @@ pub fn cover_label(kind: Type, above: Option<f64>, up_to: Option<f64>) -> String
     let label = |number: f64| number_label(kind, number);
     match (kind, above, up_to) {
         (_, None, None) => ROOT.to_string(),
+        (Type::Timestamp, None, Some(to)) => moments::up_to_label(Moment(to as i64)),
+        (Type::Timestamp, Some(from), None) => moments::above_label(Moment(from as i64)),
         (_, None, Some(to)) => format!("up to {}", label(to)),
         (_, Some(from), None) => format!("above {}", label(from)),
-        (Type::Integer | Type::Date, Some(from), Some(to)) => range_label(kind, from + 1.0, to),
+        (kind, Some(from), Some(to)) if kind.is_stepped() => range_label(kind, from + 1.0, to),
         (_, Some(from), Some(to)) => format!("({}, {}]", label(from), label(to)),
     }
 }
@@ -228,6 +236,17 @@ pub fn is_range_label(text: &str, kind: Type) -> bool {
 /// The range of numbers that a text denotes, if it is a label that one of the functions above
 /// writes for numbers of a type.
 pub fn said_range(text: &str, kind: Type) -> Option<(Bound<f64>, Bound<f64>)> {
+    if text == ANY_NUMBER {
+        return Some((Bound::Unbounded, Bound::Unbounded));
+    }
+    if kind == Type::Timestamp {
+        let (first, last) = moments::said_range(text)?;
+        let end = |end: Option<Moment>| match end {
+            Some(moment) => Bound::Included(moment.0 as f64),
+            None => Bound::Unbounded,
+        };
+        return Some((end(first), end(last)));
+    }
     let number =
         |part: &str| kind.number(part).filter(|number| number_label(kind, *number) == part);
     let pair = |inner: &str, between: &str| {
@@ -242,14 +261,11 @@ pub fn said_range(text: &str, kind: Type) -> Option<(Bound<f64>, Bound<f64>)> {
     if let Some(rest) = text.strip_prefix("above ") {
         return Some((Bound::Excluded(number(rest)?), Bound::Unbounded));
     }
-    if text == ANY_NUMBER {
-        return Some((Bound::Unbounded, Bound::Unbounded));
-    }
     let (first, last) = match kind {
         Type::Integer => pair(text, "-").or_else(|| pair(text, " to "))?,
         Type::Date => pair(text, " to ")?,
         Type::Real => pair(text.strip_prefix(['[', '('])?.strip_suffix(']')?, ", ")?,
-        Type::Text => return None,
+        Type::Timestamp | Type::Text => return None,
     };
     let from = if text.starts_with('(') { Bound::Excluded(first) } else { Bound::Included(first) };
     Some((from, Bound::Included(last)))
@@ -286,7 +302,7 @@ mod tests {
         #[test]
         fn what_is_written_is_a_label(a in -1000i64..1000, b in -1000i64..1000) {
             let (first, last) = (a.min(b) as f64, a.max(b) as f64);
-            for kind in [Type::Integer, Type::Real, Type::Date] {
+            for kind in [Type::Integer, Type::Real, Type::Date, Type::Timestamp] {
                 let scale = if kind == Type::Real { 4.0 } else { 1.0 };
                 let (first, last) = (first / scale, last / scale);
                 let single = |text: &str| kind.number(text).is_some();

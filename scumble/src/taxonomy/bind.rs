@@ -5,7 +5,7 @@ use super::{
 };
 use crate::error::{Error, Place, Result};
 use crate::ids::{Code, IdMap, LeafId};
-use crate::table::{Day, Dictionary, Type};
+use crate::table::{Day, Dictionary, Moment, Type};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
@@ -134,30 +134,43 @@ fn bind_at(
     let shortest = |codes: &[u32]| {
         codes.iter().map(|code| dictionary.value(*code)).min_by_key(|text| text.len())
     };
+    if kind == Type::Timestamp {
+        spot.check_zones(&present)?;
+    }
     let texts: Vec<&str> = by_number.values().filter_map(|(_, codes)| shortest(codes)).collect();
     let taxonomy = match hierarchy {
+        Hierarchy::Intervals(intervals) if kind == Type::Timestamp => {
+            let expected = "`dates`, because the column has timestamps";
+            return Err(spot.wrong_hierarchy(intervals.describe(), expected));
+        }
         Hierarchy::Intervals(intervals) => {
             let outside = by_number.values().filter(|(number, _)| !intervals.contains(*number));
             if let Some(code) = outside.flat_map(|(_, codes)| codes).min() {
                 return Err(spot.not_in(*code, intervals.describe(), "widen `from` and `to`"));
             }
             if kind == Type::Date && !intervals.is_whole() {
-                let expected = "widths in whole days, because the column has dates".into();
-                let key = format!("hierarchy of {}", crate::error::quoted(spot.column));
-                return Err(Error::BadParameter {
-                    place: None,
-                    key,
-                    value: intervals.describe(),
-                    expected,
-                });
+                let expected = "widths in whole days, because the column has dates";
+                return Err(spot.wrong_hierarchy(intervals.describe(), expected));
             }
             intervals.taxonomy(&numbers, &texts, intervals.scale(kind), with_missing)?
         }
-        Hierarchy::Dates(_) if kind != Type::Date => {
-            return Err(spot.wrong_type(spot.first_wrong(&present, Type::Date), Type::Date));
+        Hierarchy::Dates(_) if !matches!(kind, Type::Date | Type::Timestamp) => {
+            let wanted = numeric_kind(hierarchy);
+            return Err(spot.wrong_type(spot.first_wrong(&present, wanted), wanted));
         }
-        Hierarchy::Dates(steps) => calendar(steps, &numbers, &texts, with_missing)?,
-        _ if kind == Type::Date => calendar(&DateLevel::all(), &numbers, &texts, with_missing)?,
+        Hierarchy::Dates(steps) => {
+            if let Some(unit) = steps.iter().find(|unit| !unit.is_of(kind)) {
+                let named = DateLevel::NAMES.iter().find(|(_, known)| known == unit);
+                let unit = format!("`{}`", named.map_or("", |(name, _)| name));
+                let expected = "month, quarter, year or decade, because the column has dates \
+                                without times";
+                return Err(spot.wrong_hierarchy(unit, expected));
+            }
+            calendar(steps, kind, (&numbers, &texts), with_missing)?
+        }
+        _ if matches!(kind, Type::Date | Type::Timestamp) => {
+            calendar(&DateLevel::all(kind), kind, (&numbers, &texts), with_missing)?
+        }
         _ => flat(&texts, with_missing)?.0,
     };
     let missing = taxonomy.missing().unwrap_or(0);
@@ -177,6 +190,21 @@ impl Spot<'_> {
         wrong.or_else(|| codes.iter().copied().min()).unwrap_or(0)
     }
 
+    fn wrong_hierarchy(&self, value: String, expected: &str) -> Error {
+        let key = format!("hierarchy of {}", crate::error::quoted(self.column));
+        Error::BadParameter { place: None, key, value, expected: expected.into() }
+    }
+
+    /// Refuses timestamps of which some have a zone, and some have none.
+    fn check_zones(&self, codes: &[u32]) -> Result<()> {
+        let mut codes = codes.to_vec();
+        codes.sort_unstable();
+        let value = |code: &u32| self.dictionary.value(*code);
+        let Some(wrong) = Type::mixed_zone(codes.iter().map(value)) else { return Ok(()) };
+        let code = codes.iter().find(|code| value(code) == wrong);
+        Err(self.wrong_type(code.copied().unwrap_or(0), Type::Timestamp))
+    }
+
     fn wrong_type(&self, code: u32, kind: Type) -> Error {
         let value = if self.dictionary.is_empty() {
             String::new()
@@ -190,6 +218,9 @@ impl Spot<'_> {
 /// The type that a hierarchy for numbers expects.
 fn numeric_kind(hierarchy: &Hierarchy) -> Type {
     match hierarchy {
+        Hierarchy::Dates(steps) if steps.iter().any(|unit| !unit.is_of(Type::Date)) => {
+            Type::Timestamp
+        }
         Hierarchy::Dates(_) => Type::Date,
         _ => Type::Real,
     }
@@ -243,12 +274,16 @@ fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
 
 fn calendar(
     steps: &[DateLevel],
-    numbers: &[f64],
-    texts: &[&str],
+    kind: Type,
+    (numbers, texts): (&[f64], &[&str]),
     with_missing: bool,
 ) -> Result<Taxonomy> {
-    let days: Vec<Day> = numbers.iter().map(|number| Day(*number as i32)).collect();
-    dates::taxonomy(steps, &days, texts, with_missing)
+    let moment = |number: &f64| match kind {
+        Type::Timestamp => Moment(*number as i64),
+        _ => Moment::of(Day(*number as i32)),
+    };
+    let moments: Vec<Moment> = numbers.iter().map(moment).collect();
+    dates::taxonomy(steps, &moments, texts, with_missing)
 }
 
 /// The leaf of each code, from the leaves of the present codes; all other codes are missing.
@@ -333,7 +368,7 @@ mod tests {
         let error =
             bound(&Hierarchy::None, Some(Type::Integer), &["1", "2.5"]).unwrap_err().to_string();
         assert!(error.starts_with("t.csv:3: column `age`: `2.5` is not an integer"), "{error}");
-        assert!(bound(&Hierarchy::Dates(DateLevel::all()), None, &["1", "2"]).is_err());
+        assert!(bound(&Hierarchy::Dates(DateLevel::all(Type::Date)), None, &["1", "2"]).is_err());
     }
 
     /// Values are sorted before they are looked at; the line that is named is still the first.
@@ -341,7 +376,7 @@ mod tests {
     fn the_first_bad_line_is_named_not_the_smallest_bad_value() {
         let intervals =
             Hierarchy::Intervals(Intervals::new(vec![5.0], Some(0.0), Some(100.0)).unwrap());
-        let dates = Hierarchy::Dates(DateLevel::all());
+        let dates = Hierarchy::Dates(DateLevel::all(Type::Date));
         let file = {
             let rows = vec![(1, vec!["7".to_string(), "*".to_string()])];
             Hierarchy::File(HierarchyFile::new(Path::new("h.csv"), rows).unwrap())

@@ -15,6 +15,7 @@ mod dates;
 mod file;
 mod intervals;
 mod mask;
+mod moments;
 mod round;
 mod sets;
 
@@ -76,8 +77,8 @@ impl Hierarchy {
             (Hierarchy::Dates(steps), _) => dates::is_label(steps, text),
             (Hierarchy::Sets, _) => said_set(text).is_some(),
             (Hierarchy::Mask(_), _) | (Hierarchy::None, None | Some(Type::Text)) => true,
-            (Hierarchy::None, Some(Type::Date)) => {
-                dates::is_label(&DateLevel::all(), text) || is_range_label(text, Type::Date)
+            (Hierarchy::None, Some(kind @ (Type::Date | Type::Timestamp))) => {
+                dates::is_label(&DateLevel::all(kind), text) || is_range_label(text, kind)
             }
             (Hierarchy::None, Some(kind)) => numeric(kind),
         }

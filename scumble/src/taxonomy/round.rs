@@ -5,13 +5,14 @@
 //! where there is room: a multiple of a large power of ten (or of five or two of them), the first
 //! day of a year or a month.
 
-use crate::table::{Day, Type};
+use crate::table::{Day, Moment, Type};
 
 /// A threshold between two numbers of the table: `below` is not above it, and `above` is.
 pub fn threshold_between(kind: Type, below: f64, above: f64) -> f64 {
     let threshold = match kind {
         Type::Integer => whole(below, above, round_whole),
         Type::Date => whole(below, above, round_day),
+        Type::Timestamp => whole(below, above, round_moment),
         Type::Real => round_real(below, above).unwrap_or(below),
         Type::Text => below,
     };
@@ -59,6 +60,13 @@ pub fn rounded_outwards(
                 || day_steps(last - first).filter_map(both).chain([(first - 1.0, last + 2.0)]);
             let upper = over(&mut days().map(|(_, next)| next - 1.0));
             (below(&mut days().map(|(from, _)| from - 1.0)), upper)
+        }
+        Type::Timestamp => {
+            let (first, last) = (first as i64, last as i64);
+            let both = |step| Some((step_before(first, step)?, step_after(last, step)?));
+            let steps = || moment_steps(last - first).filter_map(both);
+            let upper = over(&mut steps().map(|(_, next)| (next - 1) as f64));
+            (below(&mut steps().map(|(from, _)| (from - 1) as f64)), upper)
         }
         Type::Text => (None, None),
     };
@@ -144,6 +152,64 @@ fn day_steps(width: f64) -> impl Iterator<Item = i64> {
     STEPS.into_iter().filter(move |(_, least)| width >= *least).map(|(months, _)| months)
 }
 
+/// A step of the calendar or of clocks.
+#[derive(Clone, Copy)]
+enum Step {
+    /// So many months.
+    Months(i64),
+    /// So many microseconds, which divide a day.
+    Micros(i64),
+}
+
+/// Steps of clocks, the largest first.
+const CLOCK: [i64; 13] = [
+    Moment::DAY,
+    12 * Moment::HOUR,
+    6 * Moment::HOUR,
+    Moment::HOUR,
+    30 * Moment::MINUTE,
+    15 * Moment::MINUTE,
+    5 * Moment::MINUTE,
+    Moment::MINUTE,
+    30 * Moment::SECOND,
+    15 * Moment::SECOND,
+    5 * Moment::SECOND,
+    Moment::SECOND,
+    1,
+];
+
+/// Steps for a range of timestamps of this width, the largest first; always at least one.
+fn moment_steps(width: i64) -> impl Iterator<Item = Step> {
+    let months = day_steps((width / Moment::DAY) as f64).map(Step::Months);
+    let clock = CLOCK.into_iter().filter(move |step| *step == 1 || *step <= width / 4);
+    months.chain(clock.map(Step::Micros))
+}
+
+/// The last beginning of a step before a moment.
+fn step_before(moment: i64, step: Step) -> Option<i64> {
+    match step {
+        Step::Months(months) => {
+            // The day before, if the moment is the first of its day.
+            let day = Moment(moment - 1).day();
+            let month = month_of(f64::from(day.0)).div_euclid(months) * months;
+            first_of(month).map(|day| day as i64 * Moment::DAY)
+        }
+        Step::Micros(micros) => Some((moment - 1).div_euclid(micros) * micros),
+    }
+}
+
+/// The first beginning of a step after the moment that follows a moment.
+fn step_after(moment: i64, step: Step) -> Option<i64> {
+    match step {
+        Step::Months(months) => {
+            let day = Moment(moment + 1).day();
+            let month = (month_of(f64::from(day.0)).div_euclid(months) + 1) * months;
+            first_of(month).map(|day| day as i64 * Moment::DAY)
+        }
+        Step::Micros(micros) => Some(((moment + 1).div_euclid(micros) + 1) * micros),
+    }
+}
+
 /// The first day of a month, counted from year 0, if it is a day.
 fn first_of(month: i64) -> Option<f64> {
     let year = i32::try_from(month.div_euclid(12)).ok()?;
@@ -215,6 +281,15 @@ fn round_real(below: f64, above: f64) -> Option<f64> {
     None
 }
 
+/// The first moment of a day as round as [`round_day`] finds it, or of an hour, a minute or a second.
+fn round_moment(first: i64, last: i64) -> i64 {
+    let days = (-(-first).div_euclid(Moment::DAY), last.div_euclid(Moment::DAY));
+    if days.0 <= days.1 {
+        return round_day(days.0, days.1) * Moment::DAY;
+    }
+    CLOCK.into_iter().find_map(|step| multiple(first, last, step)).unwrap_or(first)
+}
+
 /// The first day of a century, a decade, a year, a quarter, a month or something between, or any
 /// day.
 fn round_day(first: i64, last: i64) -> i64 {
@@ -265,6 +340,36 @@ mod tests {
         assert_eq!(date("1979-03-17", "2021-04-09"), "2000-01-01");
         assert_eq!(date("1980-03-17", "1980-03-29"), "1980-03-23");
         assert_eq!(date("1980-03-17", "1980-03-18"), "1980-03-18");
+    }
+
+    #[test]
+    fn times_are_what_a_person_would_write() {
+        let moment = |text: &str| Type::Timestamp.number(text).unwrap();
+        let next = |below: &str, above: &str| {
+            let threshold = threshold_between(Type::Timestamp, moment(below), moment(above));
+            assert!(moment(below) <= threshold && threshold < moment(above));
+            Moment(threshold as i64 + 1).to_string()
+        };
+        assert_eq!(next("2019-03-17 10:00", "2020-04-09 10:00"), "2020-01-01 00:00");
+        assert_eq!(next("2020-03-17 10:00", "2020-03-18 10:00"), "2020-03-18 00:00");
+        assert_eq!(next("2020-03-17 10:10", "2020-03-17 12:50"), "2020-03-17 12:00");
+        assert_eq!(next("2020-03-17 13:10", "2020-03-17 15:50"), "2020-03-17 14:00");
+        assert_eq!(next("2020-03-17 13:10", "2020-03-17 13:12"), "2020-03-17 13:11");
+        assert_eq!(next("2020-03-17 13:10", "2020-03-17 13:11"), "2020-03-17 13:10:30");
+        let range = |first: &str, last: &str| {
+            let ends = (moment(first), moment(last));
+            let (above, up_to) = rounded_outwards(Type::Timestamp, ends, (None, None));
+            super::super::range_label(Type::Timestamp, above + 1.0, up_to)
+        };
+        let cases = [
+            ("2020-03-17 10:10", "2020-05-09 10:10", "2020-03-01 to 2020-05-31"),
+            ("2020-03-17 10:10", "2020-03-29 10:10", "2020-03-17 to 2020-03-29"),
+            ("2020-03-17 10:10", "2020-03-17 15:50", "2020-03-17 10h to 2020-03-17 15h"),
+            ("2020-03-17 10:10", "2020-03-17 10:14", "2020-03-17 10:09 to 2020-03-17 10:14"),
+        ];
+        for (first, last, label) in cases {
+            assert_eq!(range(first, last), label);
+        }
     }
 
     #[test]
@@ -327,15 +432,20 @@ mod tests {
     fn rounded_ranges_hold_their_numbers() {
         let mut random = Random::new(9);
         for _ in 0..20_000 {
-            let (kind, scale) = [(Type::Integer, 1.0), (Type::Date, 1.0), (Type::Real, 64.0)]
-                [random.below(3) as usize];
-            let first = (random.below(100_000) as f64 - 50_000.0) / scale;
+            let kinds = [Type::Integer, Type::Date, Type::Timestamp, Type::Real];
+            let kind = kinds[random.below(4) as usize];
+            let unit = match kind {
+                Type::Real => 1.0 / 64.0,
+                Type::Timestamp => 37_000_001.0,
+                _ => 1.0,
+            };
+            let first = (random.below(100_000) as f64 - 50_000.0) * unit;
             let most = 1 << random.below(12);
-            let last = first + (1.0 + random.below(most) as f64) / scale;
+            let last = first + (1.0 + random.below(most) as f64) * unit;
             let step = if kind == Type::Real { 0.0 } else { 1.0 };
             let mut limit = |number: f64| match random.below(2) {
                 0 => None,
-                _ => Some(number * (1.0 + random.below(40) as f64) / scale),
+                _ => Some(number * (1.0 + random.below(40) as f64) * unit),
             };
             let above = limit(1.0).map(|below| first - below);
             let up_to = limit(1.0).map(|over| last + over - step);
@@ -356,11 +466,16 @@ mod tests {
     fn no_end_is_a_value_where_there_is_room() {
         let mut random = Random::new(8);
         for _ in 0..20_000 {
-            let (kind, scale) = [(Type::Integer, 1.0), (Type::Date, 1.0), (Type::Real, 64.0)]
-                [random.below(3) as usize];
-            let below = (random.below(100_000) as f64 - 50_000.0) / scale;
+            let kinds = [Type::Integer, Type::Date, Type::Timestamp, Type::Real];
+            let kind = kinds[random.below(4) as usize];
+            let unit = match kind {
+                Type::Real => 1.0 / 64.0,
+                Type::Timestamp => 37_000_001.0,
+                _ => 1.0,
+            };
+            let below = (random.below(100_000) as f64 - 50_000.0) * unit;
             let most = 1 << random.below(12);
-            let above = below + (1.0 + random.below(most) as f64) / scale;
+            let above = below + (1.0 + random.below(most) as f64) * unit;
             let threshold = threshold_between(kind, below, above);
             assert!(below <= threshold && threshold < above, "{kind:?} {below} {above}");
             if kind == Type::Real {

@@ -28,6 +28,7 @@
 //! | `bound` | is the lower bound of local recoding below every release? |
 //! | `sets` | do local recodings lose the least with sets, and do sets survive whatever a value is? |
 //! | `weights` | does every search heed the weights of columns, or say that it does not? |
+//! | `notation` | is a table in a notation released as the same table in the plain way is? |
 //! | `ends` | does a job give the same from any source into any sink, and do meters count what happened? |
 //! | `faults` | what if a source or a sink misbehaves, fails in the middle, or the job is aborted? |
 //! | `corpus` | are damaged files, policies and queries refused calmly, whatever the damage? |
@@ -60,6 +61,7 @@ mod layers;
 mod lines;
 mod local;
 mod mondrian;
+mod notation;
 mod optimum;
 mod oracle;
 mod papers;

@@ -75,7 +75,8 @@ fn tables(report: &Described<'_>, dialect: &Dialect) -> String {
         Type::Integer => dialect.integer,
         Type::Real => dialect.real,
         Type::Date => dialect.date,
-        Type::Text => "TEXT",
+        // With a zone or without, their texts are in order.
+        Type::Timestamp | Type::Text => "TEXT",
     };
     let records: Vec<String> = report
         .columns

@@ -134,7 +134,7 @@ impl Suggestion {
 /// other columns if `learned` is true, and made from frequencies otherwise.
 pub fn suggest(source: &dyn Source, learned: bool, watch: &Watch) -> Result<Suggestion> {
     let scan = scan::scan(source, watch)?;
-    let guesses: Vec<roles::Guess> = scan.columns.iter().map(roles::guess).collect();
+    let guesses = roles::guesses(&scan);
     let singlings = singlings(&scan, &guesses, watch)?;
     let plans = plan::plans(&scan, &guesses, learned, watch)?;
     let name = source.file();

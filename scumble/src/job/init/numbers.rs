@@ -7,7 +7,7 @@
 
 use super::scan::Values;
 use super::trees::Tree;
-use crate::table::Type;
+use crate::table::{Moment, Type};
 use crate::taxonomy::{DateLevel, bits_of, cover_label, threshold_between};
 use std::collections::BTreeMap;
 
@@ -212,17 +212,24 @@ fn halved(part: Part, numbers: &[Number], kind: Type) -> Vec<Part> {
     ]
 }
 
-/// Steps of the calendar that make sense for a range of days.
-pub(super) fn calendar(ends: Option<(f64, f64)>) -> Vec<DateLevel> {
-    let days = ends.map_or(0.0, |(least, greatest)| greatest - least);
-    let levels = if days > 3653.0 {
-        4
-    } else if days > 366.0 {
-        3
-    } else {
-        2
+/// Steps of the calendar that make sense for a range of days or moments.
+pub(super) fn calendar(kind: Type, ends: Option<(f64, f64)>) -> Vec<DateLevel> {
+    let range = ends.map_or(0.0, |(least, greatest)| greatest - least);
+    let days = match kind {
+        Type::Timestamp => range / Moment::DAY as f64,
+        _ => range,
     };
-    DateLevel::all().into_iter().take(levels).collect()
+    let coarsest = if days > 3653.0 {
+        DateLevel::Decade
+    } else if days > 366.0 {
+        DateLevel::Year
+    } else {
+        DateLevel::Quarter
+    };
+    let mut levels = DateLevel::all(kind);
+    let last = levels.iter().position(|level| *level == coarsest);
+    levels.truncate(last.map_or(levels.len(), |last| last + 1));
+    levels
 }
 
 #[cfg(test)]

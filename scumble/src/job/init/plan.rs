@@ -114,7 +114,9 @@ impl Planned {
                 self.plan = free.map_or(Plan::None, Plan::Mask);
                 self.about = Some("digits are masked from the right".into());
             }
-            Type::Date => self.plan = Plan::Dates(calendar(values.ends)),
+            Type::Date | Type::Timestamp => {
+                self.plan = Plan::Dates(calendar(self.kind, values.ends));
+            }
             Type::Integer | Type::Real => match of_numbers(values) {
                 Numbers::Widths(widths) => {
                     let widths = widths.iter().map(ToString::to_string).collect();

@@ -2,7 +2,7 @@
 //! how many of them there are. Where nothing says otherwise, others may know a column: that is the
 //! careful guess.
 
-use super::scan::{Profile, Values};
+use super::scan::{Profile, Scan, Values};
 use super::shapes::{
     is_address, is_digits, is_email, is_iban, is_icd, is_icd_category, is_phone, is_zero_led, words,
 };
@@ -36,8 +36,22 @@ pub(super) fn is_code(profile: &Profile) -> bool {
     is_of_digits() && (profile.is_declared_text || has_zeros())
 }
 
+/// Guesses the roles of all columns.
+pub(super) fn guesses(scan: &Scan) -> Vec<Guess> {
+    let mut guesses: Vec<Guess> = scan.columns.iter().map(guess).collect();
+    if guesses.iter().all(|guess| guess.role != Role::QuasiIdentifier) {
+        // Nothing could be released otherwise.
+        for guess in guesses.iter_mut().filter(|guess| guess.role == Role::Sensitive) {
+            guess.role = Role::QuasiIdentifier;
+            guess.reason += "; it would be sensitive if there were columns that others know, but \
+                             as there are none, every value that is released occurs several times";
+        }
+    }
+    guesses
+}
+
 /// Guesses the role of a column.
-pub(super) fn guess(profile: &Profile) -> Guess {
+fn guess(profile: &Profile) -> Guess {
     let guess = |role: Role, reason: &str| Guess { role, reason: reason.to_string() };
     let Some(values) = &profile.values else {
         let reason = "nested or binary values, which cannot be generalized";

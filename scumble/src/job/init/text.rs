@@ -17,6 +17,10 @@ const WIDTH: usize = 100;
 /// The default number of rows in a class.
 const K: u64 = 5;
 
+/// With more quasi-identifiers than this, only regions are searched, which takes seconds instead of
+/// minutes.
+const MANY_KEYS: usize = 20;
+
 /// What the roles mean.
 const ROLES: &str = "\
 # identifier        identifies a person directly; dropped
@@ -88,6 +92,13 @@ impl Page<'_> {
         if !self.singlings.is_complete {
             text +=
                 &comment("Not all sets of up to four columns were tried, only the most telling.");
+        }
+        if !self.guesses.iter().any(|guess| guess.role == Role::QuasiIdentifier) {
+            text += "#\n";
+            text += &comment(
+                "Every column identifies people, so nothing can be released. Give another role to a \
+                 column that does not.",
+            );
         }
         if has_files {
             text += "#\n";
@@ -199,6 +210,14 @@ impl Page<'_> {
         let _ = writeln!(text, "k = {k}");
         text += &self.diversity();
         text += "\n[search]\n";
+        let keys = self.guesses.iter().filter(|guess| guess.role == Role::QuasiIdentifier).count();
+        if keys > MANY_KEYS {
+            text += &comment(&format!(
+                "Regions are fast with {keys} quasi-identifiers. `any` searches all kinds, and \
+                 may find a release that loses less."
+            ));
+            text += "recoding = \"regions\"\n";
+        }
         text +=
             &comment("At most 5 % of the rows may be left out to keep the others more precise.");
         text += "algorithm = \"auto\"\nloss = \"lm\"\n";

@@ -4,7 +4,7 @@
 //! are derived here once more, from the definition of each kind of hierarchy.
 
 use crate::policy::Policy;
-use crate::table::{Day, Dictionary, Type};
+use crate::table::{Day, Dictionary, Moment, Type};
 use crate::taxonomy::{DateLevel, Hierarchy, Intervals, Mask, ROOT, Side, said_range};
 use std::collections::HashMap;
 use std::ops::RangeBounds;
@@ -50,7 +50,7 @@ impl<'a> Levels<'a> {
                 longest.unwrap_or(1).clamp(1, MOST_MASKED)
             }
             Hierarchy::Dates(units) => units.len() + 1,
-            Hierarchy::None if kind == Type::Date => DateLevel::NAMES.len() + 1,
+            Hierarchy::None if is_dated(kind) => DateLevel::all(kind).len() + 1,
             Hierarchy::None | Hierarchy::Sets => 1,
         };
         Levels {
@@ -82,8 +82,8 @@ impl<'a> Levels<'a> {
                 interval(intervals, self.kind, self.kind.number(value)?, level - 1)
             }
             Hierarchy::Mask(mask) => Some(masked(mask, value, level)),
-            Hierarchy::Dates(units) => calendar(value, units[level - 1]),
-            Hierarchy::None => calendar(value, DateLevel::NAMES[level - 1].1),
+            Hierarchy::Dates(units) => calendar(self.kind, value, units[level - 1]),
+            Hierarchy::None => calendar(self.kind, value, DateLevel::all(self.kind)[level - 1]),
             // It has two levels, which come first.
             Hierarchy::Sets => None,
         }
@@ -155,7 +155,7 @@ fn interval(intervals: &Intervals, kind: Type, number: f64, step: usize) -> Opti
     let until = if closed.is_some() { end } else { end - 1.0 };
     let day = |number: f64| Day(number as i32).to_string();
     Some(match kind {
-        Type::Text => return None,
+        Type::Text | Type::Timestamp => return None,
         Type::Date if start == until => day(start),
         Type::Date => format!("{} to {}", day(start), day(until)),
         Type::Integer if intervals.is_whole() && start == until => start.to_string(),
@@ -183,12 +183,24 @@ fn masked(mask: &Mask, value: &str, hidden: usize) -> String {
     characters.iter().enumerate().map(shown).collect()
 }
 
-/// The unit of the calendar that a day belongs to, from the day as it is written.
-fn calendar(value: &str, unit: DateLevel) -> Option<String> {
-    let day = value.trim();
+/// Whether values of a type have units of the calendar.
+fn is_dated(kind: Type) -> bool {
+    matches!(kind, Type::Date | Type::Timestamp)
+}
+
+/// The unit of the calendar that a day or a moment belongs to, from how that is written.
+fn calendar(kind: Type, value: &str, unit: DateLevel) -> Option<String> {
+    // A moment is written in UTC before it is looked at.
+    let moment = match kind {
+        Type::Timestamp => Moment::read(value.trim())?.0.to_string(),
+        _ => value.trim().to_string(),
+    };
+    let (day, time) = moment.split_at_checked(10)?;
     day.parse::<Day>().ok()?;
     let (year, month) = (&day[..4], &day[5..7]);
     Some(match unit {
+        DateLevel::Hour => format!("{day} {}h", time.get(1..3)?),
+        DateLevel::Day => day.to_string(),
         DateLevel::Month => format!("{year}-{month}"),
         DateLevel::Quarter => format!("{year}-Q{}", month.parse::<u32>().ok()?.div_ceil(3)),
         DateLevel::Year => year.to_string(),

@@ -92,6 +92,13 @@ fn of_values<'a>(values: impl Iterator<Item = &'a str> + Clone) -> Detected {
     if plain != Type::Text {
         return Detected::new(plain, None);
     }
+    if values.clone().all(|value| Type::Timestamp.number(value).is_some())
+        && values.clone().next().is_some()
+    {
+        let doubt = "some times have a zone and others have none, so they cannot be compared; write \
+                     all of them in one way to use them as timestamps";
+        return Detected::doubtful(doubt, Vec::new());
+    }
     of_dates(values.clone()).or_else(|| of_numbers(values)).unwrap_or(Detected::new(plain, None))
 }
 
@@ -210,13 +217,17 @@ mod tests {
 
     #[test]
     fn types_and_notations_are_found() {
-        let cases: [(&[&str], &str, &str); 14] = [
+        let cases: [(&[&str], &str, &str); 18] = [
             (&["1", "2"], "integer", ""),
             (&["1.5", "2"], "real", ""),
             (&["1980-12-31"], "date", ""),
             (&["31.12.1980", "01.02.1990"], "date", "format=DD.MM.YYYY"),
             (&["31.12.1980", "1.2.1990"], "date", "format=D.M.YYYY"),
             (&["12/31/1980", "01/02/1990"], "date", "format=MM/DD/YYYY"),
+            (&["2024-05-01 13:05", "2024-05-01T13:05:10.5"], "timestamp", ""),
+            (&["2024-05-01T13:05Z", "2024-05-01T13:05:10+02:00"], "timestamp", ""),
+            (&["31.12.2024 13:05", "01.02.2024 00:00"], "timestamp", "format=DD.MM.YYYY hh:mm"),
+            (&["12/31/2024 3:05:10", "1/2/2024 13:00:00"], "timestamp", "format=M/D/YYYY h:mm:ss"),
             (&["1980/12/31"], "date", "format=YYYY/MM/DD"),
             (&["1,5", "20", "0,25"], "real", "decimal=,"),
             (&["1.234,5", "2"], "real", "decimal=, thousands=."),
@@ -234,7 +245,8 @@ mod tests {
 
     #[test]
     fn what_is_ambiguous_is_not_guessed() {
-        let cases: [(&[&str], &str, usize); 5] = [
+        let cases: [(&[&str], &str, usize); 6] = [
+            (&["2024-05-01 13:05", "2024-05-01 13:05Z"], "have a zone", 0),
             (&["01.02.1980", "11.12.1990"], "day and month", 2),
             (&["1/2/1980"], "day and month", 2),
             (&["31.12.80", "1.2.91"], "two digits", 0),

@@ -98,7 +98,9 @@ impl Notation {
     /// What a value should have been, for an error.
     pub fn expected(&self) -> String {
         match self {
-            Notation::Dates(pattern) => format!("a date as in `format = \"{}\"`", pattern.text()),
+            Notation::Dates(pattern) => {
+                format!("a {} as in `format = \"{}\"`", pattern.kind().name(), pattern.text())
+            }
             Notation::Numbers { decimal, thousands } => {
                 let decimal = format!("a number with the decimal separator \"{decimal}\"");
                 let thousands = thousands
@@ -126,15 +128,36 @@ impl Notation {
         }
     }
 
+    /// The end of a range in the plain way. That of timestamps is not a value: its length says
+    /// whether it has a whole day, hour, minute or second.
+    fn plain_end(&self, end: &str) -> Option<String> {
+        match self {
+            Notation::Dates(pattern) => pattern.plain_end(end),
+            Notation::Numbers { .. } => self.plain(end),
+        }
+    }
+
+    /// The inverse.
+    fn spelled_end(&self, end: &str) -> Option<String> {
+        match self {
+            Notation::Dates(pattern) => pattern.spelled_end(end),
+            Notation::Numbers { .. } => self.spelled(end),
+        }
+    }
+
     /// A label of a release in the plain way: a value, or a range of values. Other labels, such as
     /// the root or a month, stay as they are.
     pub fn plain_label(&self, label: &str) -> String {
-        relabelled(label, |value| self.plain(value), (self.between(), BETWEEN))
+        self.plain(label).unwrap_or_else(|| {
+            relabelled(label, |end| self.plain_end(end), (self.between(), BETWEEN))
+        })
     }
 
     /// The inverse: a plain label as it is published.
     pub fn spelled_label(&self, label: &str) -> String {
-        relabelled(label, |value| self.spelled(value), (BETWEEN, self.between()))
+        self.spelled(label).unwrap_or_else(|| {
+            relabelled(label, |end| self.spelled_end(end), (BETWEEN, self.between()))
+        })
     }
 
     /// What separates the ends of a range of real numbers: decimal commas need another character.
@@ -147,25 +170,25 @@ impl Notation {
     }
 }
 
-/// A label with all its values written in another way, the ends of ranges of real numbers being
+/// A label with the ends of its range written in another way, those of real numbers being
 /// separated by the second of two texts instead of the first.
 fn relabelled(
     label: &str,
-    value: impl Fn(&str) -> Option<String>,
+    end: impl Fn(&str) -> Option<String>,
     (from, to): (&str, &str),
 ) -> String {
-    if let Some(value) = value(label) {
-        return value;
+    if let Some(whole) = end(label) {
+        return whole;
     }
     for start in ["up to ", "above "] {
-        if let Some(value) = label.strip_prefix(start).and_then(&value) {
-            return format!("{start}{value}");
+        if let Some(end) = label.strip_prefix(start).and_then(&end) {
+            return format!("{start}{end}");
         }
     }
     let pair = |inner: &str, from: &str, to: &str| {
-        inner.match_indices(from).find_map(|(at, _)| {
-            Some(value(&inner[..at])? + to + &value(&inner[at + from.len()..])?)
-        })
+        inner
+            .match_indices(from)
+            .find_map(|(at, _)| Some(end(&inner[..at])? + to + &end(&inner[at + from.len()..])?))
     };
     let inner = label.strip_prefix(['[', '(']).and_then(|rest| rest.strip_suffix([']', ')']));
     if let Some(range) = inner.and_then(|inner| pair(inner, from, to)) {
@@ -278,6 +301,17 @@ mod tests {
             (dates("DD-MM-YYYY"), "above 2020-01-31", "above 31-01-2020"),
             (dates("DD.MM.YYYY"), "2020-Q1", "2020-Q1"),
             (dates("DD.MM.YYYY"), "2020-01", "2020-01"),
+            (dates("DD.MM.YYYY hh:mm"), "2020-01-31 13:05", "31.01.2020 13:05"),
+            (dates("DD.MM.YYYY hh:mm"), "2020-01-31 13h", "31.01.2020 13h"),
+            (dates("D.M.YYYY h:mm"), "2020-01-31 to 2020-02-01", "31.1.2020 to 1.2.2020"),
+            (dates("DD.MM.YYYY hh:mm:ss"), "above 2020-01-31 13:05", "above 31.01.2020 13:05"),
+            (
+                dates("DD.MM.YYYY hh:mm"),
+                "2020-01-31 13:05:00 to 2020-01-31 13:05:59",
+                "31.01.2020 13:05:00 to 31.01.2020 13:05:59",
+            ),
+            (dates("hh:mm DD.MM.YYYY"), "2020-01-31 13h", "2020-01-31 13h"),
+            (dates("YYYYMMDDThhmmss"), "2020-01-31 13:05", "20200131T130500"),
         ];
         for (notation, plain, spelled) in cases {
             assert_eq!(notation.spelled_label(plain), spelled);

@@ -1,6 +1,6 @@
 //! Patterns of dates: `DD.MM.YYYY`, `M/D/YYYY`, `YYYYMMDD`, `DD.MM.YYYY hh:mm:ss`.
 
-use crate::table::{Day, Type};
+use crate::table::{Day, Moment, Type};
 
 /// How dates are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,50 +96,127 @@ impl DatePattern {
 
     /// The type of what it describes.
     pub fn kind(&self) -> Type {
-        Type::Date
+        if self.has(Unit::Hour) { Type::Timestamp } else { Type::Date }
     }
 
-    /// A date in the plain way; `None` if it does not match, or if the calendar does not have it.
+    fn has(&self, unit: Unit) -> bool {
+        self.parts.iter().any(|part| part.is(unit))
+    }
+
+    /// A value in the plain way; `None` if it does not match, or if no calendar or clock has it.
     pub(super) fn plain(&self, value: &str) -> Option<String> {
-        let mut rest = value;
-        let mut found = [0u32; 6];
-        for part in &self.parts {
-            match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(*literal)?,
-                Part::Unit(unit, padded) => {
-                    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-                    let length = match (unit, padded) {
-                        (Unit::Year, _) => 4,
-                        (_, true) => 2,
-                        (_, false) => digits.min(2),
-                    };
-                    if length == 0 || digits < length {
-                        return None;
-                    }
-                    found[*unit as usize] = rest[..length].parse().ok()?;
-                    rest = &rest[length..];
-                }
-            }
+        let (found, rest) = read(&self.parts, value)?;
+        let day = day_of(&found).filter(|_| rest.is_empty())?;
+        if !self.has(Unit::Hour) {
+            return Some(day.to_string());
         }
-        let day = Day::new(found[0] as i32, found[1], found[2])?;
-        rest.is_empty().then(|| day.to_string())
+        let text = Moment::new(day, (found[3], found[4], found[5]), 0)?.to_string();
+        // Some years have no moments.
+        Moment::read(&text).map(|_| text)
     }
 
-    /// A plain date in this pattern.
+    /// A plain value in this pattern; `None` if it is finer.
     pub(super) fn spelled(&self, value: &str) -> Option<String> {
-        let (year, month, day) = value.parse::<Day>().ok()?.parts();
-        let found = [year as u32, month, day, 0, 0, 0];
-        let mut text = String::with_capacity(self.text.len());
-        for part in &self.parts {
-            match part {
-                Part::Literal(literal) => text.push(*literal),
-                Part::Unit(Unit::Year, _) => text += &format!("{year:04}"),
-                Part::Unit(unit, true) => text += &format!("{:02}", found[*unit as usize]),
-                Part::Unit(unit, false) => text += &found[*unit as usize].to_string(),
+        if !self.has(Unit::Hour) {
+            return Some(write(&self.parts, &numbers_of(value.parse().ok()?)));
+        }
+        let (moment, has_zone) = Moment::read(value)?;
+        let seconds = moment.time() / Moment::SECOND;
+        let is_finer = moment.time() % Moment::SECOND != 0
+            || seconds % 60 != 0 && !self.has(Unit::Second)
+            || has_zone;
+        let mut found = numbers_of(moment.day());
+        found[3..].copy_from_slice(
+            &[seconds / 3600, seconds / 60 % 60, seconds % 60].map(|number| number as u32),
+        );
+        (!is_finer).then(|| write(&self.parts, &found))
+    }
+
+    /// The end of a range, or a day or an hour, in the plain way. The date is in this pattern, and
+    /// the time behind it says by its length what is counted.
+    pub(super) fn plain_end(&self, end: &str) -> Option<String> {
+        if !self.has(Unit::Hour) {
+            return self.plain(end);
+        }
+        let (found, rest) = read(self.date_parts()?, end)?;
+        is_time(rest).then(|| Some(format!("{}{rest}", day_of(&found)?)))?
+    }
+
+    /// The inverse.
+    pub(super) fn spelled_end(&self, end: &str) -> Option<String> {
+        if !self.has(Unit::Hour) {
+            return self.spelled(end);
+        }
+        let (date, rest) = end.split_at_checked(10)?;
+        let date = write(self.date_parts()?, &numbers_of(date.parse().ok()?));
+        is_time(rest).then(|| date + rest)
+    }
+
+    /// What comes before the time, if that is the date.
+    fn date_parts(&self) -> Option<&[Part]> {
+        let is_of_time = |part: &Part| match part {
+            Part::Unit(unit, _) => !matches!(unit, Unit::Year | Unit::Month | Unit::Day),
+            Part::Literal(_) => false,
+        };
+        let time = self.parts.iter().position(is_of_time)?;
+        let last = self.parts[..time].iter().rposition(|part| matches!(part, Part::Unit(..)))?;
+        let date = &self.parts[..=last];
+        let units = date.iter().filter(|part| matches!(part, Part::Unit(..))).count();
+        (units == 3).then_some(date)
+    }
+}
+
+/// Whether a text may be the time of a label: ` 13h`, ` 13:05:10`, or nothing.
+fn is_time(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || matches!(byte, b':' | b'.' | b'h');
+    text.is_empty() || text.strip_prefix(' ').is_some_and(|time| time.bytes().all(is_part))
+}
+
+/// The numbers of the units in a text, and what is behind them.
+fn read<'a>(parts: &[Part], text: &'a str) -> Option<([u32; 6], &'a str)> {
+    let (mut rest, mut found) = (text, [0u32; 6]);
+    for part in parts {
+        match part {
+            Part::Literal(literal) => rest = rest.strip_prefix(*literal)?,
+            Part::Unit(unit, padded) => {
+                let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+                let length = match (unit, padded) {
+                    (Unit::Year, _) => 4,
+                    (_, true) => 2,
+                    (_, false) => digits.min(2),
+                };
+                if length == 0 || digits < length {
+                    return None;
+                }
+                found[*unit as usize] = rest[..length].parse().ok()?;
+                rest = &rest[length..];
             }
         }
-        Some(text)
     }
+    Some((found, rest))
+}
+
+/// The text of the numbers of some units.
+fn write(parts: &[Part], found: &[u32; 6]) -> String {
+    let mut text = String::new();
+    for part in parts {
+        match part {
+            Part::Literal(literal) => text.push(*literal),
+            Part::Unit(Unit::Year, _) => text += &format!("{:04}", found[0]),
+            Part::Unit(unit, true) => text += &format!("{:02}", found[*unit as usize]),
+            Part::Unit(unit, false) => text += &found[*unit as usize].to_string(),
+        }
+    }
+    text
+}
+
+fn day_of(found: &[u32; 6]) -> Option<Day> {
+    Day::new(found[0] as i32, found[1], found[2])
+}
+
+fn numbers_of(day: Day) -> [u32; 6] {
+    let (year, month, day) = day.parts();
+    [year as u32, month, day, 0, 0, 0]
 }
 
 impl Part {
