@@ -38,6 +38,9 @@ impl Plan {
                 (&["read", "search", "write", "verify"], cuts.time_limit.as_deref())
             }
             Command::Verify { .. } | Command::Risk { .. } => (&["verify"], None),
+            Command::Show { .. } => (&["portray"], None),
+            // What is compared is searched, written and verified in turn.
+            Command::Compare { .. } => (&["read", "search"], None),
             Command::Summarize { .. } => (&["summarize"], None),
             Command::Generate { .. } => (&["write"], None),
             _ => (&["read"], None),
@@ -192,7 +195,8 @@ fn told(progress: &Progress, time: Duration, left: &Left) -> String {
         _ => "rows",
     };
     let of = total.map_or(String::new(), |total| format!(" of {}", thousands(total.into())));
-    let mut text = format!("{phase}: {}{of} {unit}", thousands(done.into()));
+    let name = if phase == "portray" { "describe" } else { phase };
+    let mut text = format!("{name}: {}{of} {unit}", thousands(done.into()));
     if let Some(Closing { best, bound, decided }) = closing {
         text +=
             &format!("; best {best:.2}, lower bound {bound:.2}, {:.2} % decided", 100.0 * decided);

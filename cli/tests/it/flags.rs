@@ -41,7 +41,7 @@ const ALGORITHMS: [&str; 15] = [
 /// Each flag with what is typed, and a letter for each algorithm: `a`cts, `r`efused, `k`ept.
 /// `LEVELS` and `OTHER` depend on the algorithm. Flags of one algorithm come with what shows their
 /// effect: `+` separates what both runs have from what only the second has.
-const TABLE: [(&str, &str, &str); 33] = [
+const TABLE: [(&str, &str, &str); 37] = [
     ("-k", "-k 12", "aaaaaaaaaa aaa aa"),
     ("--loss", "--loss dm", "aaarrrraaa ara rr"),
     ("--algorithm", "--algorithm OTHER", "aaaaaaaaaa aaa aa"),
@@ -79,6 +79,10 @@ const TABLE: [(&str, &str, &str); 33] = [
     ("--memory", "--memory 1GB", "kkkkkkkkkk kkk kk"),
     ("--format", "--format csv", "rrrrrrrrrr rrr rr"),
     ("--delimiter", "--delimiter ,", "kkkkkkkkkk kkk kk"),
+    ("--encoding", "--encoding utf-8", "kkkkkkkkkk kkk kk"),
+    ("--sheet", "--sheet first", "rrrrrrrrrr rrr rr"),
+    ("--rename-duplicates", "--rename-duplicates", "kkkkkkkkkk kkk kk"),
+    ("--html", "--html page.html", "aaaaaaaaaa aaa aa"),
 ];
 
 /// Flags that every run has, and help.
@@ -334,6 +338,10 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-8", 'k'),
+            ("--sheet", "--sheet first", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
+            ("--html", "--html page.html", 'a'),
         ],
     ),
     (
@@ -352,6 +360,10 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-8", 'k'),
+            ("--sheet", "--sheet first", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
+            ("--html", "--html page.html", 'a'),
         ],
     ),
     (
@@ -370,6 +382,10 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-8", 'k'),
+            ("--sheet", "--sheet first", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
+            ("--html", "--html page.html", 'a'),
         ],
     ),
     (
@@ -399,6 +415,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'a'),
+            ("--encoding", "--encoding utf-8", 'k'),
+            ("--sheet", "--sheet first", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'k'),
         ],
     ),
     (
@@ -426,6 +445,9 @@ const COMMANDS: [(&str, &str, &[FlagCase]); 5] = [
             ("--memory", "--memory 1GB", 'k'),
             ("--format", "--format csv", 'r'),
             ("--delimiter", "--delimiter ;", 'r'),
+            ("--encoding", "--encoding utf-8", 'r'),
+            ("--sheet", "--sheet first", 'r'),
+            ("--rename-duplicates", "--rename-duplicates", 'r'),
         ],
     ),
 ];
@@ -504,7 +526,11 @@ fn flags_of_verify_act_where_the_policy_gives_them_a_meaning() {
 }
 
 /// Flags that are refused in the table above, but act with another policy or on standard input.
-const REFUSED_HERE: [(&str, &str); 9] = [
+const REFUSED_HERE: [(&str, &str); 13] = [
+    ("verify", "--sheet"),
+    ("risk", "--sheet"),
+    ("apply", "--sheet"),
+    ("summarize", "--sheet"),
     ("verify", "--algorithm"),
     ("verify", "--scheme"),
     ("verify", "--suppression"),

@@ -197,6 +197,11 @@ pub const ERRORS: &[Case] = &[
         || file("table.csv", format!("{PEOPLE}Gus,34,{},flu\n", "x".repeat(3 << 20))),
         "anonymize table.csv -p policy.toml -o out.csv --memory 16MiB",
     ),
+    case(
+        "BadRecord: JSON lines",
+        || file("table.jsonl", "{\"name\": \"Ann\", \"age\": 34,\n"),
+        "anonymize table.jsonl -p policy.toml -o out.csv",
+    ),
     case("UnsupportedColumn", nested, "anonymize nested.parquet -p policy.toml -o out.csv"),
     // Hierarchies.
     case("NotInHierarchy: a file", || table("Biel", "Genf"), ANONYMIZE),
@@ -686,6 +691,10 @@ pub const SUMMARIES: &[Case] = &[
     ),
     case("risk", people, "risk table.csv -p policy.toml"),
     case("risk: of a release", released, "risk out.csv -p policy.toml"),
+    case("show", released, "show out.csv"),
+    case("show: with the original", released, "show out.csv -p policy.toml --original table.csv"),
+    case("compare", people, "compare table.csv -p policy.toml"),
+    case("compare: values of k", people, "compare table.csv -p policy.toml -k 2,3,7"),
     case("apply", released, "apply saved.json table.csv -p policy.toml -o again.csv"),
     case("summarize", people, "summarize table.csv -p policy.toml -o summary.json"),
     case(
