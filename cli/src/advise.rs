@@ -63,13 +63,15 @@ pub fn advise(args: &AdviseArgs) -> Result<(Value, String)> {
     };
     let text = format!(
         "A person of the population has the condition with probability b = {}.\n\
-         The population has P = {} people; T = {} of them are in the table, and all of these have the condition.\n\
-         If a person is in the table with probability p, the person has the condition with probability p + (1 - p) (b P - T) / (P - T).\n\
+         The population has P = {} people; T = {} of them are in the table, and all of these have\n\
+         the condition. Somebody who is in the table with probability p has the condition with\n\
+         probability p + (1 - p) (b P - T) / (P - T).\n\
          \x20 delta-max = (a P + (1 - a - b) T) / ((1 - b) P) = {}   with a = {} / {} = {}\n\
          \x20 {below}\n\
          The probability of the condition then stays between {:.4} and {:.4}.\n\
-         With confidence c = {}, the range may fail with probability {}. The expected liability is (1 - c)(1 - b) d = {} for each\n\
-         person in the table, {} in total, in the unit of the cost d.\n\n\
+         With confidence c = {}, the range may fail with probability {}. The expected liability\n\
+         is then (1 - c)(1 - b) d = {} for each person in the table, {} in total, in the unit of\n\
+         the cost d.\n\n\
          [privacy]\npresence = {{ min = {}, max = {}, population = \"population.csv\" }}\n\
          # presence = {{ min = {}, max = {}, confidence = {}, marginals = \"marginals.csv\" }}\n",
         args.prior,

@@ -1,6 +1,10 @@
 //! Output for people: distribution releases and answers to queries.
 
-use crate::show::{duration, figure, judged, notes, problems, released, thousands};
+use crate::show::{
+    about, counted, duration, figure, heading, judged, note, notes, problems, released, thousands,
+    verdict,
+};
+use crate::text::Text;
 use scumble::{ClassCounts, Judged, QueryAnswer, ReleaseKind, Report, Verification};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,7 +17,7 @@ fn percent(share: f64) -> String {
 
 /// What was counted in a distribution release.
 fn distributed(
-    text: &mut String,
+    text: &mut Text,
     classes: &ClassCounts,
     (fakes, sum_of_ranges, share): (u64, f64, f64),
     privacy: &[Judged],
@@ -21,10 +25,10 @@ fn distributed(
 ) {
     let _ = writeln!(
         text,
-        "  {} groups; smallest {} records; {} fakes; sum of ranges {}, {} of a trivial release",
-        thousands(classes.groups.unwrap_or(0).into()),
-        thousands(classes.smallest_group.unwrap_or(0).into()),
-        thousands(fakes.into()),
+        "  {}; smallest {}; {}; sum of ranges {}, {} of a trivial release",
+        counted(classes.groups.unwrap_or(0), "group", "groups"),
+        counted(classes.smallest_group.unwrap_or(0), "record", "records"),
+        counted(fakes, "fake", "fakes"),
         figure(sum_of_ranges),
         percent(share)
     );
@@ -33,22 +37,23 @@ fn distributed(
             judged(text, one);
             continue;
         }
-        let verdict = if one.satisfied { "holds" } else { "FAILS" };
         let groups = match one.achieved.map_or(0, |failing| failing.0 as u128) {
             0 => "all groups follow their target".to_string(),
+            1 => "1 group does not follow its target".to_string(),
             failing => format!("{} groups do not follow their target", thousands(failing)),
         };
+        verdict(text, one.satisfied);
         let _ = writeln!(
             text,
-            "  {verdict}  distribution: {groups}{}",
+            "distribution: {groups}{}",
             if compared { "; compared with the original table" } else { "" }
         );
     }
 }
 
 /// The summary of a distribution release.
-pub fn report(report: &Report, input: &Path, output: &Path) -> String {
-    let mut text = format!("{} -> {}\n", input.display(), output.display());
+pub fn report(report: &Report, input: &Path, output: &Path) -> Text {
+    let mut text = heading(input, output);
     released(&mut text, report);
     if let ReleaseKind::Distribution { distribution } = &report.release {
         let counts =
@@ -65,13 +70,12 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
     }
     notes(&mut text, &report.notes);
     if report.generalized_by.is_none() {
-        let _ =
-            writeln!(text, "  quasi-identifiers are unchanged, so they show who is in the table");
+        note(&mut text, "quasi-identifiers are unchanged, so they show who is in the table");
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
     let _ = writeln!(
         text,
-        "  {}; verified; {} in total; see {}",
+        "  algorithm {}; verified; {} in total; see {}",
         report.algorithm,
         duration(total),
         output.join("report.json").display()
@@ -80,15 +84,14 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
 }
 
 /// The summary of a re-check of a distribution release.
-pub fn verification(verification: &Verification, release: &Path) -> String {
-    let rows = thousands(verification.released.into());
-    let mut text = format!("{}: {rows} records\n", release.display());
+pub fn verification(verification: &Verification, release: &Path) -> Text {
+    let mut text = about(release, &counted(verification.released, "record", "records"));
     if let Some(checked) = &verification.distribution {
         let counts = (checked.fakes, checked.sum_of_ranges, checked.share_of_trivial);
         let compared = checked.compared_with_original;
         distributed(&mut text, &verification.classes, counts, &verification.privacy, compared);
         if !checked.target_checked && verification.satisfied {
-            let _ = writeln!(text, "  target `source` not checked; use --original to check it");
+            note(&mut text, "the target `source` was not checked; use --original to check it");
         }
     }
     problems(&mut text, verification);
@@ -107,14 +110,14 @@ pub fn answer(answer: &QueryAnswer) -> String {
             if answers.len() > 1 {
                 let _ = write!(text, "{name}: ");
             }
-            let rows = thousands(one.rows.into());
+            let rows = counted(one.rows, "row", "rows");
             let _ = match one.bounds {
                 Some((lower, upper)) => {
                     let (lower, upper) = (lower.rounded_down(), upper.rounded_up());
-                    writeln!(text, "from {lower} to {upper}  ({rows} rows)")
+                    writeln!(text, "from {lower} to {upper}  ({rows})")
                 }
                 None if one.rows == 0 => writeln!(text, "NULL  (no rows)"),
-                None => writeln!(text, "NULL  (no value of {rows} rows can satisfy the condition)"),
+                None => writeln!(text, "NULL  (no value of {rows} can satisfy the condition)"),
             };
         }
     }

@@ -3,10 +3,11 @@
 use crate::args::{AnonymizeInstantArgs, BelieveArgs, BuildArgs};
 use crate::failure::{Failure, Result};
 use crate::run::{Flag, name_of};
-use crate::show::{duration, thousands};
+use crate::show::{about, counted, duration, heading, thousands};
+use crate::text::{self, Text};
 use scumble::{Estimated, Estimation, Policy, Summary};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Candidates that a person is shown.
@@ -81,65 +82,75 @@ pub fn summary_json(summary: &Summary, scans: u64, seconds: f64, output: &Path) 
 }
 
 /// A summary that was written, for people.
-pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> String {
+pub fn summary(summary: &Summary, seconds: f64, input: &Path, output: &Path) -> Text {
     let attributes: Vec<String> = summary
         .attributes
         .iter()
         .map(|attribute| format!("{} {}", attribute.name, attribute.values.len()))
         .collect();
-    format!(
-        "{} -> {}: {} of {} rows, built in one scan in {}\n  distinct values: {}\n",
-        input.display(),
-        output.display(),
+    let mut text = heading(input, output);
+    let _ = writeln!(
+        text,
+        "  {} of {}, built in one scan in {}\n  distinct values: {}\n  \
+         it has frequencies of the input and must not be published",
         article(summary.kind().name()),
-        thousands(summary.rows.into()),
+        counted(summary.rows, "row", "rows"),
         duration(seconds),
         attributes.join(", ")
-    )
+    );
+    text
 }
 
-/// What was estimated, for people.
-pub fn estimation(estimation: &Estimation, file: &Path) -> String {
+/// What was estimated, for people. A recoding may have been given instead of searched.
+pub fn estimation(estimation: &Estimation, file: &Path, is_given: bool) -> Text {
     let list = &estimation.candidates;
-    let mut text = format!(
-        "{}: {} of {} rows; {} recodings estimated in {}, {} are likely to hold\n",
-        file.display(),
-        article(&estimation.summary),
-        thousands(estimation.rows.into()),
-        thousands(estimation.visited.into()),
-        duration(estimation.seconds),
-        thousands(list.len() as u128)
+    let likely = match list.len() {
+        // The recoding that was asked for is listed in any case.
+        _ if is_given => String::new(),
+        0 => ", none is likely to hold".to_string(),
+        1 => ", 1 is likely to hold".to_string(),
+        several => format!(", {} are likely to hold", thousands(several as u128)),
+    };
+    let mut text = about(
+        file,
+        &format!(
+            "{} of {}; {} estimated in {}{likely}",
+            article(&estimation.summary),
+            counted(estimation.rows, "row", "rows"),
+            counted(estimation.visited, "recoding", "recodings"),
+            duration(estimation.seconds),
+        ),
     );
     let Some(first) = list.first() else { return text };
     let (Estimated::Levels(named) | Estimated::Cuts(named)) = &first.recoding;
-    let names: Vec<&str> = named.keys().map(String::as_str).collect();
-    let _ = writeln!(
-        text,
-        "  {:>10} {:>11} {:>14}  levels of {}",
-        if first.loss.lm_weighted.is_some() { "weighted" } else { "LM" },
-        "probability",
-        "expected to fail",
-        names.join(", ")
-    );
+    let loss = if first.loss.lm_weighted.is_some() { "weighted LM" } else { "LM" };
+    let mut head = vec![loss, "probability", "rows expected to fail"];
+    head.extend(named.keys().map(String::as_str));
+    let mut table = text::table(&head, 0);
     for candidate in list.iter().take(SHOWN) {
-        let told = match &candidate.recoding {
-            Estimated::Levels(levels) => {
-                levels.values().map(Value::to_string).collect::<Vec<_>>().join(" ")
-            }
+        let mut row = vec![
+            format!("{:.6}", candidate.loss.lm_weighted.unwrap_or(candidate.loss.lm)),
+            format!("{:.4}", candidate.probability),
+            format!("{:.1}", candidate.expected_outliers),
+        ];
+        match &candidate.recoding {
+            Estimated::Levels(levels) => row.extend(levels.values().map(Value::to_string)),
             Estimated::Cuts(cuts) => {
                 let values = |cut: &Value| cut.as_array().map_or(0, Vec::len).to_string();
-                let values: Vec<String> = cuts.values().map(values).collect();
-                format!("cuts of {} values", values.join(" "))
+                row.extend(cuts.values().map(values));
             }
-        };
-        let _ = writeln!(
-            text,
-            "  {:>10.6} {:>11.4} {:>14.1}    {told}",
-            candidate.loss.lm_weighted.unwrap_or(candidate.loss.lm),
-            candidate.probability,
-            candidate.expected_outliers
-        );
+        }
+        table.add_row(row);
     }
+    text.table(&table);
+    let _ = writeln!(
+        text,
+        "  the last columns have the {}",
+        match first.recoding {
+            Estimated::Levels(_) => "level of each quasi-identifier (0 = unchanged)",
+            Estimated::Cuts(_) => "number of values that each quasi-identifier keeps",
+        }
+    );
     if list.len() > SHOWN {
         let _ = writeln!(text, "  … and {} more; use --json to list all", list.len() - SHOWN);
     }

@@ -7,6 +7,7 @@ mod distribution;
 mod effect;
 mod ends;
 mod failure;
+mod help;
 mod hierarchy;
 mod init;
 mod instant;
@@ -15,19 +16,30 @@ mod memory;
 mod page;
 mod progress;
 mod run;
+mod shell;
 mod show;
+mod text;
+mod usage;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use scumble::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // A panic is a defect, and its message could hold somebody's data: it is not shown.
     std::panic::set_hook(Box::new(|_| {}));
-    let args = match args::Args::try_parse() {
-        Ok(args) => args,
+    let parsed = help::command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Ok((args::Args::from_arg_matches(&matches)?, matches)));
+    let args = match parsed {
+        Ok((args, matches)) => match help::check(&matches) {
+            Ok(()) => args,
+            Err(error) => {
+                show::complain(&error.to_string());
+                return ExitCode::from(error.status());
+            }
+        },
         Err(error) if error.use_stderr() => {
-            show::complain(&show::one_line(&error));
+            show::complain(&usage::one_line(&error));
             return ExitCode::from(2);
         }
         Err(help_or_version) => {

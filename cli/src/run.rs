@@ -8,7 +8,10 @@ use crate::ends::{self, is_standard, open};
 use crate::failure::{Failure, Result, in_flags};
 use crate::interrupts::Signals;
 use crate::page::Page;
-use crate::{advise, compare, distribution, effect, hierarchy, init, instant, progress, show};
+use crate::text::{self, Text};
+use crate::{
+    advise, compare, distribution, effect, hierarchy, init, instant, progress, shell, show,
+};
 use clap::ValueEnum;
 use scumble::{
     Error, ErrorKind, Job, Policy, PolicyBuilder, Portrait, Recoding, ReleaseFolder, Report,
@@ -23,7 +26,7 @@ struct Output {
     /// For `--json`.
     json: Value,
     /// For people.
-    text: String,
+    text: Text,
     /// Why the exit status is not 0, if a check failed.
     failed: Option<Failure>,
     /// Whether the text goes to standard error, because the release is on standard output.
@@ -31,8 +34,8 @@ struct Output {
 }
 
 impl Output {
-    fn new(json: Value, text: String) -> Output {
-        Output { json, text, failed: None, on_error: false }
+    fn new(json: Value, text: impl Into<Text>) -> Output {
+        Output { json, text: text.into(), failed: None, on_error: false }
     }
 }
 
@@ -51,7 +54,7 @@ fn start_pool(threads: Option<u16>) {
 pub fn run(args: Args) -> u8 {
     start_pool(args.common.threads);
     let json = args.common.json;
-    let (watch, line) = progress::watch();
+    let (watch, line) = progress::watch(progress::Plan::of(&args.command));
     let signals = Signals::listen(&watch);
     let output = match &args.command {
         Command::Anonymize { output, .. } | Command::Apply { output, .. } => Some(&output.output),
@@ -60,15 +63,16 @@ pub fn run(args: Args) -> u8 {
     let (releases, on_output) = (output.is_some(), output.is_some_and(|file| is_standard(file)));
     let done = dispatch(args.command, &args.common, &watch);
     line.clear();
-    watch.notes().iter().for_each(|note| show::complain(&format!("note: {note}")));
+    watch.notes().iter().for_each(|note| show::remark(note));
     let error = match done {
         Ok(output) => {
-            let text = if json { output.json.to_string() + "\n" } else { output.text };
             let printed = if output.on_error {
-                show::print_error(&text);
+                show::print_error(&output.text.shown(text::on_error()));
                 Ok(())
+            } else if json {
+                show::print(&(output.json.to_string() + "\n"))
             } else {
-                show::print(&text)
+                show::print(&output.text.shown(text::on_output()))
             };
             printed.err().or(output.failed)
         }
@@ -89,11 +93,11 @@ pub fn run(args: Args) -> u8 {
         }
         _ => {
             show::complain(&error.to_string());
-            let advice = if json { String::new() } else { show::remedies(&error) };
+            let advice = if json { Text::default() } else { show::remedies(&error) };
             if on_output {
-                show::print_error(&advice);
+                show::print_error(&advice.shown(text::on_error()));
             } else if !advice.is_empty()
-                && let Err(error) = show::print(&advice)
+                && let Err(error) = show::print(&advice.shown(text::on_output()))
             {
                 show::complain(&error.to_string());
             }
@@ -251,16 +255,18 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, instant::summary(&summary, seconds, &input, &output)))
         }
         Command::Estimate { summary, policy, levels, believe } => {
-            effect::check_tables(common, effect::Ends::default())?;
             let args = policy;
             let policy = read_policy(&args, instant::believing(&believe))?;
             effect::check_estimate(&args, &believe, levels.is_some(), &policy)?;
-            let mut job = job(policy, common);
+            let (mut job, is_given) = (job(policy, common), levels.is_some());
             if let Some(levels) = levels {
                 job = job.levels(levels);
             }
             let estimation = job.estimate(&read_summary(&summary)?, watch)?;
-            Ok(Output::new(estimation.to_json(), instant::estimation(&estimation, &summary)))
+            Ok(Output::new(
+                estimation.to_json(),
+                instant::estimation(&estimation, &summary, is_given),
+            ))
         }
         Command::Verify { release, policy, original, html } => {
             let page = Page::new(html)?;
@@ -317,7 +323,6 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(output)
         }
         Command::Query { release, sql } => {
-            effect::check_tables(common, effect::Ends::default())?;
             let file = release.join("report.json");
             let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
             let report = Report::from_json(&text)
@@ -350,12 +355,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {
-            effect::check_tables(common, effect::Ends::default())?;
             let (json, text) = advise::advise(&stakes)?;
             Ok(Output::new(json, text))
         }
         Command::Generate { kind, rows, selection, seed, output, policy } => {
-            effect::check_tables(common, effect::Ends::default())?;
             if selection == SelectionArg::Biased && !matches!(kind, KindArg::Subset) {
                 return Err(Failure::Usage("--selection biased requires the kind `subset`".into()));
             }
@@ -366,7 +369,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 (KindArg::Subset, SelectionArg::Biased) => Synthetic::Subset(Selection::Biased),
             };
             let files = scumble::generate(kind, rows, seed, &output, policy.as_deref(), watch)?;
-            let text = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
             Ok(Output::new(json!({"rows": rows, "seed": seed, "files": files}), text))
         }
         Command::Hierarchy { action } => {
@@ -374,6 +377,16 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             Ok(Output::new(json, text))
         }
         Command::Bench { name, .. } => match name {},
+        Command::Completions { shell } => {
+            let script = shell::completions(shell);
+            let json = json!({"shell": shell.to_string(), "script": script});
+            Ok(Output::new(json, Text::raw(script)))
+        }
+        Command::Man { folder } => {
+            let files = shell::man(&folder)?;
+            let text: String = files.iter().map(|file| format!("{}\n", file.display())).collect();
+            Ok(Output::new(json!({"files": files}), text))
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Output for people.
 
 use crate::failure::{Failure, Result};
+use crate::text::{self, BAD, GOOD, HEADING, NOTE, Text};
+use anstyle::Style;
 use scumble::{
     ClassCounts, Error, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
     Verification,
@@ -37,25 +39,33 @@ pub fn print_error(text: &str) {
 
 /// Prints one line on standard error: where the problem is, what is wrong, and what to do.
 pub fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "scumble: {line}");
+    let style = if text::on_error() { BAD } else { Style::new() };
+    let _ = writeln!(std::io::stderr().lock(), "{style}scumble:{style:#} {line}");
+}
+
+/// Prints a line that is worth knowing on standard error.
+pub fn remark(note: &str) {
+    let style = if text::on_error() { NOTE } else { Style::new() };
+    let _ = writeln!(std::io::stderr().lock(), "{style}scumble: note:{style:#} {note}");
 }
 
 /// What would make a release possible, if that was looked for: a line for each change.
-pub fn remedies(failure: &Failure) -> String {
+pub fn remedies(failure: &Failure) -> Text {
+    let mut text = Text::default();
     let Failure::Library(Error::CannotBeMet { refusal: Some(refusal), .. }) = failure else {
-        return String::new();
+        return text;
     };
-    let Some(found) = &refusal.remedies else { return String::new() };
-    let mut text = match (found.remedies.len(), &found.remedies_incomplete) {
-        (0, Some(_)) => String::new(),
+    let Some(found) = &refusal.remedies else { return text };
+    let head = match (found.remedies.len(), &found.remedies_incomplete) {
+        (0, Some(_)) => "",
         (0, None) => {
-            "No single change of a number, of the suppression limit, of the recoding or of \
-                      an attribute makes a release possible.\n"
-                .into()
+            "No single change of a number, of the suppression limit, of the recoding or of an \
+             attribute makes a release possible.\n"
         }
-        (1, _) => "This change makes a release possible:\n".into(),
-        _ => "Each of these changes makes a release possible:\n".into(),
+        (1, _) => "This change makes a release possible:\n",
+        _ => "Each of these changes makes a release possible:\n",
     };
+    text.add(HEADING, head);
     for remedy in &found.remedies {
         let _ = writeln!(text, "  {remedy}");
     }
@@ -67,20 +77,6 @@ pub fn remedies(failure: &Failure) -> String {
         let _ = writeln!(text, "{open}: {reason}.");
     }
     text
-}
-
-/// The message of the argument parser as one line, without the usage.
-pub fn one_line(error: &clap::Error) -> String {
-    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        return "expected a command, such as anonymize; see scumble --help".into();
-    }
-    let message = error.to_string();
-    let told = message
-        .split("\n\n")
-        .filter(|part| !part.starts_with("Usage:") && !part.starts_with("For more"));
-    let words = |part: &str| part.split_whitespace().collect::<Vec<_>>().join(" ");
-    let said = told.map(words).collect::<Vec<_>>().join("; ");
-    format!("{}; see scumble --help", said.strip_prefix("error: ").unwrap_or(&said))
 }
 
 /// A whole number with its thousands apart.
@@ -117,33 +113,40 @@ pub fn figure(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
 }
 
-pub fn judged(text: &mut String, judged: &Judged) {
-    let kind = judged.kind.as_ref().map_or(String::new(), |kind| format!("{kind} "));
-    let about = judged.sensitive.as_ref().map_or(String::new(), |name| format!(" of {name}"));
-    let also: String = judged
-        .parameters
-        .iter()
-        .map(|(name, value)| format!(" with {name} = {}", figure(value.0)))
-        .collect();
-    let verdict = if judged.satisfied { "holds" } else { "FAILS" };
-    let reached = reached(judged);
-    let _ = writeln!(text, "  {verdict}  {kind}{}{about}{also}: {reached}", judged.requirement);
+/// Where a result comes from and where it went, as a heading.
+pub fn heading(input: &Path, output: &Path) -> Text {
+    let mut text = Text::default();
+    text.add(HEADING, &format!("{} -> {}", input.display(), output.display()));
+    let _ = writeln!(text);
+    text
 }
 
-/// What a requirement asks, and what was reached.
-fn reached(judged: &Judged) -> String {
-    let worst = judged.worst.as_ref();
-    if judged.is_per_value() {
-        // A figure would be a multiple of a cap that nobody sees.
-        return worst.map_or("no value with a cap".into(), |worst| format!("worst is {worst}"));
+/// What a result is about, as a heading, with a fact.
+pub fn about(file: &Path, fact: &str) -> Text {
+    let mut text = Text::default();
+    text.add(HEADING, &file.display().to_string());
+    let _ = writeln!(text, ": {fact}");
+    text
+}
+
+/// The beginning of a line: whether something holds.
+pub fn verdict(text: &mut Text, holds: bool) {
+    let _ = write!(text, "  ");
+    if holds {
+        text.add(GOOD, "holds")
+    } else {
+        text.add(BAD, "FAILS")
     }
-    let limit = if judged.is_minimum() { "at least" } else { "at most" };
-    let reached = judged.achieved.map_or("nothing measured".into(), |reached| figure(reached.0));
-    let by = worst.map_or(String::new(), |worst| format!(" by `{}`", worst.value));
-    format!("required {limit} {}, reached {reached}{by}", figure(judged.required.0))
+    let _ = write!(text, "  ");
 }
 
-fn classes(text: &mut String, classes: &ClassCounts) {
+pub fn judged(text: &mut Text, judged: &Judged) {
+    verdict(text, judged.satisfied);
+    let worst = if judged.worst.is_some() && judged.is_per_value() { "worst is " } else { "" };
+    let _ = writeln!(text, "{}: {worst}{}", judged.name(), judged.figures());
+}
+
+fn classes(text: &mut Text, classes: &ClassCounts) {
     let _ = writeln!(
         text,
         "  {}; smallest {}, average {:.1} rows",
@@ -154,7 +157,7 @@ fn classes(text: &mut String, classes: &ClassCounts) {
 }
 
 /// How many rows were released.
-pub fn released(text: &mut String, report: &Report) {
+pub fn released(text: &mut Text, report: &Report) {
     let _ = writeln!(
         text,
         "  {} of {} released, {} suppressed ({})",
@@ -179,8 +182,8 @@ pub fn released(text: &mut String, report: &Report) {
 }
 
 /// The summary of a release.
-pub fn report(report: &Report, input: &Path, output: &Path) -> String {
-    let mut text = format!("{} -> {}\n", input.display(), output.display());
+pub fn report(report: &Report, input: &Path, output: &Path) -> Text {
+    let mut text = heading(input, output);
     released(&mut text, report);
     classes(&mut text, &report.classes);
     report.privacy.iter().for_each(|one| judged(&mut text, one));
@@ -188,26 +191,9 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         same_value(&mut text, &same.sensitive, same.classes, same.rows);
     }
     notes(&mut text, &report.notes);
-    if let ReleaseKind::Table { loss, recoding, search } = &report.release {
-        let _ = write!(text, "  loss: LM {:.4}", loss.lm);
-        if let Some(weighted) = loss.lm_weighted {
-            let _ = write!(text, ", weighted LM {weighted:.4}");
-        }
+    if let ReleaseKind::Table { recoding, search, .. } = &report.release {
         let of_owner = report.private.as_ref();
-        let of_input = of_owner.map(|private| private.loss).unwrap_or_default();
-        if let Some(entropy) = of_input.entropy {
-            let _ = write!(text, ", entropy {entropy:.2} bits per value");
-        }
-        if let Some(cm) = loss.cm {
-            let _ = write!(text, ", CM {cm:.4}");
-        }
-        let _ = writeln!(text);
-        avoidable(&mut text, "LM", Some(loss.lm), loss.lm_bound);
-        avoidable(&mut text, "weighted LM", loss.lm_weighted, loss.lm_weighted_bound);
-        if let Some(open) = of_input.conditional_entropy {
-            let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
-            let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
-        }
+        losses(&mut text, report);
         alternatives(&mut text, report);
         decided(&mut text, recoding, |name| of_owner.and_then(|private| private.height(name)));
         if let Some(search) = search {
@@ -222,23 +208,42 @@ pub fn report(report: &Report, input: &Path, output: &Path) -> String {
         }
     }
     let total: f64 = report.phases.iter().map(|phase| phase.seconds).sum();
-    let _ = write!(text, "  verified; {} in total", duration(total));
-    let _ = if crate::ends::is_standard(output) {
-        writeln!(text)
-    } else {
-        let _ = writeln!(text);
-        writeln!(
+    let _ = writeln!(text, "  verified; {} in total", duration(total));
+    if !crate::ends::is_standard(output) {
+        let output = output.display();
+        let _ = writeln!(
             text,
-            "  {}.report.json may be published with the release; {}.private.json may not",
-            output.display(),
-            output.display()
-        )
-    };
+            "  {output}.report.json may be published with the release; {output}.private.json may not"
+        );
+    }
     text
 }
 
+/// What was lost, and how much of it could be avoided.
+fn losses(text: &mut Text, report: &Report) {
+    let ReleaseKind::Table { loss, .. } = &report.release else { return };
+    let _ = write!(text, "  loss: LM {:.4}", loss.lm);
+    if let Some(weighted) = loss.lm_weighted {
+        let _ = write!(text, ", weighted LM {weighted:.4}");
+    }
+    let of_input = report.private.as_ref().map(|private| private.loss).unwrap_or_default();
+    if let Some(entropy) = of_input.entropy {
+        let _ = write!(text, ", entropy {entropy:.2} bits per value");
+    }
+    if let Some(cm) = loss.cm {
+        let _ = write!(text, ", CM {cm:.4}");
+    }
+    let _ = writeln!(text);
+    avoidable(text, "LM", Some(loss.lm), loss.lm_bound);
+    avoidable(text, "weighted LM", loss.lm_weighted, loss.lm_weighted_bound);
+    if let Some(open) = of_input.conditional_entropy {
+        let rmse = of_input.rmse.map_or(String::new(), |rmse| format!(", RMSE {rmse:.4}"));
+        let _ = writeln!(text, "  target: conditional entropy {open:.4} bits per row{rmse}");
+    }
+}
+
 /// How much of a loss another release could avoid at most, rounded up.
-fn avoidable(text: &mut String, name: &str, lm: Option<f64>, bound: Option<f64>) {
+fn avoidable(text: &mut Text, name: &str, lm: Option<f64>, bound: Option<f64>) {
     let Some((lm, bound)) = lm.zip(bound.filter(|bound| *bound > 0.0)) else { return };
     let (above, share) = ((lm - bound).max(0.0), (1.0 - bound / lm).max(0.0));
     let (above, share) = ((above * 1e4).ceil() / 1e4, (share * 1e3).ceil() / 10.0);
@@ -249,32 +254,45 @@ fn avoidable(text: &mut String, name: &str, lm: Option<f64>, bound: Option<f64>)
 }
 
 /// What other kinds of recoding would have lost.
-fn alternatives(text: &mut String, report: &Report) {
+fn alternatives(text: &mut Text, report: &Report) {
+    if report.alternatives.is_empty() {
+        return;
+    }
     let kind = |recoding: &str| match recoding {
         "levels" => "one level per column".to_string(),
         "cuts" => "one cut per column".to_string(),
-        other => format!("{other} recoding").replace("regions recoding", "regions"),
+        "regions" => "regions".to_string(),
+        other => format!("{other} recoding"),
     };
-    for other in &report.alternatives {
-        let suppressed = match other.suppressed {
-            0 => String::new(),
-            rows => format!(", {} suppressed", counted(rows, "row", "rows")),
-        };
-        let weighted = other.loss.lm_weighted;
-        let weighted = weighted.map_or(String::new(), |lm| format!(", weighted LM {lm:.4}"));
-        let dm = other.loss.dm.map_or(String::new(), |dm| format!(", DM {}", thousands(dm)));
-        let cm = other.loss.cm.map_or(String::new(), |cm| format!(", CM {cm:.4}"));
-        let _ = writeln!(
-            text,
-            "  instead with {} ({}): LM {:.4}{weighted}{dm}{cm}{suppressed}",
-            kind(&other.recoding),
-            other.algorithm,
-            other.loss.lm
-        );
+    let figures = |at: usize| {
+        let loss = &report.alternatives[at].loss;
+        [
+            loss.lm_weighted.map(|lm| format!("{lm:.4}")),
+            loss.dm.map(thousands),
+            loss.cm.map(|cm| format!("{cm:.4}")),
+        ]
+    };
+    let names = ["weighted LM", "DM", "CM"];
+    let all = 0..report.alternatives.len();
+    let is_known = |column: usize| all.clone().any(|at| figures(at)[column].is_some());
+    let shown = [is_known(0), is_known(1), is_known(2)];
+    let mut head = vec!["alternatives", "algorithm", "LM"];
+    head.extend(names.into_iter().zip(shown).filter(|(_, shown)| *shown).map(|(name, _)| name));
+    head.push("rows suppressed");
+    let mut table = text::table(&head, 2);
+    for (at, other) in report.alternatives.iter().enumerate() {
+        let mut row = vec![kind(&other.recoding), other.algorithm.clone()];
+        row.push(format!("{:.4}", other.loss.lm));
+        for (is_shown, figure) in shown.iter().zip(figures(at)) {
+            row.extend(is_shown.then(|| figure.unwrap_or_default()));
+        }
+        row.push(thousands(other.suppressed.into()));
+        table.add_row(row);
     }
+    text.table(&table);
 }
 
-fn decided(text: &mut String, recoding: &RecodingReport, height: impl Fn(&str) -> Option<usize>) {
+fn decided(text: &mut Text, recoding: &RecodingReport, height: impl Fn(&str) -> Option<usize>) {
     match recoding {
         RecodingReport::FullDomain { levels } => {
             let level = |(name, level): &(String, usize)| match height(name) {
@@ -293,12 +311,16 @@ fn decided(text: &mut String, recoding: &RecodingReport, height: impl Fn(&str) -
     }
 }
 
-fn searched(text: &mut String, search: &SearchReport) {
+fn searched(text: &mut Text, search: &SearchReport) {
     let (visited, seconds) = (thousands(search.visited.into()), duration(search.seconds));
     let space = search.space.map_or(String::new(), |space| format!(" of {}", thousands(space)));
     let _ = match (search.minimal, search.optimal, search.lower_bound, search.cost) {
-        (Some(true), ..) => writeln!(text, "  no allowable split is left; {seconds}"),
-        (Some(false), ..) => writeln!(text, "  an allowable split may be left; {seconds}"),
+        (Some(true), ..) => {
+            writeln!(text, "  minimal: no allowable split is left; searched in {seconds}")
+        }
+        (Some(false), ..) => {
+            writeln!(text, "  an allowable split may be left; searched in {seconds}")
+        }
         (_, Some(true), ..) => {
             writeln!(text, "  proven optimal; {visited}{space} recodings evaluated in {seconds}")
         }
@@ -319,8 +341,8 @@ fn searched(text: &mut String, search: &SearchReport) {
     if let Some(believed) = &search.believed {
         let _ = writeln!(
             text,
-            "  estimated from {}: holds with probability {:.4}, {:.1} rows expected to fail; {} of \
-             {} candidates checked",
+            "  estimated from {}: it holds with probability {:.4}, and {:.1} rows are expected to \
+             fail; {} of {} candidates checked",
             crate::instant::article(&believed.summary),
             believed.probability,
             believed.outliers,
@@ -331,70 +353,68 @@ fn searched(text: &mut String, search: &SearchReport) {
 }
 
 /// The summary of a re-check.
-pub fn verification(verification: &Verification, release: &Path) -> String {
-    let rows = thousands(verification.released.into());
-    let mut text = format!("{}: {rows} rows\n", release.display());
+pub fn verification(verification: &Verification, release: &Path) -> Text {
+    let mut text = about(release, &counted(verification.released, "row", "rows"));
     classes(&mut text, &verification.classes);
     verification.privacy.iter().for_each(|one| judged(&mut text, one));
+    problems(&mut text, verification);
     for same in &verification.same_value {
         same_value(&mut text, &same.sensitive, same.classes, same.rows);
     }
-    problems(&mut text, verification);
     notes(&mut text, &verification.notes);
     text
 }
 
 /// A sensitive attribute that can be learnt although every requirement holds.
-pub fn same_value(text: &mut String, sensitive: &str, classes: u64, rows: u64) {
-    let _ = writeln!(
+pub fn same_value(text: &mut Text, sensitive: &str, classes: u64, rows: u64) {
+    let classes = counted(classes, "class", "classes");
+    let people = counted(rows, "person", "people");
+    note(
         text,
-        "  note: no requirement protects `{sensitive}`; everybody has the same value in {} ({})",
-        counted(classes, "class", "classes"),
-        counted(rows, "person", "people")
+        &format!(
+            "no requirement protects `{sensitive}`; everybody has the same value in {classes} ({people})"
+        ),
     );
 }
 
-/// What is worth knowing though nothing is wrong.
-pub fn notes(text: &mut String, notes: &[String]) {
-    for note in notes {
-        let _ = writeln!(text, "  note: {note}");
-    }
+/// Something worth knowing though nothing is wrong.
+pub fn note(text: &mut Text, words: &str) {
+    let _ = write!(text, "  ");
+    text.add(NOTE, "note:");
+    let _ = writeln!(text, " {words}");
+}
+
+/// The notes of a report.
+pub fn notes(text: &mut Text, notes: &[String]) {
+    notes.iter().for_each(|words| note(text, words));
 }
 
 /// Problems other than failed requirements.
-pub fn problems(text: &mut String, verification: &Verification) {
+pub fn problems(text: &mut Text, verification: &Verification) {
     for problem in &verification.problems {
-        let _ = writeln!(text, "  FAILS  {problem}");
+        verdict(text, false);
+        let _ = writeln!(text, "{problem}");
     }
 }
 
 /// Risks for people.
-pub fn risks(risks: &Risks, file: &Path) -> String {
-    let mut text = format!(
-        "{}: {} rows in {} classes; {} rows are unique ({})\n",
-        file.display(),
-        thousands(risks.rows.into()),
-        thousands(risks.classes.into()),
-        thousands(risks.unique.into()),
-        share(risks.unique, risks.rows)
-    );
-    let _ = writeln!(
-        text,
-        "  {:<12}{:>10}{:>10}{:>16}",
-        "",
-        "highest",
-        "average",
-        format!("above {}", risks.threshold)
-    );
+pub fn risks(risks: &Risks, file: &Path) -> Text {
+    let unique = match risks.unique {
+        0 => "no row is unique".into(),
+        1 => format!("1 row is unique ({})", share(1, risks.rows)),
+        rows => format!("{} rows are unique ({})", thousands(rows.into()), share(rows, risks.rows)),
+    };
+    let (rows, classes) =
+        (counted(risks.rows, "row", "rows"), counted(risks.classes, "class", "classes"));
+    let mut text = about(file, &format!("{rows} in {classes}; {unique}"));
+    let above = format!("rows above {}", risks.threshold);
+    let mut table = text::table(&["risk", "highest", "average", &above], 1);
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
     for (name, risk) in [("prosecutor", risks.prosecutor), ("journalist", risks.journalist)] {
-        let _ = writeln!(
-            text,
-            "  {name:<12}{:>9.2}%{:>9.2}%{:>14.1} %",
-            100.0 * risk.highest,
-            100.0 * risk.average,
-            100.0 * risk.above_threshold
-        );
+        let above = format!("{:.1} %", 100.0 * risk.above_threshold);
+        table.add_row([name.into(), percent(risk.highest), percent(risk.average), above]);
     }
-    let _ = writeln!(text, "  {:<12}{:>10}{:>9.2}%", "marketer", "", 100.0 * risks.marketer);
+    table.add_row(["marketer".into(), String::new(), percent(risks.marketer), String::new()]);
+    text.table(&table);
     text
 }

@@ -324,7 +324,7 @@ fn the_output_is_the_input() {
     std::os::unix::fs::symlink(bed.path("table.csv"), bed.path("link.csv")).unwrap();
     for output in ["table.csv", "./table.csv", "link.csv"] {
         let outcome = bed.run(&["anonymize", "table.csv", "--policy", "policy.toml", "-o", output]);
-        outcome.fails_with(2, "overwrite a file of this job").says(output);
+        outcome.fails_with(2, "overwrite a file that this job reads or writes").says(output);
     }
     assert_eq!(bed.read("table.csv"), PEOPLE);
 }

@@ -238,7 +238,7 @@ fn a_limit_on_suppression_is_kept_by_every_scheme() {
     }
     bed.file("policy.toml", policy("thresholds = { HIV = \"1/92\" }", "all-records"));
     bed.anonymize(&["--suppression", "1/92"])
-        .fails_with(1, "no cut holds with at most 1 of 92 rows suppressed");
+        .fails_with(1, "no cut meets them with at most 1 of 92 rows suppressed");
     bed.anonymize(&["--scheme", "none", "--suppression", "5%"])
         .fails_with(2, "--suppression cannot be used with the scheme `none`");
 }

@@ -185,6 +185,8 @@ pub enum Error {
         value: String,
         /// The hierarchy: a file or a description.
         hierarchy: String,
+        /// What to do about the hierarchy: a phrase that follows "or".
+        remedy: &'static str,
     },
     /// A value that a distribution cannot use.
     Unfit {
@@ -572,7 +574,7 @@ impl fmt::Display for Plain<'_> {
                 let said = source.to_string().replace('\n', " ");
                 write!(
                     f,
-                    "{}: invalid or unsupported Parquet or Arrow data: {said}",
+                    "{}: damaged or unsupported Parquet or Arrow data: {said}",
                     file.display()
                 )
             }
@@ -607,12 +609,16 @@ impl fmt::Display for Plain<'_> {
             }
             Error::RaggedRow { place, expected, found } => {
                 let fields = if *found == 1 { "field" } else { "fields" };
-                write!(f, "{place}: the row has {found} {fields}; expected {expected}")
+                write!(
+                    f,
+                    "{place}: the row has {found} {fields}, and the header has {expected}; correct \
+                     the row, or put quotes around fields that contain the delimiter"
+                )
             }
             Error::UnclosedQuote { place } => {
                 write!(
                     f,
-                    "{place}: unclosed quoted field in the record that starts here; add the quote"
+                    "{place}: unclosed quoted field in the record that starts here; close the quote"
                 )
             }
             Error::BadRecord { place, problem } => write!(f, "{place}: {problem}"),
@@ -626,15 +632,19 @@ impl fmt::Display for Plain<'_> {
             }
             Error::WrongType { place, value, expected } => write!(
                 f,
-                "{place}: {} is not {expected}; correct it, or list it under `missing` in the policy",
+                "{place}: {} is not {expected}; correct the value, or list it under `missing` in the \
+                 policy",
                 quoted(value)
             ),
-            Error::NotInHierarchy { place, value, hierarchy } => {
+            Error::NotInHierarchy { place, value, hierarchy, remedy } => {
                 write!(
                     f,
-                    "{place}: {} is not in {hierarchy}; correct it, or extend the hierarchy",
+                    "{place}: {} is not in {hierarchy}; correct the value, or {remedy}",
                     quoted(value)
                 )
+            }
+            Error::Unfit { place, value, problem } if value.is_empty() => {
+                write!(f, "{place}: the value {problem}")
             }
             Error::Unfit { place, value, problem } => {
                 write!(f, "{place}: {} {problem}", quoted(value))
@@ -681,7 +691,8 @@ impl fmt::Display for Plain<'_> {
             }
             Error::NoRole { place, policy } => write!(
                 f,
-                "{place}: no role in {}; add `role` under [attributes] or [defaults]",
+                "{place} has no role in {}; add a role under [attributes], or a default under \
+                 [defaults]",
                 policy.display()
             ),
             Error::NoSuchColumn { file, column, nearest } => write!(
@@ -718,13 +729,14 @@ impl fmt::Display for Plain<'_> {
             Error::Incomplete { file, missing } => write!(f, "{}: {missing}", file.display()),
             Error::SpaceTooLarge { nodes, most } => write!(
                 f,
-                "the lattice has {nodes:.3e} nodes, and the limit is {most}; use fewer levels or \
-                 quasi-identifiers"
+                "there are {nodes:.1e} full-domain recodings, and the limit is {most}; use fewer \
+                 levels or quasi-identifiers, or an algorithm such as local or mondrian"
             ),
             Error::ChangedMeanwhile { file } => {
                 write!(
                     f,
-                    "{}: the file changed while it was being read; run again when it is complete",
+                    "{}: the file changed while it was being read; run the command again when the file \
+                     is complete",
                     file.display()
                 )
             }
@@ -754,7 +766,8 @@ impl fmt::Display for Plain<'_> {
             Error::OutputIsInput { file } => {
                 write!(
                     f,
-                    "{}: the output would overwrite a file of this job; choose another name",
+                    "{}: the output would overwrite a file that this job reads or writes; choose \
+                     another name",
                     file.display()
                 )
             }
@@ -806,7 +819,7 @@ impl fmt::Display for Plain<'_> {
                 )
             }
             Error::NoFolder { folder } => {
-                write!(f, "{}: no such folder; temporary files need one", folder.display())
+                write!(f, "{}: no such folder; choose one for temporary files", folder.display())
             }
             Error::StreamFailed { name } => {
                 write!(f, "{name}: reading failed earlier; open the stream again")

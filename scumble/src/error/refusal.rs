@@ -61,7 +61,7 @@ impl fmt::Display for WorstValue {
         let WorstValue { value, rows, class_rows, share, cap } = self;
         let value = super::quoted(value);
         let share = share.0;
-        write!(f, "{value} in {rows} of {class_rows} rows of a class (share {share:.4}, cap {cap})")
+        write!(f, "{value} in {rows} of {class_rows} rows of a class, share {share:.4}, cap {cap}")
     }
 }
 
@@ -70,10 +70,57 @@ impl Judged {
     pub(super) fn with_classes(&self, classes: u64) -> String {
         match (self.failing_classes, classes) {
             (0, _) => self.to_string(),
-            (1, 1) => format!("{self}, the only class fails"),
+            (1, 1) => format!("{self} (the only class fails)"),
             // A presence also constrains groups of the population that have no row.
-            (failing, _) if failing > classes => format!("{self}, {failing} groups fail"),
-            (failing, _) => format!("{self}, {failing} of {classes} classes fail"),
+            (failing, _) if failing > classes => format!("{self} ({failing} groups fail)"),
+            (failing, _) => format!("{self} ({failing} of {classes} classes fail)"),
+        }
+    }
+
+    /// The requirement in words, such as "recursive l-diversity of `ill` with l = 2".
+    pub fn name(&self) -> String {
+        let mut name = match (self.requirement.as_str(), self.kind.as_deref()) {
+            ("l-diversity", Some(kind)) => format!("{kind} l-diversity"),
+            ("t-closeness", Some(distance)) => format!("t-closeness ({distance} distance)"),
+            ("delta-presence", _) if !self.parameters.is_empty() => {
+                let end = |name: &str| self.parameters.get(name).copied().unwrap_or(Figure(0.0));
+                let (min, max) = (end("min"), end("max"));
+                return format!("confidence of delta-presence from {min} to {max}");
+            }
+            (requirement, _) => requirement.to_string(),
+        };
+        if let Some(about) = &self.sensitive {
+            name += &format!(" of {}", super::quoted(about));
+        }
+        let also = self.parameters.iter().map(|(name, value)| format!("{name} = {value}"));
+        match also.collect::<Vec<String>>() {
+            also if also.is_empty() => name,
+            also => format!("{name} with {}", also.join(", ")),
+        }
+    }
+
+    /// What was required and reached, in words.
+    pub fn figures(&self) -> String {
+        match (&self.worst, self.achieved) {
+            (Some(worst), _) if self.is_per_value() => worst.to_string(),
+            (None, _) if self.is_per_value() => "no value with a cap".into(),
+            (_, None) => format!("required {} {}, nothing measured", self.side(), self.required),
+            (worst, Some(reached)) => {
+                let (required, reached) = self.required.beside(reached);
+                let by = worst.as_ref().map(|worst| format!(" by {}", super::quoted(&worst.value)));
+                let by = by.unwrap_or_default();
+                format!("required {} {required}, reached {reached}{by}", self.side())
+            }
+        }
+    }
+
+    /// On which side of the required figure it holds.
+    fn side(&self) -> &'static str {
+        match self.kind.as_deref() {
+            // (c, l)-diversity asks for less than c.
+            Some("recursive") => "less than",
+            _ if self.is_minimum() => "at least",
+            _ => "at most",
         }
     }
 
@@ -99,19 +146,7 @@ fn is_zero(number: &u64) -> bool {
 
 impl fmt::Display for Judged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.requirement)?;
-        if let Some(name) = &self.sensitive {
-            write!(f, " of {}", super::quoted(name))?;
-        }
-        match (&self.worst, self.achieved) {
-            (Some(worst), _) if self.is_per_value() => return write!(f, ": {worst}"),
-            (_, Some(figure)) => write!(f, ": required {}, reached {figure}", self.required)?,
-            (_, None) => write!(f, ": required {}, nothing reached", self.required)?,
-        }
-        match &self.worst {
-            Some(worst) => write!(f, " by {}", super::quoted(&worst.value)),
-            None => Ok(()),
-        }
+        write!(f, "{}: {}", self.name(), self.figures())
     }
 }
 
@@ -124,6 +159,28 @@ impl Figure {
     pub fn finite(number: f64) -> Option<Figure> {
         number.is_finite().then_some(Figure(number))
     }
+
+    /// This figure and another one to compare it with: with at most four decimals, and with more if
+    /// they would look the same although they differ.
+    fn beside(self, other: Figure) -> (String, String) {
+        for decimals in [4, 8, 12] {
+            let (one, two) = (rounded(self.0, decimals), rounded(other.0, decimals));
+            if (one == two) == (self == other) {
+                return (one, two);
+            }
+        }
+        (self.to_string(), other.to_string())
+    }
+}
+
+/// A number with at most so many decimals, and none that are 0 at the end.
+fn rounded(number: f64, decimals: usize) -> String {
+    let exact = number.to_string();
+    if exact.split_once('.').is_none_or(|(_, digits)| digits.len() <= decimals) {
+        return exact;
+    }
+    let long = format!("{number:.decimals$}");
+    long.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
 impl fmt::Display for Figure {
@@ -272,12 +329,29 @@ impl Shortfall {
             | Shortfall::NoCutWithin { .. } => {
                 Some("relax the requirements, or raise the suppression limit")
             }
+            Shortfall::ClassesFail { levels: Some(_), .. } => {
+                Some("generalize more, relax the requirements, or raise the suppression limit")
+            }
+            Shortfall::ClassesFail { levels: None, .. } | Shortfall::TooManySuppressed { .. } => {
+                Some("relax the requirements, or raise the suppression limit")
+            }
+            Shortfall::FarFromRelease { .. } => {
+                Some("relax the requirements, or change the suppression limit")
+            }
+            Shortfall::NothingSuppressible { .. } => {
+                Some("relax the requirements, or allow suppression")
+            }
+            Shortfall::OnlyValues { .. } => {
+                Some("relax the requirements, or use a scheme that suppresses records")
+            }
+            Shortfall::WholeTable { .. }
+            | Shortfall::WholeTablePresence { .. }
+            | Shortfall::AllSuppressed { .. } => Some("relax the requirements"),
             Shortfall::NoCut { proven: true } => {
                 Some("relax the requirements, or allow suppression")
             }
             Shortfall::NoCut { proven: false } => Some("allow more time"),
             Shortfall::TooManyClasses => Some("raise some levels"),
-            _ => None,
         }
     }
 
@@ -314,10 +388,24 @@ impl Shortfall {
             }
             // It is about the released part only, which is not judged in a refusal.
             Shortfall::FarFromRelease { .. } => self.fact(f)?,
+            Shortfall::NoCut { proven: true } if !failing.is_empty() => {
+                let failing = listed(&|judged| judged.with_classes(classes));
+                write!(f, "even the most general cut fails {failing}")?;
+            }
             _ => {
+                if let Some(levels) = refusal.and_then(|refusal| refusal.levels.as_ref())
+                    && matches!(self, Shortfall::ClassesFail { .. })
+                {
+                    let level = |(name, level): &(String, usize)| format!("{name}={level}");
+                    let levels: Vec<String> = levels.iter().map(level).collect();
+                    write!(f, "at levels {}, ", levels.join(","))?;
+                }
                 self.fact(f)?;
-                let recoding = "without suppression, the most general recoding fails ";
-                let recoding = if self.is_of_search() { recoding } else { "" };
+                let recoding = match refusal {
+                    _ if !self.is_of_search() => "",
+                    Some(Refusal { suppressible: 0, .. }) => "the most general recoding fails ",
+                    _ => "without suppression, the most general recoding fails ",
+                };
                 if !failing.is_empty() {
                     let failing = listed(&|judged| judged.with_classes(classes));
                     write!(f, "; {recoding}{failing}")?;
@@ -330,33 +418,42 @@ impl Shortfall {
     /// What is wrong.
     fn fact(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shortfall::NoRecoding { space, rows, suppressible: None } => {
-                write!(f, "none of {space} recodings holds for all {rows} rows")
+            Shortfall::NoRecoding { space, suppressible: None | Some(0), .. } => {
+                write!(f, "none of {space} recodings meets them")
             }
-            Shortfall::NoConfidentRecoding { space, rows } => write!(
+            Shortfall::NoConfidentRecoding { space, .. } => write!(
                 f,
-                "none of {space} recodings was found to hold for all {rows} rows, but one may hold, \
-                 since confidences were computed too small without refinement"
+                "none of {space} recodings was found to meet them, but one may, because confidences \
+                 are underestimated without refinement"
             ),
             Shortfall::NoRecoding { space, rows, suppressible: Some(most) } => write!(
                 f,
-                "none of {space} recodings holds with at most {most} of {rows} rows suppressed"
+                "none of {space} recodings meets them with at most {most} of {rows} rows suppressed"
             ),
-            Shortfall::NoCandidate { candidates, rows, suppressible } => write!(
-                f,
-                "neither the {candidates} recodings that the summary suggests nor the most general \
-                 one hold with at most {suppressible} of {rows} rows suppressed"
-            ),
+            Shortfall::NoCandidate { candidates: 0, .. } => {
+                write!(f, "the summary suggests no recoding")
+            }
+            Shortfall::NoCandidate { candidates, rows, suppressible } => {
+                let recodings = if *candidates == 1 { "recoding" } else { "recodings" };
+                write!(
+                    f,
+                    "neither the {candidates} {recodings} that the summary suggests nor the most \
+                     general one meets them with at most {suppressible} of {rows} rows suppressed"
+                )
+            }
             Shortfall::NoCut { proven: true } => write!(f, "even the most general cut fails"),
             Shortfall::NoCutWithin { what, rows, suppressible } => {
-                write!(f, "no cut holds with at most {suppressible} of {rows} {what} suppressed")
+                write!(
+                    f,
+                    "no cut meets them with at most {suppressible} of {rows} {what} suppressed"
+                )
             }
             Shortfall::TooManySuppressed { what, suppressed, rows, suppressible } => write!(
                 f,
-                "{suppressed} of {rows} {what} would be suppressed, but at most {suppressible} may be"
+                "{suppressed} of {rows} {what} would be suppressed, and at most {suppressible} may be"
             ),
             Shortfall::NoCut { proven: false } => {
-                write!(f, "the search ended before it found a cut that holds")
+                write!(f, "the search ended before it found a cut that meets them")
             }
             Shortfall::WholeTable { rows, requirement, required, reached } => write!(
                 f,
@@ -368,28 +465,25 @@ impl Shortfall {
                 "the whole table of {rows} rows, as one class, keeps the range of `presence` with \
                  a confidence of only {confidence:.6}"
             ),
-            Shortfall::ClassesFail { levels, failing, rows, suppressible } => {
-                if let Some(levels) = levels {
-                    write!(f, "at levels {levels:?}, ")?;
-                }
-                write!(
-                    f,
-                    "{failing} of {rows} rows are in classes that fail, but at most {suppressible} \
-                     may be suppressed"
-                )
+            Shortfall::ClassesFail { failing, rows, suppressible, .. } => write!(
+                f,
+                "{failing} of {rows} rows are in classes that fail, and at most {suppressible} may be \
+                 suppressed"
+            ),
+            Shortfall::FarFromRelease { classes: 1 } => {
+                write!(f, "a class is close to the whole table, but not to the rows that remain")
             }
             Shortfall::FarFromRelease { classes } => write!(
                 f,
-                "{classes} classes are close to the whole table, but not to its released part"
+                "{classes} classes are close to the whole table, but not to the rows that remain"
             ),
             Shortfall::NothingSuppressible { rows } => {
-                write!(f, "a class of {rows} rows fails, and the policy allows no suppression")
+                let rows = rows_of(*rows);
+                write!(f, "a class of {rows} fails, and the policy allows no suppression")
             }
             Shortfall::OnlyValues { rows } => {
-                write!(
-                    f,
-                    "a class has only {rows} rows, and the scheme suppresses values, not rows"
-                )
+                let rows = rows_of(*rows);
+                write!(f, "a class has only {rows}, and the scheme suppresses values, not rows")
             }
             Shortfall::AllSuppressed { rows } => {
                 write!(f, "all {rows} rows would be suppressed")
@@ -399,6 +493,11 @@ impl Shortfall {
             }
         }
     }
+}
+
+/// A number of rows.
+fn rows_of(rows: u64) -> String {
+    if rows == 1 { "1 row".into() } else { format!("{rows} rows") }
 }
 
 impl fmt::Display for Shortfall {
@@ -446,5 +545,47 @@ impl Refusal {
             object.insert("recoding".into(), recoding);
         }
         object.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(kind: Option<&str>, required: f64, reached: f64) -> Judged {
+        Judged {
+            requirement: "l-diversity".into(),
+            kind: kind.map(String::from),
+            sensitive: Some("ill".into()),
+            target: None,
+            required: Figure(required),
+            parameters: BTreeMap::new(),
+            achieved: Figure::finite(reached),
+            satisfied: false,
+            failing_classes: 1,
+            worst: None,
+        }
+    }
+
+    #[test]
+    fn figures_that_differ_look_different() {
+        let told = |required, reached| judged(Some("entropy"), required, reached).figures();
+        assert_eq!(told(4.0, 2.749_459_27), "required at least 4, reached 2.7495");
+        assert_eq!(told(4.0, 3.999_96), "required at least 4, reached 3.99996");
+        assert_eq!(told(1.5, 1.5), "required at least 1.5, reached 1.5");
+        assert_eq!(told(4.0, f64::INFINITY), "required at least 4, nothing measured");
+        let third = 1.0 / 3.0;
+        assert_eq!(told(third, third), "required at least 0.3333, reached 0.3333");
+    }
+
+    /// "required 3, reached 3.333" once read as if it held.
+    #[test]
+    fn recursive_diversity_asks_for_less() {
+        let mut one = judged(Some("recursive"), 3.0, 10.0 / 3.0);
+        one.parameters.insert("l".into(), Figure(2.0));
+        assert_eq!(
+            one.to_string(),
+            "recursive l-diversity of `ill` with l = 2: required less than 3, reached 3.3333"
+        );
     }
 }

@@ -402,8 +402,8 @@ impl ToldCaps {
 /// A note on labels that are values of the table.
 fn tight_note(style: Style, axes: &[Axis]) -> Vec<String> {
     let has_ranges = axes.iter().any(|axis| matches!(axis, Axis::Ordered(_)));
-    let note = "regions = \"tight\": both ends of every range are exact values of somebody in the \
-                table; regions = \"cover\" avoids this";
+    let note = "with regions = \"tight\", both ends of every range are exact values of somebody in the \
+                table; use regions = \"cover\" to avoid this";
     let is_noted = style == Style::Tight && has_ranges;
     is_noted.then(|| note.to_string()).into_iter().collect()
 }

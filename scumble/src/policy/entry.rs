@@ -132,7 +132,10 @@ impl<'a> Entry<'a> {
         match self.value() {
             Value::Text(text) | Value::Number(text) | Value::Other(_, text) => text.clone(),
             Value::Boolean(value) => value.to_string(),
-            Value::List(_) => "a list".into(),
+            Value::List(list) => {
+                let item = |setting: &'a Setting| Entry { setting, ..self.clone() }.shown();
+                format!("[{}]", list.iter().map(item).collect::<Vec<_>>().join(", "))
+            }
             Value::Table(_) => "a table".into(),
         }
     }

@@ -91,7 +91,7 @@ fn check_times(section: &Section<'_>, kind: Option<Type>, hierarchy: &Hierarchy)
 }
 
 fn weight(entry: &Entry<'_>) -> Result<Ratio> {
-    let expected = "a number above 0";
+    let expected = "a number above 0 and below 1.8e19";
     let weight = entry.ratio(expected)?;
     if weight > Ratio::ZERO { Ok(weight) } else { Err(entry.wrong(expected)) }
 }

@@ -555,7 +555,7 @@ pub fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<
     let typed_lower = typed.to_lowercase();
     let ranked = names.map(|name| (levenshtein(&typed_lower, &name.to_lowercase()), name));
     let best = ranked.min_by_key(|(distance, _)| *distance)?;
-    (best.0 <= 1 + typed.chars().count().max(best.1.chars().count()) / 2)
+    (best.0 <= 1 + typed.chars().count().max(best.1.chars().count()) / 3)
         .then(|| best.1.to_string())
 }
 

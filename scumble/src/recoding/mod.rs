@@ -157,7 +157,11 @@ impl Recoding {
                 for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
                     let saved = attributes.iter().find(|attribute| attribute.name == *name);
                     let saved = saved.ok_or_else(|| {
-                        mismatch(format!("no level for the quasi-identifier {}", quoted(name)))
+                        mismatch(format!(
+                            "the recoding has no level for the quasi-identifier {}; use the policy \
+                             that it was made with",
+                            quoted(name)
+                        ))
                     })?;
                     // A root stays the root even if this tree has a different height.
                     levels.push(if saved.root {
@@ -168,7 +172,9 @@ impl Recoding {
                 }
                 if levels.len() != attributes.len() {
                     return Err(mismatch(
-                        "a level for a column that is not a quasi-identifier of the table".into(),
+                        "the recoding has a level for a column that is not a quasi-identifier; use \
+                         the policy that it was made with"
+                            .into(),
                     ));
                 }
                 Ok(Mapping::Levels(levels))
@@ -178,7 +184,11 @@ impl Recoding {
                 for (name, taxonomy) in columns.names.iter().zip(columns.taxonomies) {
                     let saved = attributes.iter().find(|attribute| attribute.name == *name);
                     let saved = saved.ok_or_else(|| {
-                        mismatch(format!("no cut for the quasi-identifier {}", quoted(name)))
+                        mismatch(format!(
+                            "the recoding has no cut for the quasi-identifier {}; use the policy that \
+                             it was made with",
+                            quoted(name)
+                        ))
                     })?;
                     cuts.push(saved.bind(taxonomy).map_err(mismatch)?);
                 }

@@ -57,9 +57,9 @@ impl Spot<'_> {
         Place::file(self.file).line(self.dictionary.line(code)).column(self.column)
     }
 
-    fn not_in(&self, code: u32, hierarchy: String) -> Error {
+    fn not_in(&self, code: u32, hierarchy: String, remedy: &'static str) -> Error {
         let value = self.dictionary.value(code).to_string();
-        Error::NotInHierarchy { place: self.place(code), value, hierarchy }
+        Error::NotInHierarchy { place: self.place(code), value, hierarchy, remedy }
     }
 }
 
@@ -146,7 +146,7 @@ fn bind_at(
         Hierarchy::Intervals(intervals) => {
             let outside = by_number.values().filter(|(number, _)| !intervals.contains(*number));
             if let Some(code) = outside.flat_map(|(_, codes)| codes).min() {
-                return Err(spot.not_in(*code, intervals.describe()));
+                return Err(spot.not_in(*code, intervals.describe(), "widen `from` and `to`"));
             }
             if kind == Type::Date && !intervals.is_whole() {
                 let expected = "widths in whole days, because the column has dates";
@@ -255,7 +255,7 @@ fn bind_file(
         match leaves.get(value).or_else(number) {
             Some(leaf) => Ok(LeafId(*leaf)),
             None if absent(code) => Ok(LeafId(taxonomy.missing().unwrap_or(0))),
-            None => Err(spot.not_in(code, rows.file().display().to_string())),
+            None => Err(spot.not_in(code, rows.file().display().to_string(), "add it there")),
         }
     };
     let leaf_of = (0..dictionary.len() as u32).map(find).collect::<Result<_>>()?;

@@ -248,9 +248,13 @@ impl Intervals {
         };
         let fits = |start: f64, width: i128| {
             let number = self.index(start, from, width);
-            let last = self
-                .to
-                .map_or(i128::MAX, |to| Domain { from, end: to, closed: true }.count(width) - 1);
+            let last = match self.to {
+                None => i128::MAX,
+                // Values that all equal `to` have an interval of their own if it starts there.
+                Some(to) if self.from.is_none() && from + number * width == to => number,
+                // Intervals below an open end have negative numbers, so this rounds down.
+                Some(to) => (to - from + width - 1).div_euclid(width) - 1,
+            };
             number <= last && self.label(from, width, number, last, scale) == text
         };
         let starts = starts.into_iter().filter(|start| self.contains(*start));
@@ -384,6 +388,22 @@ mod tests {
         assert!(ages.is_label("90-100", Type::Integer));
     }
 
+    /// Intervals are counted from 0 if `from` is not given, and `to` may be below that.
+    #[test]
+    fn an_end_below_zero_belongs_to_the_last_interval() {
+        let values: Vec<f64> = (-80..=-42).map(f64::from).collect();
+        let intervals = Intervals::new(vec![10.0], None, Some(-42.0)).unwrap();
+        for (kind, scale, label) in
+            [(Type::Integer, Scale::Whole, "-50 to -42"), (Type::Real, Scale::Real, "[-50, -42]")]
+        {
+            assert_eq!(labels(&intervals, 1, &values, scale).last().unwrap(), label);
+            assert!(intervals.is_label(label, kind), "{label}");
+        }
+        for odd in ["-50 to -41", "-40 to -42", "-60 to -50", "-41"] {
+            assert!(!intervals.is_label(odd, Type::Integer), "{odd}");
+        }
+    }
+
     #[test]
     fn no_label_tells_the_greatest_value() {
         let intervals = Intervals::new(vec![20.0], None, None).unwrap();
@@ -480,6 +500,33 @@ mod tests {
     }
 
     proptest! {
+        /// Whatever the ends are, verification knows every label that a tree can write.
+        #[test]
+        fn every_label_is_known(
+            values in prop::collection::btree_set(-60i32..=60, 1..8),
+            widths in prop::sample::select(vec![vec![1], vec![10], vec![3, 12], vec![5, 10, 20]]),
+            (below, above) in (prop::option::of(1i32..30), prop::option::of(0i32..30)),
+            decimals in prop::sample::select(vec![1.0, 10.0]),
+        ) {
+            let number = |value: i32| f64::from(value) / decimals;
+            let (least, greatest) = (*values.first().unwrap(), *values.last().unwrap());
+            let widths = widths.into_iter().map(number).collect();
+            let from = below.map(|below| number(least - below));
+            let to = above.map(|above| number(greatest + above));
+            let intervals = Intervals::new(widths, from, to).unwrap();
+            let values: Vec<f64> = values.into_iter().map(number).collect();
+            for (kind, scale) in [(Type::Integer, Scale::Whole), (Type::Real, Scale::Real)] {
+                if scale == Scale::Whole && decimals != 1.0 {
+                    continue;
+                }
+                for level in 1..=intervals.widths.len() {
+                    for label in labels(&intervals, level, &values, scale) {
+                        prop_assert!(intervals.is_label(&label, kind), "{:?} {}", intervals, label);
+                    }
+                }
+            }
+        }
+
         #[test]
         fn laws_hold(values in prop::collection::btree_set(0i32..=100, 1..60), whole in any::<bool>(), missing in any::<bool>()) {
             let values: Vec<f64> = values.into_iter().map(f64::from).collect();

@@ -335,12 +335,10 @@ fn tampered_releases_are_refused() {
     assert_eq!(failure(honest), None);
     let too_full = honest.to_string() + "48***,*,Europe\n";
     assert!(
-        failure(&too_full)
-            .unwrap()
-            .contains("delta-presence: required 0.6666666666666666, reached 1")
+        failure(&too_full).unwrap().contains("delta-presence: required at most 0.6667, reached 1")
     );
     let missing = honest.replace("48***,*,Europe\n", "");
-    assert!(failure(&missing).unwrap().contains("required 0.5, reached 0"));
+    assert!(failure(&missing).unwrap().contains("required at least 0.5, reached 0"));
     let overlapping = honest.replacen("48***", "48*", 1).replacen("48*,", "*,", 1);
     assert!(failure(&overlapping).unwrap().contains("belong to several classes"));
     let strangers = honest.to_string() + "48***,60-79,Europe\n";

@@ -1,0 +1,34 @@
+//! What a shell needs of the command: completions and man pages.
+
+use crate::failure::Result;
+use crate::help;
+use clap_complete::Shell;
+use scumble::Error;
+use std::path::{Path, PathBuf};
+
+/// The script that completes the command in a shell.
+pub fn completions(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut help::visible(), "scumble", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+/// Writes a page for each command into a folder; returns the files. Unlike everything else that is
+/// written here, pages are for everybody to read.
+pub fn man(folder: &Path) -> Result<Vec<PathBuf>> {
+    std::fs::create_dir_all(folder).map_err(Error::io(folder, "create"))?;
+    let mut command = help::visible().disable_help_subcommand(true);
+    command.build();
+    let mut files = Vec::new();
+    let mut open = vec![command];
+    while let Some(command) = open.pop() {
+        open.extend(command.get_subcommands().filter(|inner| inner.get_name() != "help").cloned());
+        let page = clap_mangen::Man::new(command);
+        let (file, mut text) = (folder.join(page.get_filename()), Vec::new());
+        page.render(&mut text).map_err(Error::io(&file, "write"))?;
+        std::fs::write(&file, text).map_err(Error::io(&file, "write"))?;
+        files.push(file);
+    }
+    files.sort();
+    Ok(files)
+}
