@@ -37,12 +37,18 @@ impl Policy {
         if let Error::NotInHierarchy { place, value, .. } | Error::Unfit { place, value, .. } =
             &mut error
             && let Some(name) = &place.column
-            && let Some(reader) = self.reader(name, false)
-            && reader.leaves.is_none()
         {
-            *value = reader.notation.spelled_label(value);
+            *value = self.written_value(name, std::mem::take(value));
         }
         error
+    }
+
+    /// A value or a label of a column as it is written.
+    pub(crate) fn written_value(&self, name: &str, value: String) -> String {
+        match self.reader(name, false).filter(|reader| reader.leaves.is_none()) {
+            Some(reader) => reader.notation.spelled_label(&value),
+            None => value,
+        }
     }
 
     /// A value of a column in the plain way, the empty one if it is missing. One that is not written

@@ -247,12 +247,8 @@ pub(crate) fn check_table(
         let place = Place::file(&file).line(line).column(name);
         let attribute = policy.attribute(name);
         let hierarchy = attribute.map_or(String::new(), |known| known.hierarchy.describe());
-        Some(match policy.as_written(Error::NotInHierarchy { place, value, hierarchy }) {
-            Error::NotInHierarchy { place, value, hierarchy } => {
-                format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value))
-            }
-            other => other.to_string(),
-        })
+        let value = policy.written_value(name, value);
+        Some(format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value)))
     });
     let problems = identifiers.chain(labels).chain(problems).collect();
     Ok(Checked { verified, counted, same_value, problems, notes, bytes, file })
