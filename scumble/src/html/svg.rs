@@ -160,7 +160,7 @@ pub(super) fn points(title: &str, points: &[Point], axes: [&str; 2]) -> Svg {
     let most = |of: fn(&Point) -> f64| rounded(points.iter().map(of).fold(0.0, f64::max));
     let (most_x, most_y) = (most(|point| point.x), most(|point| point.y));
     let (height, left, width) = (220.0, 6.0, 86.0);
-    let top = LINE + 10.0;
+    let top = LINE + 18.0;
     let base = top + height;
     let mut drawn = String::new();
     let _ = write!(drawn, r#"<text class="axis" x="0" y="12">{}</text>"#, escaped(axes[1]));
@@ -181,14 +181,27 @@ pub(super) fn points(title: &str, points: &[Point], axes: [&str; 2]) -> Svg {
             told(most_x * part)
         );
     }
+    // Points that nearly coincide share a number.
+    let mut numbers: Vec<(f64, f64, String)> = Vec::new();
     for Point { number, name, x, y } in points {
         let (x, y) = (left + width * x / most_x, base - height * y / most_y);
         let name = escaped(name);
         let _ = write!(
             drawn,
-            r#"<circle class="after" cx="{x:.2}%" cy="{y:.1}" r="5"><title>{name}</title></circle><text class="number" x="{x:.2}%" y="{:.1}" dx="8">{number}</text>"#,
-            y - 6.0
+            r#"<circle class="after" cx="{x:.2}%" cy="{y:.1}" r="5"><title>{name}</title></circle>"#
         );
+        let is_near = |known: &&mut (f64, f64, String)| {
+            (known.0 - x).abs() < 2.0 && (known.1 - y).abs() < 12.0
+        };
+        match numbers.iter_mut().find(is_near) {
+            Some((.., told)) => *told += &format!(", {number}"),
+            None => numbers.push((x, y, number.to_string())),
+        }
+    }
+    for (x, y, told) in numbers {
+        let y = y - 6.0;
+        let _ =
+            write!(drawn, r#"<text class="number" x="{x:.2}%" y="{y:.1}" dx="8">{told}</text>"#);
     }
     let _ = write!(
         drawn,
@@ -265,11 +278,14 @@ mod tests {
 
     #[test]
     fn bars_are_shares_of_the_whole() {
-        let rows = [row("a", 0, Some(10.0), Some(5.0)), row("b", 1, None, None)];
-        let Svg(svg) = bars("two", &rows, 10.0);
+        let Svg(svg) = bars("one", &[row("a", 0, Some(10.0), Some(5.0))], 10.0);
         assert!(svg.contains(r#"class="before" width="100.00%""#), "{svg}");
         assert!(svg.contains(r#"class="after" width="50.00%""#), "{svg}");
-        assert_eq!(svg.matches("<path").count(), 1, "{svg}");
+        // The bars of a tree end earlier, because they begin further right.
+        let rows = [row("a", 0, None, None), row("b", 1, None, Some(10.0))];
+        let Svg(tree) = bars("tree", &rows, 10.0);
+        assert!(tree.contains(r#"class="after" width="95.00%""#), "{tree}");
+        assert_eq!(tree.matches("<path").count(), 1, "{tree}");
         let Svg(empty) = bars("none", &[row("a", 0, Some(0.0), Some(0.0))], 0.0);
         assert!(empty.contains(r#"width="0.00%""#), "{empty}");
     }
@@ -291,8 +307,11 @@ mod tests {
         }
         let point = |x, y| Point { number: 1, name: "a".into(), x, y };
         let Svg(svg) = points("all", &[point(0.5, 0.0), point(0.25, 0.1)], ["x", "y"]);
-        assert!(svg.contains(r#"cx="92.00%" cy="250.0""#), "{svg}");
-        assert!(svg.contains(r#"cx="49.00%" cy="30.0""#), "{svg}");
+        assert!(svg.contains(r#"cx="92.00%" cy="258.0""#), "{svg}");
+        assert!(svg.contains(r#"cx="49.00%" cy="38.0""#), "{svg}");
+        assert_eq!(svg.matches(">1</text>").count(), 2, "{svg}");
+        let Svg(same) = points("all", &[point(0.5, 0.1), point(0.5, 0.1)], ["x", "y"]);
+        assert_eq!((same.matches("<circle").count(), same.matches(">1, 1</text>").count()), (2, 1));
     }
 
     proptest! {
@@ -303,7 +322,8 @@ mod tests {
             prop_assert!(!safe.contains(['<', '>', '"', '\'']));
             prop_assert!(!safe.chars().any(steers));
             let Svg(svg) = bars(&text, &[row(&text, 0, None, Some(1.0))], 1.0);
-            prop_assert_eq!(svg.matches('<').count(), 10);
+            // The chart, the name, the figure and the bar.
+            prop_assert_eq!(svg.matches('<').count(), 9);
         }
     }
 }

@@ -158,7 +158,8 @@ impl<'a> Meaning<'a> {
                 as u32
         };
         if let Some(number) = key.kind.number(label) {
-            return vec![at(number, false)..at(number, true)];
+            let same = at(number, false)..at(number, true);
+            return vec![same];
         }
         let Axis::Ordered(_) = &key.axis else { return Vec::new() };
         let Some((from, to)) = said_range(label, key.kind) else { return Vec::new() };
@@ -172,7 +173,8 @@ impl<'a> Meaning<'a> {
             Bound::Included(number) => at(number, true),
             Bound::Excluded(number) => at(number, false),
         };
-        vec![first..last.max(first)]
+        let covered = first..last.max(first);
+        vec![covered]
     }
 
     /// The rows and the distinct values of the original that a label covers.
