@@ -55,8 +55,8 @@ fn every_command_reads_json_lines() {
     bed.run(&[&build[..], &["--attribute", "age", "-o", "h.csv"]].concat()).ok();
     bed.run(&["generate", "census", "--rows", "500", "-o", "census.jsonl"]).ok();
     let census = ["anonymize", "census.jsonl", "--policy", "census.policy.toml", "-o", "c.jsonl"];
-    let first = bed.run(&[&census[..], &["--threads", "1"]].concat()).ok();
-    drop(first);
+    let census = [&census[..], &["--algorithm", "mondrian"]].concat();
+    bed.run(&[&census[..], &["--threads", "1"]].concat()).ok();
     let one = bed.bytes("c.jsonl");
     bed.run(&[&census[..], &["--threads", "4"]].concat()).ok();
     assert!(one == bed.bytes("c.jsonl"));
@@ -106,7 +106,7 @@ fn keys_may_be_missing_and_in_any_order() {
     assert_eq!(
         bed.read("out.jsonl"),
         "{\"b\":1,\"key\":\"x\",\"c\":null}\n{\"b\":null,\"key\":\"x\",\"c\":true}\n\
-         {\"b\":null,\"key\":\"\",\"c\":null}\n"
+         {\"b\":null,\"key\":null,\"c\":null}\n"
     );
 }
 

@@ -38,6 +38,10 @@ fn workbook(sheets: &[(&str, bool, String)], shared: &[u8]) -> Vec<u8> {
     let book = format!("<workbook xmlns:r=\"r\"><sheets>{book}</sheets></workbook>");
     parts.push(("xl/workbook.xml".into(), book.into_bytes()));
     let relations = format!("<Relationships>{relations}</Relationships>");
+    let whole = "<Relationships><Relationship Id=\"r\" Type=\"http://schemas.openxmlformats.org/\
+                 officeDocument/2006/relationships/officeDocument\" Target=\"xl/workbook.xml\"/>\
+                 </Relationships>";
+    parts.push(("_rels/.rels".into(), whole.into()));
     parts.push(("xl/_rels/workbook.xml.rels".into(), relations.into_bytes()));
     let styles = "<styleSheet><cellXfs><xf numFmtId=\"0\"/><xf numFmtId=\"14\"/>\
                   <xf numFmtId=\"22\"/><xf numFmtId=\"20\"/></cellXfs></styleSheet>";
@@ -239,24 +243,24 @@ fn what_unpacks_to_too_much_is_refused() {
     let limited = |bytes: Vec<u8>| {
         assert!(bytes.len() < 1 << 20, "{}", bytes.len());
         bed.file("table.xlsx", bytes);
-        anonymize(&bed, &["--memory", "32MiB"])
+        anonymize(&bed, &["--memory", "16MiB"])
     };
     let sheet = [("one", false, people())];
     // Texts that are shared, empty or long.
-    let many = format!("<sst>{}</sst>", "<si/>".repeat(4 << 20));
+    let many = format!("<sst>{}</sst>", "<si/>".repeat(1 << 19));
     limited(workbook(&sheet, many.as_bytes())).fails_with(3, "memory").says("table.xlsx");
-    let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(40 << 20));
+    let long = format!("<sst><si><t>{}</t></si></sst>", "x".repeat(2 << 20));
     limited(workbook(&sheet, long.as_bytes())).fails_with(2, "longer than");
     // More texts than there are: room for all of them was made at once.
     let claimed = "<sst uniqueCount=\"1099511627776\"><si><t>x</t></si></sst>";
     limited(workbook(&sheet, claimed.as_bytes())).fails_with(2, "damaged");
-    let inline = people().replacen(">Ann<", &format!(">{}<", "x".repeat(40 << 20)), 1);
+    let inline = people().replacen(">Ann<", &format!(">{}<", "x".repeat(2 << 20)), 1);
     limited(workbook(&[("one", false, inline)], b"")).fails_with(2, "longer than");
     // Cells that are far away from each other make no rows.
     let far = people() + &row(1_048_576, &["Zoe", "33", "Bern", "flu"]);
     let bytes = workbook(&[("one", false, far)], b"");
     bed.file("table.xlsx", bytes);
-    anonymize(&bed, &["--memory", "32MiB"]).ok();
+    anonymize(&bed, &["--memory", "64MiB"]).ok();
     let beyond = people() + &row(1_048_577, &["Zoe"]);
     bed.file("table.xlsx", workbook(&[("one", false, beyond)], b""));
     anonymize(&bed, &[]).fails_with(2, "cell A1048577").says("damaged");

@@ -101,7 +101,11 @@ impl Book {
         }
         let longest = format.longest_record();
         if needs.longest > longest as u64 {
-            return Err(Error::LongRecord { place: Place::file(name), most: longest });
+            let problem = format!(
+                "a text in the workbook is longer than {longest} bytes; shorten it, or raise the \
+                 memory limit"
+            );
+            return Err(Error::BadRecord { place: Place::file(name), problem });
         }
         if needs.memory > format.memory() {
             let what = format!("the texts and styles of {}", name.display());
@@ -169,11 +173,14 @@ impl Book {
     /// Whether a sheet has a value among its first cells. One that cannot be read may have.
     fn has_cells(&mut self, sheet: &str) -> bool {
         let Ok(mut cells) = self.book.worksheet_cells_reader(sheet) else { return false };
-        (0..POLLED).any(|_| match cells.next_cell() {
-            Ok(Some(cell)) => !matches!(cell.get_value(), DataRef::Empty),
-            Ok(None) => false,
-            Err(_) => true,
-        })
+        for _ in 0..POLLED {
+            match cells.next_cell() {
+                Ok(Some(cell)) if matches!(cell.get_value(), DataRef::Empty) => {}
+                Ok(None) => return false,
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Copies the sheet to a private file in `folder`.
