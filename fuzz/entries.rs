@@ -28,8 +28,8 @@ const POLICY: &str = include_str!("corpus/policy/people.toml");
 const SPLIT: &str = include_str!("corpus/policy/mondrian.toml");
 const DISTRIBUTION: &str = include_str!("corpus/policy/uniform.toml");
 
-fn spooled(bytes: &[u8], format: Format) -> Result<TableFile, Error> {
-    let format = FileFormat::new(format).within(MEMORY);
+fn spooled(bytes: &[u8], format: FileFormat) -> Result<TableFile, Error> {
+    let format = format.within(MEMORY);
     let (bytes, name) = (Cursor::new(bytes.to_vec()), Path::new("input"));
     TableFile::spool(bytes, name, format, &std::env::temp_dir(), &Watch::silent())
 }
@@ -39,7 +39,7 @@ fn spooled(bytes: &[u8], format: Format) -> Result<TableFile, Error> {
 fn people() -> TableBatches {
     static TABLE: OnceLock<TableBatches> = OnceLock::new();
     let read = || {
-        let batches = spooled(PEOPLE, Format::Csv)?.scan(&[0, 1, 2, 3])?;
+        let batches = spooled(PEOPLE, FileFormat::new(Format::Csv))?.scan(&[0, 1, 2, 3])?;
         TableBatches::new(batches.collect::<Result<_, Error>>()?)
     };
     TABLE.get_or_init(|| read().expect("the table of people is whole")).clone()
@@ -64,7 +64,7 @@ fn run(job: Job, table: &dyn Source) -> Result<(), Error> {
 
 /// Reads all columns, by number and as they are, guesses their types and roles, and anonymizes the
 /// table by these guesses.
-fn table(bytes: &[u8], format: Format) -> Result<(), Error> {
+fn table(bytes: &[u8], format: FileFormat) -> Result<(), Error> {
     let table = spooled(bytes, format)?;
     let columns: Vec<usize> = (0..table.schema().fields().len()).collect();
     let mut rows = 0;
@@ -99,16 +99,31 @@ fn end(answer: Result<(), Error>) {
     let _ = fine(answer);
 }
 
+/// A table in the encoding that is detected, and in one that its length chooses.
 pub fn csv(bytes: &[u8]) {
-    end(table(bytes, Format::Csv));
+    end(table(bytes, FileFormat::new(Format::Csv)));
+    let given = ["utf-16le", "windows-1252", "shift_jis", "utf-8", "gb18030", "utf-16be"];
+    let name = given[bytes.len() % given.len()];
+    end(FileFormat::new(Format::Csv).with_encoding(name).and_then(|mut format| {
+        format.rename_duplicates = true;
+        table(bytes, format)
+    }));
+}
+
+pub fn jsonl(bytes: &[u8]) {
+    end(table(bytes, FileFormat::new(Format::Jsonl)));
+}
+
+pub fn xlsx(bytes: &[u8]) {
+    end(table(bytes, FileFormat::new(Format::Xlsx)));
 }
 
 pub fn parquet(bytes: &[u8]) {
-    end(table(bytes, Format::Parquet));
+    end(table(bytes, FileFormat::new(Format::Parquet)));
 }
 
 pub fn arrow(bytes: &[u8]) {
-    end(table(bytes, Format::Arrow));
+    end(table(bytes, FileFormat::new(Format::Arrow)));
 }
 
 /// A policy by itself, and on a table.

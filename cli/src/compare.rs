@@ -4,7 +4,7 @@ use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::show::{duration, share, thousands};
 use comfy_table::{CellAlignment, Table, presets};
-use scumble::{Error, ErrorKind, Job, Policy, ReleaseKind, Report, Source, Watch};
+use scumble::{Error, ErrorKind, Job, Policy, RecodingReport, ReleaseKind, Report, Source, Watch};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -32,13 +32,29 @@ struct Row {
     report: std::result::Result<Report, Error>,
 }
 
-/// Compares; as JSON, and for people.
+impl Row {
+    /// The kind of recoding that was asked for, or that would be released.
+    fn recoding(&self) -> Option<&'static str> {
+        let of_release = || match &self.report.as_ref().ok()?.release {
+            ReleaseKind::Table { recoding, .. } => Some(match recoding {
+                RecodingReport::FullDomain { .. } => "levels",
+                RecodingReport::Cuts { .. } => "cuts",
+                RecodingReport::Regions { .. } => "regions",
+                RecodingReport::Local { .. } => "local",
+            }),
+            ReleaseKind::Distribution { .. } => None,
+        };
+        self.variant.recoding.or_else(of_release)
+    }
+}
+
+/// Compares; as JSON, for people, and as an HTML page.
 pub fn compare(
     asked: &Compared<'_>,
     source: &dyn Source,
     common: &Common,
     watch: &Watch,
-) -> Result<(Value, String)> {
+) -> Result<(Value, String, String)> {
     let policies: Vec<(PathBuf, Policy)> = asked
         .policies
         .iter()
@@ -60,7 +76,21 @@ pub fn compare(
         return Err(error.into());
     }
     let json = Value::Array(rows.iter().map(to_json).collect());
-    Ok((json, text(&rows, &policies, source)))
+    let text = text(&rows, &policies, source);
+    Ok((json, text, page(&rows, &policies, source)))
+}
+
+/// The page.
+fn page(rows: &[Row], policies: &[(PathBuf, Policy)], source: &dyn Source) -> String {
+    let name = |Variant { policy, recoding, k, .. }: &Variant| {
+        let file = policy.file_name().unwrap_or(policy.as_os_str()).to_string_lossy();
+        let name = recoding.map_or(file.into_owned(), str::to_string);
+        k.map_or(name.clone(), |k| format!("{name}, k = {k}"))
+    };
+    let variants = rows.iter();
+    let variants = variants.map(|row| (name(&row.variant), row.report.as_ref().map_err(why_not)));
+    let variants: Vec<_> = variants.collect();
+    Report::compared_html(&source.name(), &variants, differ(policies))
 }
 
 /// Every policy or kind of recoding with every k.
@@ -141,7 +171,7 @@ fn to_json(row: &Row) -> Value {
     let Row { variant, report } = row;
     let mut object = Map::new();
     object.insert("policy".into(), json!(variant.policy));
-    if let Some(recoding) = variant.recoding {
+    if let Some(recoding) = row.recoding() {
         object.insert("recoding".into(), recoding.into());
     }
     if let Some(k) = variant.job.policy().privacy().k {
@@ -219,10 +249,7 @@ fn columns(rows: &[Row]) -> Vec<Column> {
             is(|one| one.recoding.is_none()),
             ("policy", |row| row.variant.policy.display().to_string()),
         ),
-        (
-            is(|one| one.recoding.is_some()),
-            ("recoding", |row| row.variant.recoding.unwrap_or_default().to_string()),
-        ),
+        (true, ("recoding", |row| row.recoding().unwrap_or_default().to_string())),
         (
             is(|one| one.k.is_some()),
             ("k", |row| row.variant.k.map_or(String::new(), |k| thousands(k.into()))),
@@ -357,13 +384,18 @@ fn notes(text: &mut String, rows: &[Row], policies: &[(PathBuf, Policy)]) {
     if rows.iter().any(|row| row.report.as_ref().is_ok_and(is_optimal)) {
         let _ = writeln!(text, "  optimal: no recoding of this kind loses less, proven");
     }
-    if policies.windows(2).any(|pair| !have_same_columns(&pair[0].1, &pair[1].1)) {
+    if differ(policies) {
         let _ = writeln!(
             text,
             "  note: the policies treat columns differently; LM is a share of the detail that a \
              policy's own hierarchies have, so it does not compare one policy with another"
         );
     }
+}
+
+/// Whether the losses of policies do not compare.
+fn differ(policies: &[(PathBuf, Policy)]) -> bool {
+    policies.windows(2).any(|pair| !have_same_columns(&pair[0].1, &pair[1].1))
 }
 
 /// Whether two policies say the same of columns, so that a loss means the same in both.

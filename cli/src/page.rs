@@ -35,7 +35,6 @@ impl Page {
         other: Option<&dyn Source>,
         release: &Path,
     ) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
         let mut read = tables.files();
         read.extend(other.iter().flat_map(|table| table.files()));
         for ending in [".report.json", ".private.json"] {
@@ -44,13 +43,21 @@ impl Page {
             read.push(name.into());
         }
         read.extend(job.iter().flat_map(|job| job.policy().files()).map(Path::to_path_buf));
-        Ok(Portrait::check_output(&read, file)?)
+        self.check_apart(read)
+    }
+
+    /// Refuses a page that would overwrite one of these files.
+    pub fn check_apart(&self, read: Vec<PathBuf>) -> Result<()> {
+        match &self.file {
+            None => Ok(()),
+            Some(file) => Ok(Portrait::check_output(&read, file)?),
+        }
     }
 
     /// Writes it, if it is wanted.
-    pub fn write(&self, portrait: impl FnOnce() -> Result<Portrait>) -> Result<()> {
+    pub fn write(&self, html: impl FnOnce() -> Result<String>) -> Result<()> {
         if let Some(file) = &self.file {
-            scumble::write_private(file, &portrait()?.to_html())?;
+            scumble::write_private(file, &html()?)?;
         }
         Ok(())
     }

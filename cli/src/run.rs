@@ -145,12 +145,14 @@ fn anonymize(
     watch: &Watch,
 ) -> Result<Output> {
     let source = open(input, common, spill, watch)?;
+    let remedied = |error: Error| job.with_remedies(error, &source, watch);
     let release = |sink: Box<dyn Sink>| match page.file() {
-        None => Ok::<_, Failure>(job.run(&source, sink, watch)?),
+        None => Ok::<_, Failure>(job.run(&source, sink, watch).map_err(remedied)?),
         Some(file) => {
             let job = job.clone().writes(file);
-            let (report, portrait) = job.run_portrayed(&source, sink, watch)?;
-            page.write(|| Ok(portrait))?;
+            let portrayed = job.run_portrayed(&source, sink, watch);
+            let (report, portrait) = portrayed.map_err(remedied)?;
+            page.write(|| Ok(portrait.to_html()))?;
             Ok(report)
         }
     };
@@ -172,10 +174,7 @@ fn anonymize(
         return Ok(Output::new(report.to_json(), text));
     }
     let sink = ends::release(output, recoding, &source, common, spill)?;
-    let report = release(sink).map_err(|failure| match failure {
-        Failure::Library(error) => Failure::Library(job.with_remedies(error, &source, watch)),
-        other => other,
-    })?;
+    let report = release(sink)?;
     let text = show::report(&report, input, output);
     let on_error = is_standard(output);
     Ok(Output { on_error, ..Output::new(report.to_json(), text) })
@@ -289,7 +288,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             page.write(|| {
                 // What the original tells is not for everybody.
                 let portrait = job.portray(&tables, None, report.as_ref(), watch)?;
-                Ok(portrait.with_verification(verification.clone()))
+                Ok(portrait.with_verification(verification.clone()).to_html())
             })?;
             let text = if is_folder {
                 distribution::verification(&verification, &release)
@@ -320,7 +319,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 None => Portrait::without_policy(&tables, original, report, watch)?,
             };
             let output = Output::new(portrait.to_json(), portrait.to_string());
-            page.write(|| Ok(portrait))?;
+            page.write(|| Ok(portrait.to_html()))?;
             Ok(output)
         }
         Command::Query { release, sql } => {
@@ -343,13 +342,16 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let risks = job.risk(&table, population, threshold, watch)?;
             let table = Tables::one(table);
             page.check(Some(&job), &table, population, &file)?;
-            page.write(|| Ok(job.portray_risk(&table, risks, watch)?))?;
+            page.write(|| Ok(job.portray_risk(&table, risks, watch)?.to_html()))?;
             Ok(Output::new(risks.to_json(), show::risks(&risks, &file)))
         }
-        Command::Compare { input, policy, k, seed } => {
+        Command::Compare { input, policy, k, seed, html } => {
             effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             let asked = compare::Compared { policies: &policy, k: &k, seed };
-            let (json, text) = compare::compare(&asked, &open(&input)?, common, watch)?;
+            let (page, input) = (Page::new(html)?, open(&input)?);
+            page.check_apart(policy.iter().chain(&input.files()).cloned().collect())?;
+            let (json, text, html) = compare::compare(&asked, &input, common, watch)?;
+            page.write(|| Ok(html))?;
             Ok(Output::new(json, text))
         }
         Command::Advise { stakes } => {

@@ -70,8 +70,11 @@ pub fn remedies(failure: &Failure) -> Text {
         let _ = writeln!(text, "  {remedy}");
     }
     if let Some(reason) = &found.remedies_incomplete {
-        let all = if found.remedies.is_empty() { "Changes" } else { "All changes" };
-        let _ = writeln!(text, "{all} that would make a release possible are not known: {reason}.");
+        let open = match found.remedies.len() {
+            0 => "Changes that make a release possible are not known",
+            _ => "There may be others",
+        };
+        let _ = writeln!(text, "{open}: {reason}.");
     }
     text
 }

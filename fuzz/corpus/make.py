@@ -1,8 +1,9 @@
-"""Writes the seed corpus again. Needs pyarrow; run from the folder of the checkout as
+"""Writes the seed corpus again. Needs pyarrow and XlsxWriter; run from the folder of the checkout as
 `python3 fuzz/corpus/make.py PATH-OF-SCUMBLE`. All data are invented."""
 
-import decimal, gzip, pathlib, subprocess, sys, tempfile
+import datetime, decimal, gzip, io, json, pathlib, subprocess, sys, tempfile, zipfile
 import pyarrow as pa, pyarrow.ipc as ipc, pyarrow.parquet as pq
+import xlsxwriter
 
 HERE = pathlib.Path(__file__).parent
 SCUMBLE = str(pathlib.Path(sys.argv[1]).resolve())
@@ -39,6 +40,45 @@ put("csv/types.csv", "i,r,d,t\n1,1.50,2020-02-29,x\n-007,-1e3,1999-12-31,\n,,,?\
 put("csv/extreme-numbers.csv", "x,y\n" + "".join(f"{x},{y}\n" for x in ["0", "5e-324", "1.7e308", "-1.7e308"] for y in "aabbb"))
 put("csv/people.csv.gz", gzip.compress(PEOPLE.encode(), mtime=0))
 put("csv/people.csv.zst", pa.compress(PEOPLE.encode(), codec="zstd", asbytes=True))
+foreign = PEOPLE.replace("Biel", "Z\u00fcrich")
+put("csv/windows-1252.csv", foreign.encode("cp1252"))
+put("csv/utf-16le-marked.csv", foreign.encode("utf-16"))
+put("csv/utf-16be.csv", foreign.encode("utf-16-be"))
+put("csv/late-letter.csv", PEOPLE.encode() + b"G\xfcl,57,Thun,flu\n")
+people = [line.split(",") for line in foreign.split()]
+objects = [dict(zip(people[0], row)) | {"age": int(row[1])} for row in people[1:]]
+put("jsonl/people.jsonl", "".join(json.dumps(row) + "\n" for row in objects))
+put("jsonl/kinds.jsonl", """{"i":1,"r":1.5,"n":1.50,"b":true,"s":"a \\"b\\" \\u00e9","x":null}\r
+\r
+{"r":-2.25,"i":-7,"n":1e3,"b":false,"s":5}\n""")
+put("jsonl/nested.jsonl", '{"a":[1,{"b":[]}],"":"nameless"}\n')
+put("jsonl/twice.jsonl", '{"a":1,"a":2}\n')
+
+
+def workbook(compression):
+    """Six people with days, times and numbers, and a second sheet that is hidden."""
+    file, packed = io.BytesIO(), io.BytesIO()
+    book = xlsxwriter.Workbook(file, {"in_memory": True})
+    book.set_properties({"created": datetime.datetime(2024, 1, 1)})
+    sheet, day = book.add_worksheet("people"), book.add_format({"num_format": "yyyy-mm-dd"})
+    for at, row in enumerate(people):
+        sheet.write_row(at, 0, [int(field) if field.isdigit() else field for field in row])
+        sheet.write(at, 4, "born") if at == 0 else sheet.write_datetime(at, 4, datetime.date(1980, 1, at), day)
+        sheet.write(at, 5, "member") if at == 0 else sheet.write_boolean(at, 5, at % 2 == 0)
+    other = book.add_worksheet("other")
+    other.write(0, 0, "left out")
+    other.hide()
+    book.close()
+    # Only the parts that are read, so that the file is small.
+    names = ["[Content_Types].xml", "_rels/.rels", "xl/workbook.xml", "xl/_rels/workbook.xml.rels", "xl/styles.xml",
+             "xl/sharedStrings.xml", "xl/worksheets/sheet1.xml", "xl/worksheets/sheet2.xml"]
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(packed, "w", compression) as new:
+        for name in names:
+            new.writestr(zipfile.ZipInfo(name), old.read(name), compression)
+    return packed.getvalue()
+
+
+put("xlsx/people.xlsx", workbook(zipfile.ZIP_DEFLATED))
 put("hierarchy/cities.csv", CITIES)
 put("hierarchy/ages.csv", "".join(f"{age};{age // 10}0s;*\n" for age in range(30, 60)))
 put("hierarchy/quoted.csv", '"a, b";"x;y";*\nc;"x;y";*\n')
@@ -137,7 +177,7 @@ for codec in [None, "lz4", "zstd"]:
         with make(sink, table.schema, options=ipc.IpcWriteOptions(compression=codec)) as writer:
             writer.write_table(long if codec else table)
         put(f"arrow/{codec or 'plain'}-{kind}.arrow", sink.getvalue().to_pybytes())
-for codec in ["none", "snappy", "gzip", "lz4", "zstd"]:
+for codec in ["none", "snappy", "gzip", "lz4", "zstd", "brotli"]:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression=codec, write_statistics=False)
     put(f"parquet/{codec}.parquet", sink.getvalue().to_pybytes())

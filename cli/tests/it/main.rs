@@ -3,7 +3,9 @@
 
 mod bad_input;
 mod bed;
+mod compare;
 mod distribution;
+mod encodings;
 mod extra_suppression;
 mod flags;
 mod formats;
@@ -14,6 +16,7 @@ mod help;
 mod hierarchy;
 mod init;
 mod instant;
+mod json_lines;
 mod killed;
 mod l_plus;
 mod notation;
@@ -25,8 +28,10 @@ mod presence;
 mod private;
 mod readme;
 mod release;
+mod remedies;
 mod rothko;
 mod standard_output;
 mod tamper;
 mod terminal;
 mod texts;
+mod workbooks;

@@ -137,6 +137,33 @@ fn every_search_releases_and_verifies_in_the_notation() {
     }
 }
 
+/// Pictures of a release, and comparisons of policies.
+#[test]
+fn what_is_shown_is_in_the_notation() {
+    let bed = bed();
+    bed.anonymize(&["--algorithm", "mondrian", "--html", "page.html"]).ok();
+    assert!(bed.read("page.html").contains(".000)"));
+    let show = ["show", "out.csv", "-p", "policy.toml", "--original", "table.csv", "--json"];
+    let shown = bed.run(&show).ok().json();
+    let column = |name: &str| {
+        let columns = shown["columns"].as_array().unwrap();
+        columns.iter().find(|column| column["name"] == name).unwrap().clone()
+    };
+    let born = column("born");
+    let labels = born["labels"]["listed"].as_array().unwrap();
+    assert!(
+        labels.iter().all(|label| is_label("born", label["label"].as_str().unwrap())),
+        "{born}"
+    );
+    // Every row before is covered by some label.
+    let covered: u64 = labels.iter().map(|label| label["before"].as_u64().unwrap()).sum();
+    assert!(covered > 100, "{born}");
+    let values = born["before"]["frequent"].as_array().unwrap();
+    assert!(values.iter().all(|value| is_date(value["value"].as_str().unwrap())), "{born}");
+    assert!(column("income")["loss"].as_f64().unwrap() > 0.0);
+    bed.run(&["compare", "table.csv", "-p", "policy.toml"]).ok();
+}
+
 #[test]
 fn parquet_texts_have_notations_too() {
     let bed = bed();
@@ -343,8 +370,67 @@ fn what_cannot_be_read_is_refused_with_a_reason() {
             "matches the column `lab_na` as well as",
         ),
     ];
+    let line = |bed: &Bed, part: &str| {
+        bed.read("table.csv").lines().position(|line| line.contains(part)).unwrap() + 1
+    };
+    // What does not belong to a hierarchy is named as it is written.
+    let bed = self::bed();
+    bed.edit("policy.toml", "to = 40000", "to = 30000");
+    let outside = bed.read("table.csv");
+    let outside = outside.lines().find_map(|line| {
+        let income = line.split(';').nth(2)?;
+        income.starts_with('3').then(|| income.to_string()).filter(|income| income.len() > 6)
+    });
+    let outside = outside.unwrap();
+    let place = format!("table.csv:{}: column `income`: `{outside}`", line(&bed, &outside));
+    bed.anonymize(&[]).fails_with(2, &place).says("is not in the intervals from 0 to 30000");
     for (from, to, said) in cases {
         let bed = self::bed();
         bed.edit("policy.toml", from, to).anonymize(&[]).fails_with(2, said);
     }
+}
+
+/// Where single values are suppressed, the others are spelled in the notation.
+#[test]
+fn suppressed_values_stand_beside_others() {
+    let bed = bed();
+    let first = bed.records("table.csv", ';')[1][4].clone();
+    let policy = format!(
+        r#"
+[defaults]
+role = "identifier"
+[attributes.born]
+role = "quasi-identifier"
+format = "DD.MM.YYYY"
+missing = ["k.A."]
+hierarchy = {{ dates = ["year", "decade"] }}
+[attributes.income]
+role = "quasi-identifier"
+type = "real"
+decimal = ","
+thousands = "."
+hierarchy = {{ intervals = [5000, 20000], from = 0, to = 40000 }}
+[attributes.lab_na]
+role = "sensitive"
+type = "real"
+decimal = ","
+[privacy]
+thresholds = {{ default = "1/3", "{first}" = "1/20" }}
+[search]
+algorithm = "annealing"
+time-limit = "1s"
+suppression = {{ scheme = "violating-values" }}
+"#
+    );
+    bed.file("policy.toml", policy);
+    bed.anonymize(&["--seed", "1"]).ok();
+    bed.run(&["verify", "out.csv", "-p", "policy.toml"]).ok();
+    let fields: Vec<String> =
+        bed.records("out.csv", ';')[1..].iter().map(|row| row[2].clone()).collect();
+    let is_value = |field: &String| field == "*" || field.len() == 5 && &field[3..4] == ",";
+    assert!(fields.iter().all(is_value), "{fields:?}");
+    assert!(fields.iter().any(|field| field == "*"), "{fields:?}");
+    // A cap of a value that no row has is a slip of the pen, in any notation.
+    bed.edit("policy.toml", &format!("\"{first}\" = "), "\"99,9\" = ");
+    bed.anonymize(&[]).fails_with(2, "a cap for a value of the sensitive attribute");
 }

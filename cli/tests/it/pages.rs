@@ -188,6 +188,7 @@ pages! {
     the_page_about_algorithms "docs/algorithms.md" at least 4;
     the_first_hour "docs/start.md" at least 14;
     the_guide "docs/guide.md" at least 18;
+    the_page_about_reports "docs/report.md" at least 1;
 }
 
 /// The guide writes its policy step by step: what it quotes stands in the policies that it uses.

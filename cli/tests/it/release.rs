@@ -265,9 +265,12 @@ fn a_requirement_that_cannot_be_met_releases_nothing() {
     let first = &report["privacy"][0];
     assert_eq!((&first["requirement"], &first["required"]), (&json!("k-anonymity"), &json!(7)));
     assert_eq!((&first["achieved"], &first["satisfied"]), (&json!(6), &json!(false)));
-    // Without --json: a line for people, and nothing else.
+    // Without --json: a line for people, and what would help.
     let outcome = bed.anonymize(&["-k", "7"]).fails_with(1, "cannot be met").says("6");
-    assert_eq!(outcome.stdout, "");
+    assert_eq!(
+        outcome.stdout,
+        "This change makes a release possible:\n  privacy.k = 6 (now 7): LM 1.0000\n"
+    );
 }
 
 #[test]

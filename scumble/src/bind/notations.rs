@@ -1,5 +1,6 @@
 //! Columns with a notation are read in the plain way.
 
+use crate::error::Error;
 use crate::policy::Policy;
 use crate::source::{PlainReader, PlainSource, Source};
 use crate::table::{Notation, Role};
@@ -28,6 +29,20 @@ impl Policy {
     /// A release, or a table that may be one: there are labels beside values.
     pub(crate) fn plain_release<'a>(&self, source: &'a dyn Source) -> Box<dyn Source + 'a> {
         self.with_readers(source, true)
+    }
+
+    /// An error about a value in the plain way, with the value as it is written. Where a hierarchy
+    /// lists all values, one that is none of them was never read.
+    pub(crate) fn as_written(&self, mut error: Error) -> Error {
+        if let Error::NotInHierarchy { place, value, .. } | Error::Unfit { place, value, .. } =
+            &mut error
+            && let Some(name) = &place.column
+            && let Some(reader) = self.reader(name, false)
+            && reader.leaves.is_none()
+        {
+            *value = reader.notation.spelled_label(value);
+        }
+        error
     }
 
     /// A value of a column in the plain way, the empty one if it is missing. One that is not written

@@ -1,6 +1,7 @@
 //! What a guarantee means, in plain language, and what it does not mean.
 
-use crate::policy::{DiversityAsked, Privacy};
+use crate::policy::{ClosenessAsked, DiversityAsked, Privacy, VarianceAsked};
+use crate::portrait::counted;
 use crate::privacy::Diversity;
 
 /// A requirement in plain language.
@@ -28,10 +29,10 @@ pub(super) fn meanings(asked: &Privacy) -> Vec<Meaning> {
         all.push(meaning(
             format!("k-anonymity with k = {k}"),
             format!(
-                "Every row looks the same as at least {} others in all quasi-identifiers. Somebody \
+                "Every row looks the same as at least {} in all quasi-identifiers. Somebody \
                  who knows these attributes of a person finds at least {k} rows, and cannot tell \
                  which of them is the person's.",
-                k.saturating_sub(1)
+                counted(k.saturating_sub(1), "other row", "other rows")
             ),
             "It does not hide what all rows of a class have in common. If everybody in a class has \
              the same diagnosis, the diagnosis is known without knowing the row. It does not hide \
@@ -39,26 +40,8 @@ pub(super) fn meanings(asked: &Privacy) -> Vec<Meaning> {
         ));
     }
     all.extend(asked.diversity.iter().map(diversity));
-    for asked in &asked.closeness {
-        let of = of(asked.sensitive.as_deref());
-        all.push(meaning(
-            format!("t-closeness{of} with t = {}", asked.t),
-            "In every class the sensitive values are distributed almost as in the whole table: the \
-             distance between the two distributions is at most t. Knowing somebody's class hardly \
-             changes what can be guessed about the person.",
-            "It does not hide the distribution of the whole table. If most people of the table have \
-             a value, that can be guessed of everybody in it.",
-        ));
-    }
-    for asked in &asked.variance {
-        let of = of(asked.sensitive.as_deref());
-        all.push(meaning(
-            format!("variance{of} of at least {}", asked.at_least),
-            "In every class the numbers differ enough that a person's number is not known closely.",
-            "It does not bound the share of any single number: many people of a class may have the \
-             same one.",
-        ));
-    }
+    all.extend(asked.closeness.iter().map(closeness));
+    all.extend(asked.variance.iter().map(variance));
     if let Some(asked) = &asked.thresholds {
         all.push(meaning(
             format!("thresholds{}", of(asked.sensitive.as_deref())),
@@ -86,6 +69,26 @@ pub(super) fn meanings(asked: &Privacy) -> Vec<Meaning> {
         ));
     }
     all
+}
+
+fn closeness(asked: &ClosenessAsked) -> Meaning {
+    meaning(
+        format!("t-closeness{} with t = {}", of(asked.sensitive.as_deref()), asked.t),
+        "In every class the sensitive values are distributed almost as in the whole table: the \
+         distance between the two distributions is at most t. Knowing somebody's class hardly \
+         changes what can be guessed about the person.",
+        "It does not hide the distribution of the whole table. If most people of the table have a \
+         value, that can be guessed of everybody in it.",
+    )
+}
+
+fn variance(asked: &VarianceAsked) -> Meaning {
+    meaning(
+        format!("variance{} of at least {}", of(asked.sensitive.as_deref()), asked.at_least),
+        "In every class the numbers differ enough that a person's number is not known closely.",
+        "It does not bound the share of any single number: many people of a class may have the \
+         same one.",
+    )
 }
 
 fn diversity(asked: &DiversityAsked) -> Meaning {

@@ -5,7 +5,11 @@
 //! escapes every text, [charts](svg) escape their own, and characters that would change how others
 //! are shown are spelled out. A content security policy allows the page its own style sheet only.
 
+mod columns;
+mod comparison;
 mod meaning;
+mod measures;
+mod parts;
 mod svg;
 mod view;
 
@@ -21,15 +25,25 @@ const STYLE: &str = include_str!("../../templates/style.css");
 #[template(path = "report.html")]
 struct Page<'a> {
     view: View<'a>,
-    style: &'static str,
-    style_hash: String,
+    style: Style,
+}
+
+/// The style sheet with its hash, by which the content security policy allows it.
+struct Style {
+    text: &'static str,
+    hash: String,
+}
+
+impl Style {
+    fn new() -> Style {
+        Style { text: STYLE, hash: base64(&Sha256::digest(STYLE)) }
+    }
 }
 
 impl Portrait {
     /// The portrait as one HTML page.
     pub fn to_html(&self) -> String {
-        let style_hash = base64(&Sha256::digest(STYLE));
-        let page = Page { view: View::new(self), style: STYLE, style_hash };
+        let page = Page { view: View::new(self), style: Style::new() };
         // Writing to a string cannot fail.
         page.render().unwrap_or_default()
     }

@@ -5,7 +5,7 @@
 //! of the page's style sheet. Every chart has a title that says in words what it shows; its figures
 //! are also in a table of the page.
 
-use crate::portrait::steers;
+use crate::portrait::{counted, percent, steers, thousands};
 use std::fmt::Write as _;
 
 /// A bar, or a pair of bars, with its name.
@@ -103,12 +103,12 @@ const HEIGHT: f64 = 110.0;
 
 /// Vertical bars side by side, with the names of the first, the middle and the last one, and the
 /// figure of the highest one.
-pub(super) fn histogram(title: &str, columns: &[Column], of: &str) -> Svg {
+pub(super) fn histogram(title: &str, columns: &[Column]) -> Svg {
     let figures = columns.iter().flat_map(|column| [column.before, column.after]).flatten();
     let most = figures.max().unwrap_or(0).max(1);
     let (mut drawn, count) = (String::new(), columns.len().max(1) as f64);
     let top = LINE + 4.0;
-    let told = format!("up to {} {of}", crate::portrait::thousands(most));
+    let told = format!("up to {}", counted(most, "row", "rows"));
     let _ = write!(drawn, r#"<text class="axis" x="0" y="12">{}</text>"#, escaped(&told));
     for (at, column) in columns.iter().enumerate() {
         let sides = [("before", column.before), ("after", column.after)];
@@ -120,7 +120,7 @@ pub(super) fn histogram(title: &str, columns: &[Column], of: &str) -> Svg {
             let height = HEIGHT * *figure as f64 / most as f64;
             let y = top + HEIGHT - height;
             let name = escaped(&column.name);
-            let told = crate::portrait::thousands(*figure);
+            let told = thousands(*figure);
             let _ = write!(
                 drawn,
                 r#"<rect class="{class}" x="{left:.2}%" y="{y:.1}" width="{width:.2}%" height="{height:.1}"><title>{name}: {told}</title></rect>"#
@@ -145,6 +145,68 @@ pub(super) fn histogram(title: &str, columns: &[Column], of: &str) -> Svg {
         let _ = write!(drawn, r#"<text class="axis {class}" x="{x:.2}%" y="{y}">{name}</text>"#);
     }
     Svg(element(title, base + LINE + 4.0, &drawn, "histogram"))
+}
+
+/// A numbered point.
+pub(super) struct Point {
+    pub(super) number: usize,
+    pub(super) name: String,
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// Numbered points between two axes that begin at 0. Shares are told in percent.
+pub(super) fn points(title: &str, points: &[Point], axes: [&str; 2]) -> Svg {
+    let most = |of: fn(&Point) -> f64| rounded(points.iter().map(of).fold(0.0, f64::max));
+    let (most_x, most_y) = (most(|point| point.x), most(|point| point.y));
+    let (height, left, width) = (220.0, 6.0, 86.0);
+    let top = LINE + 10.0;
+    let base = top + height;
+    let mut drawn = String::new();
+    let _ = write!(drawn, r#"<text class="axis" x="0" y="12">{}</text>"#, escaped(axes[1]));
+    let told = |share: f64| escaped(&percent(share));
+    for step in 0..=2 {
+        let part = f64::from(step) / 2.0;
+        let (x, y) = (left + width * part, base - height * part);
+        let _ = write!(
+            drawn,
+            r#"<line class="rule" x1="{left}%" y1="{y}" x2="100%" y2="{y}"/><text class="axis" x="{left}%" y="{}">{}</text>"#,
+            y - 4.0,
+            if step == 0 { String::new() } else { told(most_y * part) }
+        );
+        let _ = write!(
+            drawn,
+            r#"<text class="axis middle" x="{x:.2}%" y="{}">{}</text>"#,
+            base + 16.0,
+            told(most_x * part)
+        );
+    }
+    for Point { number, name, x, y } in points {
+        let (x, y) = (left + width * x / most_x, base - height * y / most_y);
+        let name = escaped(name);
+        let _ = write!(
+            drawn,
+            r#"<circle class="after" cx="{x:.2}%" cy="{y:.1}" r="5"><title>{name}</title></circle><text class="number" x="{x:.2}%" y="{:.1}" dx="8">{number}</text>"#,
+            y - 6.0
+        );
+    }
+    let _ = write!(
+        drawn,
+        r#"<text class="axis end" x="100%" y="{}">{}</text>"#,
+        base + 34.0,
+        escaped(axes[0])
+    );
+    Svg(element(title, base + 40.0, &drawn, "points"))
+}
+
+/// The end of an axis: 1, 2 or 5 times a power of ten.
+fn rounded(most: f64) -> f64 {
+    if most <= 0.0 {
+        return 1.0;
+    }
+    let power = 10f64.powf(most.log10().floor());
+    let fits = |times: &&f64| **times * power >= most;
+    [1.0, 2.0, 5.0].iter().find(fits).unwrap_or(&10.0) * power
 }
 
 fn element(title: &str, height: f64, drawn: &str, class: &str) -> String {
@@ -215,9 +277,22 @@ mod tests {
     #[test]
     fn a_histogram_has_a_bar_for_each_figure() {
         let column = |after| Column { name: "1–5".into(), before: Some(4), after };
-        let Svg(svg) = histogram("all", &[column(Some(8)), column(None)], "rows");
+        let Svg(svg) = histogram("all", &[column(Some(8)), column(None)]);
         assert_eq!(svg.matches("<rect").count(), 3, "{svg}");
         assert!(svg.contains(r#"height="110.0""#) && svg.contains("up to 8 rows"), "{svg}");
+    }
+
+    #[test]
+    fn axes_end_at_round_numbers() {
+        for (most, end) in
+            [(0.0, 1.0), (0.013, 0.02), (0.2, 0.2), (0.21, 0.5), (0.9, 1.0), (3.0, 5.0)]
+        {
+            assert!((rounded(most) - end).abs() < 1e-12, "{most}");
+        }
+        let point = |x, y| Point { number: 1, name: "a".into(), x, y };
+        let Svg(svg) = points("all", &[point(0.5, 0.0), point(0.25, 0.1)], ["x", "y"]);
+        assert!(svg.contains(r#"cx="92.00%" cy="250.0""#), "{svg}");
+        assert!(svg.contains(r#"cx="49.00%" cy="30.0""#), "{svg}");
     }
 
     proptest! {

@@ -77,12 +77,12 @@ pub(super) fn search(
 fn not_searched(kind: Kind) -> Error {
     let problem = match kind {
         Kind::Cuts => {
-            "does not support these requirements, or the table has too many distinct rows"
+            "cannot be cuts here: they support only k, thresholds and frequency l-diversity of one \
+             attribute, and not too many distinct rows"
         }
-        _ => "has too many recodings to search them all",
+        _ => "cannot be levels here, because there are too many to search them all",
     };
-    let key = format!("search.recoding = {}", kind.name());
-    Error::Inapplicable { place: None, key, problem: problem.into() }
+    Error::Inapplicable { place: None, key: "search.recoding".into(), problem: problem.into() }
 }
 
 /// The best recoding of a kind and what it loses; `None` if the search would take too long, or does

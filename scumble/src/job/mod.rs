@@ -283,15 +283,17 @@ impl Job {
         released.map(|(report, ())| report).inspect_err(|_| sink.abandon())
     }
 
-    /// Runs on a pool of its own, if the number of threads is limited.
+    /// Runs on a pool of its own, if the number of threads is limited. Errors have values as they
+    /// are written.
     fn on_threads<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
-        match self.limits.threads {
+        let done = match self.limits.threads {
             None => work(),
             Some(threads) => {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
                 pool.map_err(|source| Error::TooManyThreads { threads, source })?.install(work)
             }
-        }
+        };
+        done.map_err(|error| self.policy.as_written(error))
     }
 
     /// Where draws come from that must not be guessed.

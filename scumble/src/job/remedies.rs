@@ -25,7 +25,7 @@ impl Job {
     /// Looks for single changes with which a release is possible, after a [run](Job::run) was refused.
     /// Each one that is found was tried and verified on the same source, and nothing is published.
     ///
-    /// The search ends after about 20 seconds, or with what it has if the watch is
+    /// The search ends after 30 seconds, or with what it has if the watch is
     /// [stopped](Watch::stop). Tables that exceed the memory are not searched.
     pub fn remedies(
         &self,
@@ -34,7 +34,7 @@ impl Job {
         watch: &Watch,
     ) -> Result<Remedies> {
         if self.policy.privacy().distribution.is_some() {
-            return Ok(incomplete("changes are not tried for a distribution"));
+            return Ok(incomplete("they are not tried for a distribution"));
         }
         let heeding = watch.heed();
         let job = Job { given: Vec::new(), ..self.clone() };
@@ -42,7 +42,7 @@ impl Job {
             let plain = self.policy.plain(&source);
             let rehearsal = Rehearsal::new(&*plain);
             if rehearsal.is_on_disk(&job, watch)? {
-                return Ok(incomplete("changes are not tried for a table that exceeds the memory"));
+                return Ok(incomplete("they are not tried for a table that exceeds the memory"));
             }
             let end = Instant::now() + self.parameters.remedies;
             Quest { job: &job, rehearsal, refusal, watch, end, is_complete: true }.run()
@@ -212,7 +212,10 @@ impl Quest<'_> {
         let cost = |remedy: &Remedy| remedy.lm_weighted.unwrap_or(remedy.lm);
         let is_column = |remedy: &Remedy| matches!(remedy.change, Change::LeaveOut(_));
         remedies.sort_by(|a, b| is_column(a).cmp(&is_column(b)).then(cost(a).total_cmp(&cost(b))));
-        let reason = if self.watch.stopped() { "interrupted" } else { "they would take too long" };
+        let reason = match self.watch.stopped() {
+            true => "the search was interrupted",
+            false => "not all were tried in the time allowed",
+        };
         let incomplete = (!self.is_complete).then(|| reason.to_string());
         Ok(Remedies { remedies, remedies_incomplete: incomplete })
     }
@@ -276,7 +279,7 @@ impl Quest<'_> {
         };
         match self.rehearsal.run(&job, watch) {
             Err(Error::Interrupted) if !self.watch.aborted() && !self.watch.stopped() => {
-                let end = self.end.max(Instant::now()) + self.job.parameters.remedies / 2;
+                let end = self.end + self.job.parameters.remedies / 2;
                 let job = Job { effort: Effort::First, ..job };
                 let report = possible(self.rehearsal.run(&job, &self.watch.until(end)))?;
                 Ok(report.and_then(|report| remedy(report, true)))

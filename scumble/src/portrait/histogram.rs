@@ -37,6 +37,9 @@ impl Bar {
 /// The most ranges.
 const MOST: i64 = 24;
 
+/// The microseconds of a day.
+const DAY: f64 = 86_400e6;
+
 /// The finest grid of real numbers: 10^-9, in steps of two grids for each power of ten.
 const FINEST: i32 = -18;
 
@@ -61,7 +64,7 @@ impl Histogram {
         let mut histogram = Histogram { kind, grid, rows: BTreeMap::new() };
         let largest = numbers.iter().map(|(number, _)| number.abs()).fold(0.0, f64::max);
         // Beyond this, numbers and grid would not be told apart by a float.
-        while kind != Type::Date && largest / width(histogram.grid) > 1e15 {
+        while !histogram.has_days() && largest / width(histogram.grid) > 1e15 {
             histogram.grid += 1;
         }
         numbers.iter().for_each(|(number, rows)| histogram.add(*number, *rows));
@@ -70,10 +73,7 @@ impl Histogram {
 
     /// More rows with a number.
     pub(super) fn add(&mut self, number: f64, rows: u64) {
-        while self.kind != Type::Date
-            && number.abs() / width(self.grid) > 1e15
-            && self.grid < COARSEST
-        {
+        while !self.has_days() && number.abs() / width(self.grid) > 1e15 && self.grid < COARSEST {
             self.coarsen();
         }
         *self.rows.entry(self.place(number)).or_insert(0) += rows;
@@ -98,17 +98,23 @@ impl Histogram {
         ends.0.zip(ends.1).map_or(0, |(first, last)| last.saturating_sub(*first).saturating_add(1))
     }
 
+    /// Whether ranges are those of the calendar.
+    fn has_days(&self) -> bool {
+        matches!(self.kind, Type::Date | Type::Timestamp)
+    }
+
     /// The range of a number.
     fn place(&self, number: f64) -> i64 {
         match self.kind {
             Type::Date => (0..self.grid).fold(number as i64, joined_days),
+            Type::Timestamp => (0..self.grid).fold((number / DAY).floor() as i64, joined_days),
             _ => (number / width(self.grid)).floor() as i64,
         }
     }
 
     fn coarsen(&mut self) {
         let joined = |place: i64| match self.kind {
-            Type::Date => joined_days(place, self.grid),
+            Type::Date | Type::Timestamp => joined_days(place, self.grid),
             _ => place.div_euclid(if self.grid.rem_euclid(2) == 0 { 5 } else { 2 }),
         };
         let mut rows = BTreeMap::new();
@@ -122,7 +128,7 @@ impl Histogram {
     /// What the ends of a range are called.
     fn ends(&self, place: i64) -> (String, String) {
         match self.kind {
-            Type::Date => {
+            Type::Date | Type::Timestamp => {
                 let told = |place: i64| match self.grid {
                     0 => Day(place as i32).to_string(),
                     1 => format!("{}-{:02}", place.div_euclid(12), place.rem_euclid(12) + 1),

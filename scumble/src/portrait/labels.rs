@@ -243,7 +243,7 @@ impl<'a> Meaning<'a> {
         if let Some(range) = self.codes(label).into_iter().reduce(|one, _| one) {
             return (0, f64::from(range.start), -f64::from(range.end));
         }
-        let kinds = [Type::Integer, Type::Real, Type::Date];
+        let kinds = [Type::Integer, Type::Real, Type::Date, Type::Timestamp];
         let range = kinds.iter().find_map(|kind| {
             let single = kind.number(label).map(|number| (number, number));
             single.or_else(|| said_range(label, *kind).map(|(from, to)| (start(from), end(to))))
@@ -292,7 +292,7 @@ fn lost_of_range(axis: &Ordered, label: &str) -> Option<f64> {
     }
     let (from, to) = said_range(label, axis.kind)?;
     // The first of whole numbers above one is the next.
-    let step = if axis.kind == Type::Real { 0.0 } else { 1.0 };
+    let step = if axis.kind.is_stepped() { 1.0 } else { 0.0 };
     let from = match from {
         Bound::Excluded(number) => number + step,
         from => start(from),

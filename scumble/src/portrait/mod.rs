@@ -38,6 +38,9 @@ const THRESHOLD: f64 = 0.2;
 /// Values of a column that are listed.
 const LISTED: usize = 12;
 
+/// The column of a distribution's records with the number of their group.
+const GROUP: &str = "group";
+
 /// A value is told up to so many characters.
 const TOLD: usize = 120;
 
@@ -230,9 +233,16 @@ struct Pair {
 impl Sitting<'_> {
     pub(crate) fn portray(&self, watch: &Watch) -> Result<Portrait> {
         let table = self.table()?;
+        self.check_roles(table)?;
         let limit = self.limit(table, self.original);
-        let after = self.counted(table, limit, watch)?;
-        let before = self.original.map(|original| self.counted(original, limit, watch));
+        // Values are counted in the plain way and told as they are written.
+        let table = &*self.plain_release(table);
+        let original = self.original.map(|original| match self.policy {
+            Some(policy) => policy.plain(original),
+            None => Box::new(original),
+        });
+        let after = columns::count(table, limit, watch)?;
+        let before = original.as_ref().map(|original| columns::count(&**original, limit, watch));
         let before = before.transpose()?;
         let released_rows = after.rows;
         let original_rows = before.as_ref().map(|before| before.rows);
@@ -242,7 +252,7 @@ impl Sitting<'_> {
         let columns = columns.collect::<Result<Vec<_>>>()?;
         let sizes = |table: &dyn Source| self.sizes(table, watch);
         let after = sizes(table)?;
-        let before = self.original.map(sizes).transpose()?.flatten();
+        let before = original.as_ref().map(|original| sizes(&**original)).transpose()?.flatten();
         Ok(Portrait {
             scumble: env!("CARGO_PKG_VERSION").into(),
             owner_only: self.original.is_some(),
@@ -273,6 +283,10 @@ impl Sitting<'_> {
         self.release.only().map_or_else(|| self.release.get(DISTRIBUTION[0]), Ok)
     }
 
+    fn plain_release<'b>(&self, table: &'b dyn Source) -> Box<dyn Source + 'b> {
+        self.policy.map_or_else(|| Box::new(table) as _, |policy| policy.plain_release(table))
+    }
+
     /// The release with all its files.
     fn facts(&self, rows: u64, watch: &Watch) -> Result<TableFacts> {
         let mut facts =
@@ -292,6 +306,28 @@ impl Sitting<'_> {
         fits.map_or(LIMIT, |fits| (fits as usize).clamp(1000, LIMIT))
     }
 
+    /// Refuses a policy that is about another table.
+    fn check_roles(&self, table: &dyn Source) -> Result<()> {
+        let Some(policy) = self.policy else { return Ok(()) };
+        let mut names = table.names();
+        if let Some(asked) = policy.privacy().distribution.as_ref().filter(|_| self.is_folder()) {
+            names.retain(|name| name != GROUP);
+            names.push(asked.attribute.clone());
+        }
+        let check = |names: &[String], table: &dyn Source, is_release: bool| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            policy.roles(&names, &table.file(), is_release)
+        };
+        check(&names, table, true)?;
+        self.original
+            .map_or(Ok(()), |original| check(&original.names(), original, false).map(|_| ()))
+    }
+
+    /// Whether it is a release of several tables.
+    fn is_folder(&self) -> bool {
+        self.release.only().is_none()
+    }
+
     /// The role of each column of a table, as far as it is known.
     fn roles(&self, table: &dyn Source) -> Vec<Option<Role>> {
         let names = table.names();
@@ -308,15 +344,6 @@ impl Sitting<'_> {
         }
     }
 
-    fn counted(
-        &self,
-        table: &dyn Source,
-        limit: usize,
-        watch: &Watch,
-    ) -> Result<columns::CountedTable> {
-        columns::count(table, limit, watch)
-    }
-
     /// The columns of both tables, in the order of the original.
     fn pairs(
         &self,
@@ -328,8 +355,8 @@ impl Sitting<'_> {
             after.into_iter().map(|(name, counted)| (name, Some(counted))).collect();
         // The values of a distribution are in a table of their own, the number of a group is not
         // an attribute.
-        if self.release.only().is_none() {
-            after.retain(|(name, _)| name != "group");
+        if self.is_folder() {
+            after.retain(|(name, _)| name != GROUP);
             let values = self.release.get(DISTRIBUTION[1])?;
             let attribute = self.policy.and_then(|policy| policy.privacy().distribution.as_ref());
             let attribute = attribute.map(|asked| asked.attribute.clone()).or_else(|| match &self
@@ -378,9 +405,20 @@ impl Sitting<'_> {
             let suppressed = rows.map_or(0, |rows| rows.saturating_sub(released));
             labels = Some(labels::portray(&meaning, after, suppressed));
         }
-        let (labels, loss) = labels.unzip();
+        let (mut labels, loss) = labels.unzip();
+        let notation = self.policy.and_then(|policy| policy.notation(&name));
+        let spell = |text: &mut String| {
+            if let Some(notation) = notation {
+                *text = notation.spelled_label(text);
+            }
+        };
+        labels.iter_mut().flat_map(|one| &mut one.listed).for_each(|one| spell(&mut one.label));
         let is_named = role == Some(Role::Identifier);
-        let values = |counted: Counted, kind: Option<Type>| counted.values(missing, kind, is_named);
+        let values = |counted: Counted, kind: Option<Type>| {
+            let mut values = counted.values(missing, kind, is_named);
+            values.frequent.iter_mut().for_each(|one| spell(&mut one.value));
+            values
+        };
         Ok(ColumnPortrait {
             name,
             role: role.map(|role| role.name().to_string()),

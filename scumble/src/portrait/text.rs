@@ -232,9 +232,9 @@ pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
 /// A share.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
-    match percent {
-        _ if percent > 0.0 && percent < 0.1 => "below 0.1 %".into(),
-        _ if percent.fract() == 0.0 => format!("{percent:.0} %"),
-        _ => format!("{percent:.1} %"),
+    if percent > 0.0 && percent < 0.05 {
+        return "below 0.1 %".into();
     }
+    let told = format!("{percent:.1}");
+    format!("{} %", told.strip_suffix(".0").unwrap_or(&told))
 }

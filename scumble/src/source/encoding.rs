@@ -176,13 +176,13 @@ impl Decoded {
         if self.next == self.pending.len() {
             // Straight into the buffer: most files are ASCII, or are decided early.
             let read = self.file.read(buffer)?;
-            let ascii = Encoding::ascii_valid_up_to(&buffer[..read]);
+            let ascii = ascii(&buffer[..read]);
             (self.pending, self.next) = (buffer[ascii..read].to_vec(), 0);
             if ascii > 0 || read == 0 {
                 return Ok(Some(ascii));
             }
         }
-        let ascii = Encoding::ascii_valid_up_to(&self.pending[self.next..]);
+        let ascii = ascii(&self.pending[self.next..]);
         if ascii > 0 {
             return Ok(Some(self.hand_over(buffer, ascii)));
         }
@@ -260,6 +260,15 @@ impl Read for Decoded {
     }
 }
 
+/// How many bytes at the start are ASCII. Most files are, and the standard library looks at many
+/// bytes at a time.
+fn ascii(bytes: &[u8]) -> usize {
+    if bytes.is_ascii() {
+        return bytes.len();
+    }
+    bytes.iter().position(|byte| !byte.is_ascii()).unwrap_or(bytes.len())
+}
+
 fn note(name: &Path, encoding: &'static Encoding, why: &str) -> String {
     let (name, encoding) = (name.display(), encoding.name());
     format!("{name}: read as {encoding}, because {why}; set the encoding if that is wrong")
@@ -297,4 +306,106 @@ fn is_windows_1252(bytes: &[u8], is_all: bool) -> bool {
     whole += letters(rest);
     let is_text = |byte: &u8| !matches!(byte, 0..=8 | 0x81 | 0x8D | 0x8F | 0x90 | 0x9D);
     broken > whole && bytes.iter().all(is_text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    /// A reader that hands over any number of bytes at a time.
+    struct Pieces(Vec<u8>, usize, Random);
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let left = &self.0[self.1..];
+            let most = 1 + self.2.below([3, 1000, 100_000][self.2.below(3) as usize]) as usize;
+            let bytes = left.len().min(buffer.len()).min(most);
+            buffer[..bytes].copy_from_slice(&left[..bytes]);
+            self.1 += bytes;
+            Ok(bytes)
+        }
+    }
+
+    /// What comes out of bytes, and the encoding that was noted.
+    fn decoded(bytes: &[u8], wanted: Option<&str>, seed: u64) -> (Result<String, String>, String) {
+        let watch = Watch::silent();
+        let wanted = match wanted {
+            Some(name) => Wanted::Given(by_name(name).unwrap()),
+            None => Wanted::Detected(watch.clone()),
+        };
+        let mut random = Random::new(seed);
+        let step = 1 + random.below(100_000) as usize;
+        let pieces = Box::new(Pieces(bytes.to_vec(), 0, random));
+        let mut file = Decoded::new(pieces, Path::new("a.csv"), wanted);
+        let (mut all, mut buffer) = (Vec::new(), vec![0; step]);
+        let read = loop {
+            match file.read(&mut buffer) {
+                Ok(0) => break Ok(()),
+                Ok(read) => all.extend_from_slice(&buffer[..read]),
+                Err(error) => break Err(error.to_string()),
+            }
+        };
+        let text = read.and_then(|()| String::from_utf8(all).map_err(|error| error.to_string()));
+        (text, watch.notes().concat())
+    }
+
+    fn utf_16(text: &str, is_big: bool) -> Vec<u8> {
+        let bytes = |unit: u16| if is_big { unit.to_be_bytes() } else { unit.to_le_bytes() };
+        text.encode_utf16().flat_map(bytes).collect()
+    }
+
+    #[test]
+    fn the_text_is_the_same_in_every_encoding_and_however_it_arrives() {
+        let line = "Jürgen;Größe;5,7;x\n";
+        for before in [0, 1, 60_000, 65_520, 65_536, 200_000] {
+            let text = format!("{}{}", "a;b\n".repeat(before / 4), line.repeat(30));
+            let latin: Vec<u8> = text.chars().map(|letter| letter as u32 as u8).collect();
+            for seed in 0..6 {
+                let (utf_8, note) = decoded(text.as_bytes(), None, seed);
+                assert!(utf_8 == Ok(text.clone()) && note.is_empty(), "{before} {note}");
+                let (read, note) = decoded(&latin, None, seed);
+                assert!(read == Ok(text.clone()) && note.contains("windows-1252"), "{before}");
+                for (is_big, name) in [(false, "UTF-16LE"), (true, "UTF-16BE")] {
+                    let (read, note) = decoded(&utf_16(&text, is_big), None, seed);
+                    assert!(read == Ok(text.clone()) && note.contains(name), "{before} {name}");
+                    let marked = utf_16(&format!("\u{feff}{text}"), is_big);
+                    let (read, note) = decoded(&marked, None, seed);
+                    assert!(read == Ok(text.clone()) && note.is_empty(), "{before} {name}");
+                    let (read, _) = decoded(&utf_16(&text, is_big), Some(name), seed);
+                    assert!(read == Ok(text.clone()), "{before} {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_can_be_windows_1252_is_taken_for_it() {
+        let is = |bytes: &[u8]| is_windows_1252(bytes, true);
+        assert!(is(b"gr\xFC\xDFe") && is(b"\x80 12") && is(b"caf\xE9"));
+        // Nothing is wrong with it; no encoding has these; damaged UTF-8; a cut character.
+        assert!(!is("grüße".as_bytes()) && !is(b"\x81") && !is(b"\xE9\0"));
+        assert!(!is("grü\u{df}e x\u{e9} \u{fffd}".as_bytes()) && !is(b"\xC3\xA9\xFC"));
+        assert!(!is_windows_1252(b"gr\xC3", false) && is_windows_1252(b"gr\xC3", true));
+    }
+
+    #[test]
+    fn malformed_text_comes_after_what_is_before_it() {
+        let mut bytes = utf_16("a\nb\nc\n", false);
+        bytes[8..10].copy_from_slice(&0xDC00u16.to_le_bytes());
+        for seed in 0..9 {
+            let mut file = Decoded::new(
+                Box::new(Pieces(bytes.clone(), 0, Random::new(seed))),
+                Path::new("a.csv"),
+                Wanted::Given(UTF_16LE),
+            );
+            let mut text = String::new();
+            let error = file.read_to_string(&mut text).unwrap_err();
+            let error = failed(error, Path::new("a.csv"), 3).to_string();
+            assert!(error.starts_with("a.csv:3: ") && error.contains("UTF-16LE"), "{error}");
+        }
+        let (read, _) = decoded(&[0x82, 0xA0, 0x82], Some("shift_jis"), 1);
+        assert!(read.is_err_and(|error| error.contains("Shift_JIS")));
+        assert!(by_name("replacement").is_err() && by_name("").is_err());
+    }
 }

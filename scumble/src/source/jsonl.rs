@@ -270,6 +270,10 @@ impl Shape {
                 Ok(())
             })?;
         }
+        if names.is_empty() {
+            let problem = "no columns: there is no object with a key".into();
+            return Err(Error::BadRecord { place: Place::file(&lines.path), problem });
+        }
         let kinds: Vec<Kind> = met.into_iter().map(|(met, _)| met.kind()).collect();
         let fields = names.into_iter().zip(&kinds);
         let fields: Vec<Field> =
@@ -492,5 +496,32 @@ impl Values {
             Values::Real(values) => Arc::new(values.finish()),
             Values::Nested => Arc::new(arrow_array::NullArray::new(0)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_type_of_a_column_keeps_the_spelling_of_its_values() {
+        let kind = |values: &[&str]| {
+            let mut met = Met::default();
+            values.iter().for_each(|value| met.add(value));
+            met.kind()
+        };
+        assert_eq!(kind(&["1", "-7", "null", "0"]), Kind::Integer);
+        assert_eq!(kind(&["9223372036854775807"]), Kind::Integer);
+        assert_eq!(kind(&["9223372036854775808"]), Kind::Spelled);
+        assert_eq!(kind(&["1.0", "0.1", "-2.5"]), Kind::Real);
+        for spelled in ["1.50", "-0", "1e3", "1E400", "0.10"] {
+            assert_eq!(kind(&[spelled]), Kind::Spelled, "{spelled}");
+        }
+        assert_eq!(kind(&["1", "1.5"]), Kind::Spelled);
+        assert_eq!(kind(&["true", "null"]), Kind::Boolean);
+        assert_eq!(kind(&["true", "1"]), Kind::Text);
+        assert_eq!(kind(&["\"1\"", "1"]), Kind::Text);
+        assert_eq!(kind(&["null"]), Kind::Text);
+        assert_eq!(kind(&["\"a\"", "[]"]), Kind::Nested);
     }
 }

@@ -14,8 +14,10 @@ mod entries;
 type Entry = fn(&[u8]);
 
 /// Every target with its entry, and how many mutations of each of its files are tried.
-const TARGETS: [(&str, Entry, u64); 8] = [
+const TARGETS: [(&str, Entry, u64); 10] = [
     ("csv", entries::csv, 500),
+    ("jsonl", entries::jsonl, 500),
+    ("xlsx", entries::xlsx, 300),
     ("parquet", entries::parquet, 500),
     ("arrow", entries::arrow, 700),
     ("policy", entries::policy, 500),

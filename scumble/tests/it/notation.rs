@@ -3,7 +3,7 @@
 use crate::fixture::{Folder, anonymize, policy, verify};
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampMillisecondArray,
+    ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampMillisecondArray,
 };
 use scumble::error::Error;
 use scumble::job::Job;

@@ -247,7 +247,12 @@ pub(crate) fn check_table(
         let place = Place::file(&file).line(line).column(name);
         let attribute = policy.attribute(name);
         let hierarchy = attribute.map_or(String::new(), |known| known.hierarchy.describe());
-        Some(format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value)))
+        Some(match policy.as_written(Error::NotInHierarchy { place, value, hierarchy }) {
+            Error::NotInHierarchy { place, value, hierarchy } => {
+                format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value))
+            }
+            other => other.to_string(),
+        })
     });
     let problems = identifiers.chain(labels).chain(problems).collect();
     Ok(Checked { verified, counted, same_value, problems, notes, bytes, file })

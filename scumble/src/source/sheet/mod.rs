@@ -110,8 +110,8 @@ impl Book {
         }
         if needs.formulas_without_values > 0 {
             watch.note(format!(
-                "{}: {} cells have a formula without a stored value and are read as empty; open \
-                 and save the workbook in a spreadsheet program",
+                "{}: {} formulas without a stored value are read as empty cells; open and save the \
+                 workbook in a spreadsheet program",
                 name.display(),
                 needs.formulas_without_values
             ));
