@@ -272,7 +272,9 @@ pub enum Command {
         /// the operating system's random numbers.
         #[arg(long, value_name = "N")]
         seed: Option<u64>,
-        /// Also write the comparison as an HTML page, for the owner only
+        /// Also write an HTML page, for the owner only
+        ///
+        /// Also write the comparison as an HTML page, for the owner of the data only.
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
