@@ -319,7 +319,8 @@ mod tests {
     impl Read for Pieces {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             let left = &self.0[self.1..];
-            let most = 1 + self.2.below([3, 1000, 100_000][self.2.below(3) as usize]) as usize;
+            let limit = [3, 1000, 100_000][self.2.below(3) as usize];
+            let most = 1 + self.2.below(limit) as usize;
             let bytes = left.len().min(buffer.len()).min(most);
             buffer[..bytes].copy_from_slice(&left[..bytes]);
             self.1 += bytes;
