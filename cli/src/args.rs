@@ -272,7 +272,9 @@ pub enum Command {
         /// the operating system's random numbers.
         #[arg(long, value_name = "N")]
         seed: Option<u64>,
-        /// Also write the comparison as an HTML page, for the owner only
+        /// Also write an HTML page, for the owner only
+        ///
+        /// Also write the comparison as an HTML page, for the owner of the data only.
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
@@ -656,8 +658,8 @@ pub struct OutputArgs {
     pub seed: Option<u64>,
     /// Also write an HTML page, for the owner only
     ///
-    /// Also write an HTML page about the release, for the owner of the data only. `scumble verify
-    /// --html` writes one that may be published.
+    /// Also write an HTML page about the release, for the owner of the data only. A page that may be
+    /// published is written by `scumble verify`.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }

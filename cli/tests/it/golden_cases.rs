@@ -179,7 +179,7 @@ pub const ERRORS: &[Case] = &[
     case(
         "InvalidUtf8",
         || file("table.csv", [b"name,age,city,ill\nAnn,34,B", &[0xFF][..], b"rn,flu\n"].concat()),
-        ANONYMIZE,
+        "anonymize table.csv -p policy.toml -o out.csv --encoding utf-8",
     ),
     case("WrongType: an integer", || table("36", "3x"), ANONYMIZE),
     case(
