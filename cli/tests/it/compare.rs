@@ -105,14 +105,20 @@ fn values_of_k_are_compared() {
     assert_same(&bed, &rows[1], &["-k", "20"]);
     let refused = &rows[2];
     assert_eq!(refused["released"], 0);
-    assert!(refused["error"].as_str().unwrap().contains("required 500, reached 400"), "{refused}");
+    assert!(
+        refused["error"].as_str().unwrap().contains("required at least 500, reached 400"),
+        "{refused}"
+    );
     assert!(refused.get("loss").is_none() && refused.get("risk").is_none());
     let shown = bed.run(&["compare", "table.csv", "-p", "policy.toml", "--k", "2,500"]).ok().stdout;
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines[0], "table.csv: 400 rows; nothing was released");
     assert!(lines[1].trim_start().starts_with("recoding"), "{shown}");
     assert!(lines[2].contains("optimal") && lines[2].contains(" 2 "), "{shown}");
-    assert!(lines[3].ends_with("cannot be met: k-anonymity: required 500, reached 400"), "{shown}");
+    assert!(
+        lines[3].ends_with("cannot be met: k-anonymity: required at least 500, reached 400"),
+        "{shown}"
+    );
     assert!(lines.iter().all(|line| !line.ends_with(' ')), "{shown}");
 }
 

@@ -247,8 +247,9 @@ pub(crate) fn check_table(
         let place = Place::file(&file).line(line).column(name);
         let attribute = policy.attribute(name);
         let hierarchy = attribute.map_or(String::new(), |known| known.hierarchy.describe());
-        Some(match policy.as_written(Error::NotInHierarchy { place, value, hierarchy }) {
-            Error::NotInHierarchy { place, value, hierarchy } => {
+        let remedy = "";
+        Some(match policy.as_written(Error::NotInHierarchy { place, value, hierarchy, remedy }) {
+            Error::NotInHierarchy { place, value, hierarchy, .. } => {
                 format!("{place}: {} cannot be a label of {hierarchy}", quoted(&value))
             }
             other => other.to_string(),
