@@ -133,34 +133,6 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The anchor of a heading, as GitHub derives it.
-fn anchor(heading: &str) -> String {
-    let words = heading.trim_start_matches('#').trim().to_lowercase();
-    let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-}
-
-/// The lines of a page that are not inside a fenced block.
-fn prose(page: &str) -> impl Iterator<Item = &str> {
-    let mut fenced = false;
-    page.lines().filter(move |line| {
-        let fence = line.starts_with("```");
-        fenced ^= fence;
-        !fenced && !fence
-    })
-}
-
-fn pages() -> Vec<PathBuf> {
-    let files =
-        |folder: PathBuf| std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
-    let mut pages: Vec<PathBuf> = files(root())
-        .chain(files(root().join("docs")))
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .collect();
-    pages.sort();
-    pages
-}
-
 #[test]
 fn links_of_the_documents_lead_somewhere() {
     let mut links = 0;
