@@ -62,7 +62,7 @@ fn guess(profile: &Profile) -> Guess {
     }
     let meant = meaning(&profile.name);
     let by_name = |called: &str| format!("{called}, by its name");
-    let is_date = matches!(values.detected.kind, Type::Date);
+    let is_date = matches!(values.detected.kind, Type::Date | Type::Timestamp);
     match meant {
         Some((meaning @ (Meaning::Birth | Meaning::PostalCode), called, _)) => {
             let more = if meaning == Meaning::Birth { "; never dropped silently" } else { "" };
