@@ -4,6 +4,7 @@ mod agrawal;
 mod distribution;
 mod full_domain;
 mod harness;
+mod init;
 mod instant;
 mod l_plus;
 mod l_plus_utility;
@@ -43,8 +44,8 @@ struct Args {
     /// that are averaged over (default: 3)
     #[arg(long)]
     runs: Option<u32>,
-    /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, distribution, presence
-    /// and instant, and for l-plus to measure that size alone
+    /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, distribution, presence,
+    /// init and instant, and for l-plus to measure that size alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1000..))]
     rows: Option<u64>,
     /// Threads to use (default: all cores)
@@ -77,6 +78,9 @@ enum Experiment {
     Distribution,
     /// Delta-presence without complete world knowledge: figures 4 to 7, table 5 and two claims
     Presence,
+    /// What the hierarchies of `init` are worth: learned ones against others, on synthetic tables and
+    /// on the Adult table
+    Init,
     /// Decided from a summary: figures 5 to 12 and table V of the paper on instant anonymization
     Instant,
 }
@@ -155,6 +159,7 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
             vec![distribution::distribution(adult, rows)?]
         }
         Experiment::Presence => presence::presence(adult, args.rows)?,
+        Experiment::Init => init::init(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
     })
 }

@@ -4,8 +4,9 @@
 //! One [scan] counts values and draws a sample. [roles] come from [words] in names, [shapes] of
 //! values and uniqueness; the sample tells which few columns are [unique] together. Hierarchies of
 //! [numbers] are intervals or quantiles, those of texts are [trees] by frequency, or [learn]ed from
-//! the other columns. [text] writes the policy.
+//! the other columns. [text] writes the policy; columns that differ in a number share [wildcards].
 
+mod files;
 mod learn;
 mod numbers;
 mod plan;
@@ -13,8 +14,10 @@ mod roles;
 mod scan;
 mod shapes;
 mod text;
+mod toml;
 mod trees;
 mod unique;
+mod wildcards;
 mod words;
 
 use crate::error::{Error, Result};

@@ -79,40 +79,58 @@ pub(super) enum Numbers {
 
 /// A hierarchy for a column of numbers.
 pub(super) fn of_numbers(values: &Values) -> Numbers {
-    let Some((least, greatest)) = values.ends else { return Numbers::None("there are none") };
+    let Some((least, greatest)) = values.ends else { return Numbers::None(FEW) };
     let whole = values.detected.kind == Type::Integer;
     if whole && greatest - least < 4.0 || values.distinct < 3 {
-        return Numbers::None("few numbers, so there is nothing between a number and all of them");
+        return Numbers::None(FEW);
     }
-    let widths = widths(least, greatest, whole);
-    let Some(narrowest) = widths.first().map(|width| width.value()) else {
-        return Numbers::None(
-            "the numbers are too large or too small for intervals; they can be split anywhere",
-        );
-    };
-    let (mut rows, mut distinct, mut all) = (BTreeMap::<i64, u64>::new(), BTreeMap::new(), 0);
-    for code in values.codes() {
-        if let Some(number) = values.number(code) {
-            let (interval, count) =
-                ((number / narrowest).floor() as i64, values.counts[code as usize]);
-            *rows.entry(interval).or_default() += count;
-            *distinct.entry(interval).or_insert(0) += 1;
-            all += count;
+    let is_listed = values.is_all && values.dictionary.len() <= MOST_LEAVES;
+    let tree = || if is_listed { quantiles(values) } else { None };
+    let all = widths(least, greatest, whole);
+    if all.is_empty() {
+        let none = Numbers::None("the numbers are too large or too small for intervals");
+        return tree().map_or(none, Numbers::Tree);
+    }
+    let mut useful = Vec::new();
+    let mut nodes = values.codes().filter(|code| values.number(*code).is_some()).count();
+    for width in all {
+        let intervals = rows_of(values, width);
+        if useful.is_empty() && is_crowded(&intervals) {
+            let none = Numbers::None(
+                "most rows would be in one interval; without a hierarchy the numbers can be split \
+                 anywhere",
+            );
+            return tree().map_or(none, Numbers::Tree);
+        }
+        // A level that joins nothing only makes labels longer.
+        if intervals.len() < nodes {
+            nodes = intervals.len();
+            useful.push(width);
         }
     }
-    let is_crowded = |(interval, count): (&i64, &u64)| {
-        *count as f64 > MOST_IN_ONE * all as f64 && distinct[interval] > 1 && rows.len() > 1
-    };
-    if !rows.iter().any(is_crowded) {
-        return Numbers::Widths(widths);
+    if useful.is_empty() { Numbers::None(FEW) } else { Numbers::Widths(useful) }
+}
+
+const FEW: &str = "few numbers, so there is nothing between a number and all of them";
+
+/// The rows and the distinct numbers of each interval.
+fn rows_of(values: &Values, width: Width) -> BTreeMap<i64, (u64, u64)> {
+    let (width, mut intervals) = (width.value(), BTreeMap::<i64, (u64, u64)>::new());
+    for code in values.codes() {
+        if let Some(number) = values.number(code) {
+            let known = intervals.entry((number / width).floor() as i64).or_default();
+            *known = (known.0 + values.counts[code as usize], known.1 + 1);
+        }
     }
-    if !values.is_all || values.dictionary.len() > MOST_LEAVES {
-        return Numbers::None(
-            "most rows would be in one interval; without a hierarchy the numbers can be split \
-             anywhere",
-        );
-    }
-    quantiles(values).map_or(Numbers::Widths(widths), Numbers::Tree)
+    intervals
+}
+
+/// Whether most rows are in one of several intervals, and could be told apart.
+fn is_crowded(intervals: &BTreeMap<i64, (u64, u64)>) -> bool {
+    let all: u64 = intervals.values().map(|(rows, _)| rows).sum();
+    let most =
+        |(rows, distinct): &(u64, u64)| *rows as f64 > MOST_IN_ONE * all as f64 && *distinct > 1;
+    intervals.len() > 1 && intervals.values().any(most)
 }
 
 /// Nested widths for a range of numbers, from narrow to wide.
@@ -212,24 +230,19 @@ fn halved(part: Part, numbers: &[Number], kind: Type) -> Vec<Part> {
     ]
 }
 
-/// Steps of the calendar that make sense for a range of days or moments.
+/// Microseconds of a day, which is how timestamps are counted.
+const DAY: f64 = Moment::DAY as f64;
+
+/// Steps of the calendar that make sense for a range of dates or timestamps.
 pub(super) fn calendar(kind: Type, ends: Option<(f64, f64)>) -> Vec<DateLevel> {
     let range = ends.map_or(0.0, |(least, greatest)| greatest - least);
-    let days = match kind {
-        Type::Timestamp => range / Moment::DAY as f64,
-        _ => range,
+    let days = if kind == Type::Timestamp { range / DAY } else { range };
+    let is_useful = |level: &DateLevel| match level {
+        DateLevel::Decade => days > 3653.0,
+        DateLevel::Year => days > 366.0,
+        _ => true,
     };
-    let coarsest = if days > 3653.0 {
-        DateLevel::Decade
-    } else if days > 366.0 {
-        DateLevel::Year
-    } else {
-        DateLevel::Quarter
-    };
-    let mut levels = DateLevel::all(kind);
-    let last = levels.iter().position(|level| *level == coarsest);
-    levels.truncate(last.map_or(levels.len(), |last| last + 1));
-    levels
+    DateLevel::all(kind).into_iter().filter(is_useful).collect()
 }
 
 #[cfg(test)]

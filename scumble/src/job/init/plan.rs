@@ -124,13 +124,23 @@ impl Planned {
                 }
                 Numbers::Tree(tree) => {
                     self.about = Some(
-                        "most rows would be in one interval, so the hierarchy halves the rows \
-                         instead"
+                        "intervals of equal width do not fit the numbers, so the hierarchy halves the \
+                         rows instead"
                             .into(),
                     );
                     self.plan = Plan::Tree(tree);
                 }
-                Numbers::None(reason) => self.about = Some(reason.into()),
+                Numbers::None(reason) => {
+                    self.about = Some(reason.into());
+                    // Beyond, labels of ranges cannot be told from other texts.
+                    let is_exact = |end: f64| end.abs() < (1u64 << 53) as f64;
+                    if !values
+                        .ends
+                        .is_some_and(|(least, greatest)| is_exact(least) && is_exact(greatest))
+                    {
+                        self.kind = Type::Text;
+                    }
+                }
             },
             Type::Text => self.group(values, others, watch)?,
         }

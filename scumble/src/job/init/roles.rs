@@ -161,10 +161,10 @@ fn by_uniqueness(profile: &Profile, values: &Values) -> Option<&'static str> {
             if is_sequence && values.present >= 50 {
                 return Some("it numbers the rows");
             }
-            let mut lengths = values.codes().map(|code| values.dictionary.value(code).len());
-            let first = lengths.next()?;
-            let is_number = first >= 7 && lengths.all(|length| length == first);
-            is_number.then_some("nearly every row has a number of its own, all of the same length")
+            let lengths = || values.codes().map(|code| values.dictionary.value(code).len());
+            let (shortest, longest) = (lengths().min()?, lengths().max()?);
+            let is_number = shortest >= 7 && longest <= shortest + 1;
+            is_number.then_some("nearly every row has a long number of its own")
         }
         _ => None,
     }

@@ -300,6 +300,8 @@ struct Measured {
     /// Types and notations that fit every value so far.
     fitting: Vec<(Type, Option<Notation>)>,
     ends: Option<(f64, f64)>,
+    /// The first timestamp: others must have a zone if it has one.
+    first_time: Option<String>,
     /// Rows with a value.
     present: u64,
     /// Values that seem to mean "missing".
@@ -332,6 +334,7 @@ impl Measured {
             first,
             fitting,
             ends: None,
+            first_time: None,
             present: 0,
             sample: sample.iter().map(|code| dictionary.value(*code).into()).collect(),
         };
@@ -350,7 +353,14 @@ impl Measured {
         }
         let parsed =
             |(kind, notation): &(Type, Option<Notation>)| number(*kind, notation.as_ref(), value);
-        let fits: Vec<Option<f64>> = self.fitting.iter().map(parsed).collect();
+        let mut fits: Vec<Option<f64>> = self.fitting.iter().map(parsed).collect();
+        if let ([(Type::Timestamp, None), ..], [fits @ Some(_), ..]) =
+            (&self.fitting[..], &mut fits[..])
+        {
+            let first = self.first_time.get_or_insert_with(|| value.to_string());
+            *fits =
+                fits.filter(|_| Type::mixed_zone([first.as_str(), value].into_iter()).is_none());
+        }
         let fitting = fits.iter().flatten().next();
         if fitting.is_none() && value.len() <= LONGEST_TOKEN {
             let alone = detect_one(value);

@@ -1,18 +1,17 @@
 //! The policy as it is written: readable comments, at most 100 columns wide, columns by role.
 
 use super::FOLDER;
+use super::files::Files;
 use super::plan::{Plan, Planned};
 use super::roles::Guess;
 use super::scan::{Profile, Scan, Values};
+use super::toml::{capital, comment, grouped, key, quoted, shown};
 use super::unique::{Singling, Singlings};
+use super::wildcards::{Wildcard, wildcards};
 use crate::table::Role;
 use crate::taxonomy::DateLevel;
-use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::PathBuf;
-
-/// The width of comments.
-const WIDTH: usize = 100;
 
 /// The default number of rows in a class.
 const K: u64 = 5;
@@ -47,6 +46,7 @@ pub(super) struct Page<'a> {
 impl Page<'_> {
     /// The policy, and the files that it refers to.
     pub(super) fn written(&self) -> (String, Vec<(PathBuf, String)>) {
+        let wildcards = wildcards(self.scan, self.guesses, self.plans);
         let mut files = Files::default();
         let mut sections = String::new();
         let groups = [
@@ -61,7 +61,15 @@ impl Page<'_> {
             if !columns.is_empty() {
                 let _ = write!(sections, "\n# ---- {title} ----\n");
             }
-            columns.iter().for_each(|column| self.section(*column, &mut sections, &mut files));
+            for column in columns {
+                match wildcards.iter().find(|wildcard| wildcard.columns.contains(&column)) {
+                    None => self.section(column, &mut sections, &mut files),
+                    Some(wildcard) if wildcard.columns[0] == column => {
+                        self.shared_section(wildcard, &mut sections, &mut files);
+                    }
+                    Some(_) => {}
+                }
+            }
         }
         let text = self.head(!files.files.is_empty()) + &sections + &self.privacy();
         (text, files.files)
@@ -122,14 +130,34 @@ impl Page<'_> {
 
     /// One column.
     fn section(&self, column: usize, text: &mut String, files: &mut Files) {
+        let _ = write!(text, "\n[attributes.{}]\n", key(&self.scan.columns[column].name));
+        for line in self.reasons(column) {
+            *text += &comment(&(capital(&line) + "."));
+        }
+        self.keys(column, text, files);
+    }
+
+    /// Columns with names of one pattern, of which the same is said.
+    fn shared_section(&self, wildcard: &Wildcard, text: &mut String, files: &mut Files) {
+        let Wildcard { pattern, columns } = wildcard;
+        let ends = [columns[0], columns[columns.len() - 1]];
+        let [first, last] = ends.map(|column| shown(&self.scan.columns[column].name));
+        let _ = write!(text, "\n[attributes.{}]\n", quoted(pattern));
+        let reason = capital(&self.guesses[columns[0]].reason);
+        *text += &comment(&format!(
+            "{reason}. {} columns, from {first} to {last}; a section of its own for one of them \
+             comes first.",
+            columns.len()
+        ));
+        self.keys(columns[0], text, files);
+    }
+
+    /// The keys of a column.
+    fn keys(&self, column: usize, text: &mut String, files: &mut Files) {
         let (profile, guess) = (&self.scan.columns[column], &self.guesses[column]);
         let planned = &self.plans[column];
         let role = Role::NAMES.iter().find(|(_, role)| *role == guess.role);
         let role = role.map_or("quasi-identifier", |(name, _)| name);
-        let _ = write!(text, "\n[attributes.{}]\n", key(&profile.name));
-        for line in self.reasons(column) {
-            *text += &comment(&(capital(&line) + "."));
-        }
         let _ = writeln!(text, "role = \"{role}\"");
         if profile.values.is_none() || guess.role == Role::Identifier {
             return;
@@ -304,140 +332,4 @@ fn hierarchy(plan: &Plan, profile: &Profile, files: &mut Files) -> Option<String
             None => tree.to_toml(quoted),
         },
     })
-}
-
-/// Files of hierarchies, with names that are safe on any system.
-#[derive(Default)]
-struct Files {
-    files: Vec<(PathBuf, String)>,
-    taken: HashSet<String>,
-}
-
-/// Names that some systems do not allow for a file.
-const RESERVED: [&str; 5] = ["con", "nul", "aux", "prn", "com1"];
-
-impl Files {
-    /// Adds the file of a column; returns its path as a policy has it.
-    fn add(&mut self, column: &str, text: String) -> String {
-        let plain = |character: char| match character {
-            '-' | '_' => character,
-            _ if character.is_alphanumeric() => character,
-            _ => '_',
-        };
-        let mut name: String = column.chars().take(60).map(plain).collect();
-        if name.trim_matches(['_', '-']).is_empty() || name.starts_with('-') {
-            name = format!("column_{name}");
-        }
-        let mut number = 1;
-        let name = loop {
-            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
-            // Some systems do not tell letters of different case apart.
-            let folded = name.to_lowercase();
-            if !RESERVED.contains(&folded.as_str()) && self.taken.insert(folded) {
-                break name;
-            }
-            number += 1;
-        };
-        let path = format!("{FOLDER}/{name}.csv");
-        self.files.push((PathBuf::from(&path), text));
-        path
-    }
-}
-
-/// A comment of as many lines as it needs; what begins with spaces keeps them.
-fn comment(text: &str) -> String {
-    let indent = &text[..text.len() - text.trim_start().len()];
-    let (mut lines, mut line) = (String::new(), format!("# {indent}"));
-    let begin = line.len();
-    for word in text.split_whitespace() {
-        if line.len() > begin && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines += line.trim_end();
-            lines.push('\n');
-            line = format!("# {indent}");
-        }
-        if line.len() > begin {
-            line.push(' ');
-        }
-        line += word;
-    }
-    lines + line.trim_end() + "\n"
-}
-
-fn capital(sentence: &str) -> String {
-    let mut characters = sentence.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + characters.as_str()
-}
-
-/// A number with groups of three digits.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A name in a comment: on one line.
-fn shown(name: &str) -> String {
-    name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect()
-}
-
-/// A key of TOML, quoted where it must be.
-fn key(name: &str) -> String {
-    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if !name.is_empty() && name.bytes().all(is_bare) { name.to_string() } else { quoted(name) }
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => quoted.extend(['\\', character]),
-            _ if character.is_control() => {
-                let _ = write!(quoted, "\\u{:04X}", u32::from(character));
-            }
-            _ => quoted.push(character),
-        }
-    }
-    quoted + "\""
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_are_at_most_a_hundred_columns_wide() {
-        let text = comment(&"word ".repeat(60));
-        assert!(
-            text.lines().all(|line| line.len() <= WIDTH && line.starts_with("# word")),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 4);
-        assert_eq!(comment("  a b"), "#   a b\n");
-    }
-
-    #[test]
-    fn names_of_files_are_safe_and_differ() {
-        let mut files = Files::default();
-        let mut add = |name: &str| files.add(name, String::new());
-        assert_eq!(add("a/b"), "hierarchies/a_b.csv");
-        assert_eq!(add("A.B"), "hierarchies/A_B-2.csv");
-        assert_eq!(add("../.."), "hierarchies/column______.csv");
-        assert_eq!(add("nul"), "hierarchies/nul-2.csv");
-        assert_eq!(add("Größe"), "hierarchies/Größe.csv");
-    }
-
-    #[test]
-    fn strings_of_toml_are_escaped() {
-        assert_eq!(key("a_b-1"), "a_b-1");
-        assert_eq!(key("a \"b\"\n"), "\"a \\\"b\\\"\\u000A\"");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
 }
