@@ -70,7 +70,7 @@ pub const KEYS: &[Key] = &[
         "thousands",
         "what may separate groups of three digits: a point, a comma, a space or an apostrophe",
     )
-        .takes("text", "none", "decimal = \",\"\nthousands = \".\""),
+        .takes("text", "none", "thousands = \".\"\ndecimal = \",\""),
     key(
         "attributes.*",
         "weight",
