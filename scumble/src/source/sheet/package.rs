@@ -126,8 +126,10 @@ impl Lexer {
                         [b'!', b'[', ..] => Some(b']'),
                         _ => None,
                     };
-                    // Comments and character data end with a sign of their own.
-                    if long.is_none_or(|sign| self.start.last() == Some(&sign)) {
+                    // Comments and character data end with two signs of their own, which are not
+                    // those that they begin with.
+                    let ends = |sign| self.start.len() >= 5 && self.start.ends_with(&[sign, sign]);
+                    if long.is_none_or(ends) {
                         self.end_tag();
                         self.place = InXml::Text;
                     } else {
@@ -149,10 +151,10 @@ impl Lexer {
         }
     }
 
-    /// Keeps the start of a tag, and its last byte.
+    /// Keeps the start of a tag, and its last two bytes.
     fn push(&mut self, byte: u8) {
         if self.start.len() == SHORT {
-            self.start.pop();
+            self.start.remove(SHORT - 2);
         }
         self.start.push(byte);
     }
@@ -220,7 +222,7 @@ mod tests {
         assert!(plain.is_xml && plain.tags == 8 && plain.claimed == 2, "{}", plain.tags);
         assert_eq!(plain.longest, "<sst uniqueCount=\"2\">".len() as u64);
         for long in ["<a>{}</a>", "<a b=\"{}\"/>", "<!--{}-->", "<![CDATA[{}]]>", "<a {}>"] {
-            for inside in ["x", "><", "/>", ">"] {
+            for inside in ["x", "><", "/>", ">", "->", "]>", "--x>"] {
                 let inside = inside.repeat(1000);
                 // Outside of quotes and signs of their own, a tag ends with the first one.
                 let is_split = long.starts_with("<a>") || long.starts_with("<a {");
