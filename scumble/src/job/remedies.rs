@@ -45,7 +45,7 @@ impl Job {
                 return Ok(incomplete("they are not tried for a table that exceeds the memory"));
             }
             let end = Instant::now() + self.parameters.remedies;
-            Quest { job: &job, rehearsal, refusal, watch, end, is_complete: true }.run()
+            Quest { job: &job, rehearsal, refusal, watch, end }.run()
         });
         drop(heeding);
         remedies
@@ -187,6 +187,9 @@ fn limit_of(most: u64, rows: u64) -> String {
     (0..12).map(with_decimals).find(exact).unwrap_or_else(|| format!("{most}/{rows}"))
 }
 
+/// What took too long in its share of the time is tried again with a share of what is left.
+const ROUNDS: usize = 3;
+
 /// The search for changes.
 struct Quest<'a> {
     job: &'a Job,
@@ -194,19 +197,24 @@ struct Quest<'a> {
     refusal: &'a Refusal,
     watch: &'a Watch,
     end: Instant,
-    /// Whether every change was tried to the end.
-    is_complete: bool,
 }
 
 impl Quest<'_> {
-    fn run(mut self) -> Result<Remedies> {
+    fn run(self) -> Result<Remedies> {
         let ladders = self.ladders()?;
         let mut remedies = Vec::new();
-        for (at, ladder) in ladders.iter().enumerate() {
-            let left = self.end.saturating_duration_since(Instant::now());
-            let share = left / (ladders.len() - at) as u32;
-            let found = self.climb(ladder, share);
-            remedies.extend(self.in_time(found)?.flatten());
+        let mut open: Vec<&Ladder> = ladders.iter().collect();
+        for _ in 0..ROUNDS {
+            let mut again = Vec::new();
+            for (at, ladder) in open.iter().enumerate() {
+                let left = self.end.saturating_duration_since(Instant::now());
+                match self.climb(ladder, left / (open.len() - at) as u32) {
+                    Ok(found) => remedies.extend(found),
+                    Err(Error::Interrupted) if !self.watch.aborted() => again.push(*ladder),
+                    Err(error) => return Err(error),
+                }
+            }
+            open = again;
         }
         // A column that is lost as a whole is no loss of detail in the others.
         let cost = |remedy: &Remedy| remedy.lm_weighted.unwrap_or(remedy.lm);
@@ -216,24 +224,12 @@ impl Quest<'_> {
             true => "the search was interrupted",
             false => "not all were tried in the time allowed",
         };
-        let incomplete = (!self.is_complete).then(|| reason.to_string());
+        let incomplete = (!open.is_empty()).then(|| reason.to_string());
         Ok(Remedies { remedies, remedies_incomplete: incomplete })
     }
 
-    /// What was found; `None` if time is up, or the best so far was asked for.
-    fn in_time<T>(&mut self, found: Result<T>) -> Result<Option<T>> {
-        match found {
-            Ok(found) => Ok(Some(found)),
-            Err(Error::Interrupted) if !self.watch.aborted() => {
-                self.is_complete = false;
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
     /// The smallest change of a ladder, if one suffices.
-    fn climb(&mut self, ladder: &Ladder, share: Duration) -> Result<Option<Remedy>> {
+    fn climb(&self, ladder: &Ladder, share: Duration) -> Result<Option<Remedy>> {
         let start = Instant::now();
         let watch = self.watch.until(start + share / 2);
         watch.check()?;

@@ -2,7 +2,8 @@
 //!
 //! A [`Dial`] is one number of one requirement with all weaker values that a person would write: the
 //! whole numbers below `k`, a `t` with three decimals, and so on, from the one next to what is asked
-//! to the weakest. Every requirement that is met with one value is met with all weaker ones.
+//! to the weakest that still asks for something: nobody is advised to give a requirement up. Every
+//! requirement that is met with one value is met with all weaker ones.
 
 use super::document::{Setting, Value};
 use super::{Policy, PolicyBuilder};
@@ -92,8 +93,8 @@ impl Form {
 impl Scale {
     /// Values below what is asked, down to a number.
     fn falling(form: Form, least: u64, from: Ratio, most: u64) -> (Scale, u64) {
-        let end = form.from(least..most.saturating_add(1), from, false);
-        (Scale { first: end.saturating_sub(1), is_falling: true, form }, end - least)
+        let end = form.from(least..most.saturating_add(1).max(least), from, false);
+        (Scale { first: end.saturating_sub(1), is_falling: true, form }, end.saturating_sub(least))
     }
 
     /// Values above what is asked, up to a number.
@@ -156,7 +157,7 @@ impl Policy {
         let mut dials = Vec::new();
         if let Some(k) = privacy.k {
             let (asked, form) = (Ratio::whole(k), Form::Decimals(0));
-            let scale = Scale::falling(form, 1, asked, k);
+            let scale = Scale::falling(form, 2, asked, k);
             dials.push(Dial::new(&["privacy", "k"], "k-anonymity", asked, scale));
         }
         for (at, asked) in privacy.diversity.iter().enumerate() {
@@ -169,7 +170,7 @@ impl Policy {
         }
         for (at, asked) in privacy.closeness.iter().enumerate() {
             let path = self.number_at(self.item("t-closeness", at), "t");
-            let scale = Scale::rising(Form::Decimals(3), asked.t, 1000);
+            let scale = Scale::rising(Form::Decimals(3), asked.t, 999);
             let dial = Dial::new(&names(&path), "t-closeness", asked.t, scale);
             dials.push(dial.of(None, &asked.sensitive));
         }
@@ -189,7 +190,7 @@ impl Policy {
     fn caps(&self) -> Vec<Dial> {
         let Some(asked) = &self.privacy.thresholds else { return Vec::new() };
         let dial = |path: &[&str], cap: Ratio| {
-            let scale = Scale::rising(Form::Decimals(3), cap, 1000);
+            let scale = Scale::rising(Form::Decimals(3), cap, 999);
             let path = [&["privacy", "thresholds"], path].concat();
             Dial::new(&path, "thresholds", cap, scale).of(None, &asked.sensitive)
         };
@@ -215,12 +216,12 @@ impl Policy {
         let dial = |name: &str, from: Ratio, scale: (Scale, u64)| {
             Dial::new(&["privacy", "presence", name], "delta-presence", from, scale)
         };
-        let min = dial("min", asked.min, Scale::falling(form, 0, asked.min, 1000));
-        let max = dial("max", asked.max, Scale::rising(form, asked.max, 1000));
+        let min = dial("min", asked.min, Scale::falling(form, 1, asked.min, 1000));
+        let max = dial("max", asked.max, Scale::rising(form, asked.max, 999));
         let confidence = asked
             .marginals()
             .map(|asked| asked.confidence)
-            .map(|asked| dial("confidence", asked, Scale::falling(form, 0, asked, 1000)));
+            .map(|asked| dial("confidence", asked, Scale::falling(form, 500, asked, 1000)));
         [min.of(Some("min"), &None), max.of(Some("max"), &None)]
             .into_iter()
             .chain(confidence)
@@ -265,11 +266,11 @@ fn diversity(path: &[String], form: Diversity) -> Vec<(&'static str, Dial)> {
     };
     let whole = |l: u64| {
         let l = Ratio::whole(l);
-        dial("l", l, Scale::falling(Form::Decimals(0), 1, l, l.numerator()))
+        dial("l", l, Scale::falling(Form::Decimals(0), 2, l, l.numerator()))
     };
     let real = |l: Ratio| {
         let most = l.floor_of(100).saturating_add(1);
-        dial("l", l, Scale::falling(Form::Decimals(2), 100, l, most))
+        dial("l", l, Scale::falling(Form::Decimals(2), 101, l, most))
     };
     match form {
         Diversity::Frequency(l) => vec![("frequency", real(l))],
@@ -308,26 +309,25 @@ mod tests {
         let text = "k = 4\nl-diversity = [{ kind = \"distinct\", l = 3 }, { kind = \"frequency\", \
                     l = \"4/3\" }, { kind = \"recursive\", c = 2.5, l = 2 }]\n\
                     t-closeness = 0.9955\nvariance = { at-least = 1.1e9 }\n\
-                    thresholds = { default = \"1/4\", flu = \"99.9%\", values = { gout = 0.998 } }";
+                    thresholds = { default = \"1/4\", flu = \"99.8%\", values = { gout = 0.998 } }";
         let policy = policy(text);
         let dials = policy.dials();
         let of = |key: &str| {
             let found = dials.iter().find(|dial| dial.path.join(".") == key);
             found.unwrap_or_else(|| panic!("{key}: {dials:#?}"))
         };
-        assert_eq!(values(of("privacy.k")), ["3", "2", "1"]);
-        assert_eq!(values(of("privacy.l-diversity.0.l")), ["2", "1"]);
+        assert_eq!(values(of("privacy.k")), ["3", "2"]);
+        assert_eq!(values(of("privacy.l-diversity.0.l")), ["2"]);
         let frequency = values(of("privacy.l-diversity.1.l"));
         assert_eq!(frequency[..4], ["1.33", "1.32", "1.31", "1.3"]);
-        assert_eq!(frequency.last().unwrap(), "1");
-        assert_eq!(values(of("privacy.l-diversity.2.l")), ["1"]);
+        assert_eq!(frequency.last().unwrap(), "1.01");
         assert_eq!(values(of("privacy.l-diversity.2.c"))[..2], ["2.51", "2.52"]);
-        assert_eq!(values(of("privacy.t-closeness")), ["0.996", "0.997", "0.998", "0.999", "1"]);
+        assert_eq!(values(of("privacy.t-closeness")), ["0.996", "0.997", "0.998", "0.999"]);
         assert_eq!(values(of("privacy.variance.at-least"))[..2], ["1090000000", "1080000000"]);
         assert_eq!(values(of("privacy.thresholds.default"))[..2], ["0.251", "0.252"]);
-        assert_eq!(values(of("privacy.thresholds.flu")), ["1"]);
-        assert_eq!(values(of("privacy.thresholds.values.gout")), ["0.999", "1"]);
-        assert_eq!(dials.len(), 10);
+        assert_eq!(values(of("privacy.thresholds.flu")), ["0.999"]);
+        assert_eq!(values(of("privacy.thresholds.values.gout")), ["0.999"]);
+        assert_eq!(dials.len(), 9);
         for dial in &dials {
             let mut before = dial.from;
             for step in (1..=dial.steps).filter(|step| *step < 50 || *step + 50 > dial.steps) {
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn the_weakest_values_have_no_dial() {
-        let text = "k = 1\nl-diversity = { kind = \"distinct\", l = 1 }\nt-closeness = 1";
+        let text = "k = 2\nl-diversity = { kind = \"distinct\", l = 2 }\nt-closeness = 0.999";
         assert_eq!(policy(text).dials(), []);
     }
 
