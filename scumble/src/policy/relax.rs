@@ -364,7 +364,7 @@ mod tests {
         };
         let judged = [
             judged("k-anonymity", None, 100.0, 40.0),
-            judged("l-diversity", Some("entropy"), 4.0, 2.718281828),
+            judged("l-diversity", Some("entropy"), 4.0, std::f64::consts::E),
         ];
         let guessed: Vec<String> =
             dials.iter().map(|dial| dial.value(dial.guess(&judged).unwrap())).collect();

@@ -10,7 +10,7 @@ use arrow_schema::DataType;
 use scumble::error::Error;
 use scumble::job::Job;
 use scumble::release::{ReleaseBatches, ReleaseKind};
-use scumble::source::{Source, TableBatches, TableFile};
+use scumble::source::{FileFormat, Source, TableBatches, TableFile};
 use scumble::watch::Watch;
 use std::path::Path;
 use std::sync::Arc;
@@ -108,8 +108,12 @@ fn the_first_line_that_is_not_text_is_named() {
     std::fs::write(&file, bytes).unwrap();
     let text = "attributes.age.role = \"quasi-identifier\"\n\
                 attributes.city.role = \"quasi-identifier\"\nprivacy.k = 1\n";
+    // Without an encoding, these bytes are taken for Windows-1252.
+    let format = FileFormat::of(&file).unwrap().with_encoding("utf-8").unwrap();
     for threads in [1, 3] {
-        let error = refused(&Job::new(policy(&folder.path(""), text)).threads(threads), &file);
+        let input = TableFile::open_as(&file, format).unwrap();
+        let job = Job::new(policy(&folder.path(""), text)).threads(threads);
+        let error = job.run(&input, &mut ReleaseBatches::new(), &Watch::silent()).unwrap_err();
         let Error::InvalidUtf8 { place, .. } = &error else { panic!("{error}") };
         assert_eq!((place.line, place.column.as_deref()), (Some(3), Some("city")), "{error}");
     }
