@@ -111,7 +111,7 @@ fn the_first_line_that_is_not_text_is_named() {
     // Without an encoding, these bytes are taken for Windows-1252.
     let format = FileFormat::of(&file).unwrap().with_encoding("utf-8").unwrap();
     for threads in [1, 3] {
-        let input = TableFile::open_as(&file, format).unwrap();
+        let input = TableFile::open_as(&file, format.clone()).unwrap();
         let job = Job::new(policy(&folder.path(""), text)).threads(threads);
         let error = job.run(&input, &mut ReleaseBatches::new(), &Watch::silent()).unwrap_err();
         let Error::InvalidUtf8 { place, .. } = &error else { panic!("{error}") };
