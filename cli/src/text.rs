@@ -128,7 +128,7 @@ mod tests {
         let mut text = Text::default();
         let _ = write!(text, "one ");
         text.add(GOOD, "two");
-        let _ = write!(text, " three\n");
+        let _ = writeln!(text, " three");
         assert_eq!(text.shown(false), "one two three\n");
         assert_eq!(text.shown(true), "one \u{1b}[32mtwo\u{1b}[0m three\n");
     }

@@ -527,7 +527,7 @@ fn nested() -> Bed {
 fn wide() -> Bed {
     let bed = Bed::new();
     let names: Vec<String> = (0..12).map(|number| format!("c{number}")).collect();
-    let row = vec!["1"; 12].join(",");
+    let row = ["1"; 12].join(",");
     bed.file("wide.csv", format!("{}\n{row}\n{row}\n", names.join(",")));
     let column = |name: &String| {
         format!(

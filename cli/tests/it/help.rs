@@ -93,7 +93,7 @@ fn completed(bed: &Bed, words: &[&str]) -> Option<Vec<String>> {
     let mut bash = Command::new("bash");
     bash.args(["--norc", "-c", &script]).current_dir(bed.path("."));
     let Ok(output) = bash.output() else {
-        eprintln!("SKIPPED: there is no bash");
+        crate::bed::skipped("there is no bash");
         return None;
     };
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -175,7 +175,7 @@ fn every_command_has_a_man_page_without_warnings() {
         }
     }
     if read == 0 {
-        eprintln!("SKIPPED: there is neither man nor mandoc");
+        crate::bed::skipped("there is neither man nor mandoc");
     }
 }
 

@@ -57,7 +57,7 @@ fn the_hospital_example_is_what_its_script_makes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/hospital");
     let made = std::process::Command::new("awk").arg("-f").arg(folder.join("make.awk")).output();
     let Ok(made) = made else {
-        eprintln!("SKIPPED: there is no awk");
+        crate::bed::skipped("there is no awk");
         return;
     };
     assert!(made.stdout == std::fs::read(folder.join("patients.csv")).unwrap());

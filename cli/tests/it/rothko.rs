@@ -2,7 +2,6 @@
 //! and what is left when it goes wrong.
 
 use crate::bed::{Bed, Outcome, sorted};
-use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -262,7 +261,7 @@ fn a_full_disk_leaves_neither_a_release_nor_rows() {
     let bed = agrawal("table.csv", 60_000);
     std::fs::create_dir(bed.path("small")).unwrap();
     if on_a_small_disk(&bed, 500, "true", &[]).status != 0 {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: no file system can be mounted here");
+        crate::bed::skipped("no file system can be mounted here");
         return;
     }
     let scumble = env!("CARGO_BIN_EXE_scumble");

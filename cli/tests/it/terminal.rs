@@ -50,7 +50,7 @@ fn on_terminal(
     }
     python.envs(environment.iter().copied());
     let Ok(output) = python.output() else {
-        eprintln!("SKIPPED: there is no python3");
+        crate::bed::skipped("there is no python3");
         return None;
     };
     assert!(output.status.success(), "{output:?}");

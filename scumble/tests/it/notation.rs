@@ -26,7 +26,7 @@ fn grouped(whole: u64) -> String {
     let digits = whole.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push('.');
         }
         text.push(digit);
@@ -263,7 +263,8 @@ fn record_batches_may_have_notations() {
     };
     let mut doses = all("dose");
     let mut own: Vec<String> = drawn.european.iter().map(|row| row[5].clone()).collect();
-    (doses.sort(), own.sort());
+    doses.sort();
+    own.sort();
     assert_eq!((doses, report.suppressed), (own, 0));
     assert!(
         all("income").iter().any(|label| label.starts_with(['[', '(']) && label.contains("; "))

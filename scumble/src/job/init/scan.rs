@@ -177,14 +177,14 @@ impl Limit {
 /// A column while it is read.
 enum Growing {
     /// Its distinct values are counted.
-    Counted { codes: Codes, counts: Vec<u64>, sample: Vec<u32> },
+    Counted { codes: Box<Codes>, counts: Vec<u64>, sample: Vec<u32> },
     /// It has too many of them.
     Measured(Box<Measured>),
 }
 
 impl Default for Growing {
     fn default() -> Growing {
-        Growing::Counted { codes: Codes::default(), counts: Vec::new(), sample: Vec::new() }
+        Growing::Counted { codes: Box::default(), counts: Vec::new(), sample: Vec::new() }
     }
 }
 

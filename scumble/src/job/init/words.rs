@@ -423,7 +423,7 @@ pub(super) fn meaning(name: &str) -> Option<(Meaning, &'static str, bool)> {
     let joined = words.concat();
     TERMS.iter().find_map(|(meaning, called, terms)| {
         let is_said = terms.iter().any(|term| is_in(term, &words, &joined));
-        is_said.then(|| (*meaning, *called, words.len() == 1))
+        is_said.then_some((*meaning, *called, words.len() == 1))
     })
 }
 
