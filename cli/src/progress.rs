@@ -197,10 +197,7 @@ fn told(progress: &Progress, time: Duration, left: &Left) -> String {
     let of = total.map_or(String::new(), |total| format!(" of {}", thousands(total.into())));
     let name = if phase == "portray" { "describe" } else { phase };
     let mut text = format!("{name}: {}{of} {unit}", thousands(done.into()));
-    if let Some(Closing { best, bound, decided }) = closing {
-        text +=
-            &format!("; best {best:.2}, lower bound {bound:.2}, {:.2} % decided", 100.0 * decided);
-    } else {
+    if closing.is_none() {
         let rate = done as f64 / time.as_secs_f64();
         if rate.is_finite() && rate >= 1.0 {
             text += &format!(", {} per second", thousands(rate as u128));
@@ -211,7 +208,14 @@ fn told(progress: &Progress, time: Duration, left: &Left) -> String {
         Left::AtLeast(left) => text += &format!(", at least {} left", clock(*left)),
         Left::Unknown => {}
     }
-    if closing.is_some() { text + "; press Ctrl-C to use the best so far" } else { text }
+    // A narrow terminal cuts off the end, so what matters least comes last.
+    if let Some(Closing { best, bound, decided }) = closing {
+        text += &format!(
+            "; press Ctrl-C to use the best so far: {best:.2}, lower bound {bound:.2}, {:.2} % decided",
+            100.0 * decided
+        );
+    }
+    text
 }
 
 /// `45 s`, `3 min 20 s` or `1 h 5 min`
@@ -247,7 +251,7 @@ mod tests {
         let search = Progress { phase: "search", done: 80, total: None, closing };
         assert_eq!(
             told(&search, Duration::from_secs(4), &Left::About(Duration::from_secs(90))),
-            "search: 80 recodings; best 12.50, lower bound 10.00, 25.00 % decided, about 1 min 30 s left; press Ctrl-C to use the best so far"
+            "search: 80 recodings, about 1 min 30 s left; press Ctrl-C to use the best so far: 12.50, lower bound 10.00, 25.00 % decided"
         );
         assert_eq!(line("write", 0, Some(3), Left::Unknown), "write: 0 of 3 rows");
         assert_eq!(

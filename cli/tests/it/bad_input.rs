@@ -896,8 +896,9 @@ fn other_commands_refuse_the_same_things() {
             .fails_with(2, "policy.toml:17");
         run(Bed::people().edit("table.csv", ",ill", ",sick"), "table.csv").fails_with(2, "`ill`");
     }
-    Bed::people().file("table.csv", "").run(&["init", "table.csv"]).fails_with(2, "header");
-    Bed::people().run(&["init", "table.doc"]).fails_with(2, "table.doc");
+    let init = |table: &'static str| ["init", table, "-o", "new.toml"];
+    Bed::people().file("table.csv", "").run(&init("table.csv")).fails_with(2, "header");
+    Bed::people().run(&init("table.doc")).fails_with(2, "table.doc");
 }
 
 #[test]

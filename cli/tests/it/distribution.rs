@@ -421,7 +421,7 @@ fn bad_policies_are_refused() {
     );
     let bed = employees("groups = { zipcode = 2 }");
     bed.edit("table.csv", "Bob,91110,M,40000", "Bob,91110,M,");
-    anonymize(&bed).fails_with(2, "table.csv:3: column `salary`: `` is missing");
+    anonymize(&bed).fails_with(2, "table.csv:3: column `salary`: the value is missing");
     // Whatever is not a folder for it cannot keep a distribution.
     let bed = employees("groups = { zipcode = 2 }");
     bed.run(&["verify", "table.csv", "--policy", "policy.toml"]).fails_with(2, "folder");

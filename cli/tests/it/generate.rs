@@ -206,7 +206,7 @@ fn risks_by_hand() {
     );
     let text = bed.run(&["risk", "table.csv", "--policy", "policy.toml"]).ok().stdout;
     assert!(
-        text.contains("2 rows are unique") && text.contains("100.00%") && text.contains("50.00%"),
+        text.contains("2 rows are unique") && text.contains("100.00 %") && text.contains("50.00 %"),
         "{text}"
     );
 }

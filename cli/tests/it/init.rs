@@ -246,7 +246,11 @@ fn nothing_is_overwritten() {
     let bed = Bed::new();
     census(&bed, "2000", "t.csv");
     bed.file("hierarchies/education.csv", "mine");
-    bed.run(&["init", "t.csv"]).fails_with(2, "education.csv: already exists");
+    bed.run(&["init", "t.csv"]).ok();
+    assert_eq!(bed.read("hierarchies/education.csv"), "mine");
+    assert!(bed.read("policy.toml").contains("hierarchy = \"hierarchies-2/education.csv\"\n"));
+    bed.run(&["anonymize", "t.csv", "-p", "policy.toml", "-o", "out.csv"]).ok();
+    bed.run(&["init", "t.csv"]).fails_with(2, "policy.toml: already exists");
     bed.run(&["init", "t.csv", "-o", "t.csv"]).fails_with(2, "t.csv: already exists");
     let outcome = bed.run(&["init", "t.csv", "-o", "nowhere/policy.toml"]);
     outcome.fails_with(2, "nowhere/policy.toml");

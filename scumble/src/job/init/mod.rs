@@ -103,20 +103,21 @@ impl Suggestion {
     }
 
     /// Writes the policy to a file and the hierarchies beside it, readable by the owner only: all
-    /// of them, or none. No file is overwritten. Returns the files, the policy first.
+    /// of them, or none. No file is overwritten: if the folder `hierarchies` has one of the files
+    /// already, `hierarchies-2` is used, and so on. Returns the files, the policy first.
     pub fn write(&self, policy: &Path) -> Result<Vec<PathBuf>> {
         let beside = policy.parent().unwrap_or(Path::new(""));
-        let hierarchies =
-            self.hierarchies.iter().map(|(file, text)| (beside.join(file), text.as_str()));
+        let (folder, text) = self.in_free_folder(beside);
+        let place = |file: &Path| file.file_name().map_or(folder.clone(), |name| folder.join(name));
+        let hierarchies = self.hierarchies.iter().map(|(file, text)| (place(file), text.as_str()));
         let files: Vec<(PathBuf, &str)> =
-            std::iter::once((policy.to_path_buf(), self.policy())).chain(hierarchies).collect();
+            std::iter::once((policy.to_path_buf(), text.as_str())).chain(hierarchies).collect();
         if let Some((file, _)) =
             files.iter().find(|(file, _)| std::fs::symlink_metadata(file).is_ok())
         {
             return Err(Error::Exists { file: file.clone() });
         }
-        let of_policy = Draft::with(policy, self.policy())?;
-        let folder = beside.join(FOLDER);
+        let of_policy = Draft::with(policy, &text)?;
         let is_new = files.len() > 1 && !folder.exists();
         if is_new {
             std::fs::create_dir(&folder).map_err(Error::io(&folder, "write"))?;
@@ -130,6 +131,27 @@ impl Suggestion {
             let _ = std::fs::remove_dir(&folder);
         }
         written.map(|()| files.into_iter().map(|(file, _)| file).collect())
+    }
+
+    /// The first folder that has none of the hierarchies yet, and the policy with paths into it.
+    fn in_free_folder(&self, beside: &Path) -> (PathBuf, String) {
+        let is_taken = |folder: &str| {
+            let names = self.hierarchies.iter().filter_map(|(file, _)| file.file_name());
+            let mut files = names.map(|name| beside.join(folder).join(name));
+            files.any(|file| std::fs::symlink_metadata(file).is_ok())
+        };
+        let numbered = (2u32..).map(|number| format!("{FOLDER}-{number}"));
+        let free = std::iter::once(FOLDER.to_string()).chain(numbered).find(|name| !is_taken(name));
+        let name = free.unwrap_or(FOLDER.into());
+        let (from, to) = (format!("hierarchy = \"{FOLDER}/"), format!("hierarchy = \"{name}/"));
+        let line = |line: &str| {
+            let said = line.replace(&format!("files in {FOLDER}/"), &format!("files in {name}/"));
+            match said.strip_prefix(&from) {
+                Some(rest) => format!("{to}{rest}\n"),
+                None => said + "\n",
+            }
+        };
+        (beside.join(&name), self.policy.lines().map(line).collect())
     }
 }
 

@@ -74,8 +74,8 @@ impl TableWriter {
                 Writer::Jsonl(Box::new(ObjectWriter::new(file, target, schema, numbers)))
             }
             Format::Xlsx => {
-                let (what, needs) = ("a table to write", "a format other than .xlsx");
-                return Err(Error::Unsuitable { what, needs });
+                let problem = "workbooks can only be read; choose .csv, .jsonl, .parquet or .arrow";
+                return Err(Error::Mismatch { file: target.into(), problem: problem.into() });
             }
             Format::Parquet => {
                 // No statistics: of recoded labels they help no reader, and they compare every
