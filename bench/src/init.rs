@@ -9,13 +9,11 @@
 use crate::harness::{Measured, Scratch};
 use crate::tree::{Attribute, Examples, Tree};
 use scumble::error::{Error, Result};
+use scumble::job::SuggestedColumn;
 use scumble::policy::PolicyBuilder;
 use scumble::random::Random;
 use scumble::source::Texts;
-use scumble::{
-    Job, ReleaseBatches, Role, Source, SuggestedColumn, Synthetic, TableFile, Watch, generate,
-    suggest,
-};
+use scumble::{Job, ReleaseBatches, Role, Source, Synthetic, TableFile, Watch, generate, suggest};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

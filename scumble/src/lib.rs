@@ -175,13 +175,12 @@ pub mod watch;
 pub use error::{Error, ErrorKind, Judged, Place, Refusal, Result, Shortfall};
 pub use generate::subset::Selection;
 pub use job::{
-    Estimated, Estimation, Job, QueryAnswer, SuggestedColumn, Suggestion, Synthetic,
-    build_hierarchy, generate, query, read_hierarchy, suggest,
+    Estimated, Estimation, Job, QueryAnswer, Suggestion, Synthetic, build_hierarchy, generate,
+    query, read_hierarchy, suggest,
 };
 pub use policy::{Policy, PolicyBuilder, Setting};
 pub use portrait::Portrait;
 pub use privacy::{Stakes, Unadvisable};
-pub use ratio::Ratio;
 pub use recoding::Recoding;
 pub use release::{
     ClassCounts, RecodingReport, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseKind,
