@@ -113,11 +113,14 @@ def arrow_columns():
         moments = pa.array(spread(MOMENTS), pa.timestamp(unit))
         add(f"timestamp {unit}", moments, [moment.isoformat() for moment in spread(MOMENTS)])
     aware = [moment.replace(tzinfo=dt.timezone.utc) for moment in spread(MOMENTS)]
-    told = [moment.astimezone(BERLIN).isoformat() for moment in aware]
-    add("berlin", pa.array(aware, pa.timestamp("us", "Europe/Berlin")), told)
-    add("utc", pa.array(aware, pa.timestamp("us", "UTC")), [moment.isoformat()[:19] + "Z" for moment in aware])
-    add("offset", pa.array(aware, pa.timestamp("us", "+02:00")),
-        [moment.astimezone(dt.timezone(dt.timedelta(hours=2))).isoformat() for moment in aware])
+    # As text, a moment is what clocks show in the zone of its column.
+    for name, zone, zoned in [
+        ("berlin", "Europe/Berlin", BERLIN),
+        ("utc", "UTC", dt.timezone.utc),
+        ("offset", "+02:00", dt.timezone(dt.timedelta(hours=2))),
+    ]:
+        told = [moment.astimezone(zoned).isoformat()[:19] for moment in aware]
+        add(name, pa.array(aware, pa.timestamp("us", zone)), told)
     clock = spread([dt.time(6, 5, 4), dt.time(23, 30)])
     for kind in [pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns")]:
         add(str(kind), pa.array(clock, kind), [str(time) for time in clock])
