@@ -2,7 +2,7 @@
 //!
 //! As one HTML page that needs nothing else: styles and charts are inside, nothing is loaded, and
 //! there is no script. Cell values, column names and the policy are hostile input. The template
-//! escapes every text, [charts](svg) escape their own, and characters that would change how others
+//! escapes every text, charts escape their own, and characters that would change how others
 //! are shown are spelled out. A content security policy allows the page its own style sheet only.
 
 mod columns;

@@ -199,7 +199,7 @@ pub fn number_label(kind: Type, number: f64) -> String {
 /// minus sign would confuse, and for days), `[2.5, 3]` for real ones; a single number is written as
 /// it is.
 ///
-/// Ranges of timestamps are those of [`moments`].
+/// Ranges of timestamps are those of `moments`.
 pub fn range_label(kind: Type, first: f64, last: f64) -> String {
     if kind == Type::Timestamp {
         return moments::range_label(Moment(first as i64), Moment(last as i64));
