@@ -2,7 +2,7 @@
 //!
 //! A text knows which of its parts have a style. Whether styles are shown is decided where it is
 //! printed: on a terminal, unless `NO_COLOR` or `CLICOLOR=0` says otherwise; `CLICOLOR_FORCE` asks
-//! for them elsewhere. Nothing is told by a colour alone.
+//! for them elsewhere. No meaning depends on colour alone.
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};

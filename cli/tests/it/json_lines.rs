@@ -130,7 +130,7 @@ fn what_is_wrong_is_told_by_its_line() {
     fails("{}{\"name\":\"Cid\"").fails_with(2, "table.jsonl:4: ").says("JSON");
     bed.file("table.jsonl", PEOPLE.replace("Biel", "\\ud800"));
     anonymize(&bed, &[]).fails_with(2, "table.jsonl:5: ").says("invalid string");
-    // A value is told by its line, too.
+    // The error names the line of the value, too.
     bed.file("table.jsonl", PEOPLE.replace("{\"name\":\"Dee\",\"age\":55", "\n\n{\"age\":\"old\""));
     anonymize(&bed, &[]).fails_with(2, "table.jsonl:6: column `age`").says("old");
     bed.file("table.jsonl", [PEOPLE.as_bytes(), b"{\"name\":\"\xFF\"}\n"].concat());

@@ -171,7 +171,7 @@ impl Ladder {
     }
 }
 
-/// The shortest share in per cent that allows so many rows and not one more.
+/// The shortest percentage that allows exactly this number of rows.
 fn limit_of(most: u64, rows: u64) -> String {
     let exact =
         |text: &String| text.parse::<Ratio>().is_ok_and(|share| share.floor_of(rows) == most);

@@ -12,7 +12,7 @@ use std::path::Path;
 /// Bytes that are read between two polls for an abort.
 const PIECE: usize = 1 << 18;
 
-/// A table of so many rows with its files. A draft is called as the file that it becomes.
+/// A table with its files and its number of rows. A draft has the name of the file that it becomes.
 pub(super) fn facts(table: &dyn Source, rows: u64, watch: &Watch) -> Result<TableFacts> {
     let (name, paths) = (last(&table.file()), table.files());
     let of = |path: &Path| {
