@@ -21,16 +21,14 @@ mod show;
 mod text;
 mod usage;
 
-use clap::FromArgMatches;
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use scumble::Error;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // A panic is a defect, and its message could hold somebody's data: it is not shown.
     std::panic::set_hook(Box::new(|_| {}));
-    let parsed = help::command().try_get_matches();
-    let parsed = parsed.and_then(|matches| Ok((args::Args::from_arg_matches(&matches)?, matches)));
-    let args = match parsed {
+    let args = match parse() {
         Ok((args, matches)) => match help::check(&matches) {
             Ok(()) => args,
             Err(error) => {
@@ -56,4 +54,12 @@ fn main() -> ExitCode {
         Error::Defect.kind() as u8
     });
     ExitCode::from(status)
+}
+
+/// What was typed. Most runs need neither the long texts and examples of all commands nor the
+/// styles, so these are only prepared if there is something to tell.
+fn parse() -> Result<(args::Args, ArgMatches), clap::Error> {
+    let plain = args::Args::command().try_get_matches();
+    let matches = plain.or_else(|_| help::command().try_get_matches())?;
+    Ok((args::Args::from_arg_matches(&matches)?, matches))
 }

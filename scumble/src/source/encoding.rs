@@ -23,6 +23,9 @@ use std::path::{Path, PathBuf};
 /// Bytes that decide the encoding.
 const WINDOW: usize = 1 << 16;
 
+/// The bytes of the longest byte-order mark.
+const MARK: usize = 4;
+
 /// Of so many UTF-16 characters of a table, one at least is ASCII.
 const ONE_OF: usize = 4;
 
@@ -145,7 +148,8 @@ impl Decoded {
 
     /// Looks at the start of the file.
     fn begin(&mut self) -> io::Result<()> {
-        fill(&mut *self.file, &mut self.pending, WINDOW)?;
+        let looked_at = if matches!(self.wanted, Wanted::Detected(_)) { WINDOW } else { MARK };
+        fill(&mut *self.file, &mut self.pending, looked_at)?;
         if self.pending.starts_with(&[0xFF, 0xFE, 0, 0]) {
             return Err(malformed("the file is UTF-32, which is not supported"));
         }
@@ -277,6 +281,10 @@ fn note(name: &Path, encoding: &'static Encoding, why: &str) -> String {
 /// The byte order of UTF-16 without a mark, if the start of a file looks like it: zero bytes in
 /// one half of the characters only, and in many.
 fn utf_16(start: &[u8]) -> Option<&'static Encoding> {
+    // Most files have none, and the standard library looks at many bytes at a time.
+    if !start.contains(&0) {
+        return None;
+    }
     let pairs = start.as_chunks::<2>().0;
     let zeros = |at: usize| pairs.iter().filter(|pair| pair[at] == 0).count();
     let (high, low) = (zeros(0), zeros(1));

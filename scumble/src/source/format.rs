@@ -133,6 +133,11 @@ impl FileFormat {
         FileFormat { delimiter: delimiter.or(self.delimiter), ..self }
     }
 
+    /// The same format for a file that this crate has written: its text is UTF-8.
+    pub(crate) fn as_written(&self) -> FileFormat {
+        FileFormat { encoding: Some(encoding_rs::UTF_8), ..self.clone() }
+    }
+
     /// The same format with this encoding of CSV: a name or an alias of the WHATWG's Encoding
     /// Standard, such as `windows-1252` or `latin1`, which are the same.
     pub fn with_encoding(self, name: &str) -> Result<FileFormat> {

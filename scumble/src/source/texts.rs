@@ -393,16 +393,20 @@ impl Codes {
                 codes.extend((0..keys.len()).map(|row| self.code(texts, row, lines.of(row)).0));
             }
             Texts::Plain(texts) => {
-                let (bytes, nulls) = (texts.value_data(), texts.nulls());
-                codes.extend(texts.offsets().windows(2).enumerate().map(|(row, ends)| {
-                    let line = lines.of(row);
-                    if nulls.is_some_and(|nulls| nulls.is_null(row)) {
-                        return self.dictionary.encode_empty(line);
-                    }
+                let (dictionary, bytes) = (&mut self.dictionary, texts.value_data());
+                // What an array of texts has is text.
+                let mut code = |row: usize, ends: &[i32]| {
                     let place = ends[0] as usize..ends[1] as usize;
-                    // What an array of texts has is text.
-                    self.dictionary.encode_at(bytes, place, line).unwrap_or_default()
-                }));
+                    dictionary.encode_at(bytes, place, || lines.of(row)).unwrap_or_default()
+                };
+                let rows = texts.offsets().windows(2).enumerate();
+                match texts.nulls() {
+                    None => codes.extend(rows.map(|(row, ends)| code(row, ends))),
+                    Some(nulls) => codes.extend(rows.map(|(row, ends)| {
+                        // A null may have bytes.
+                        if nulls.is_null(row) { code(row, &[0, 0]) } else { code(row, ends) }
+                    })),
+                }
             }
         }
     }

@@ -117,7 +117,11 @@ impl Sink for ReleaseFile {
         // The bytes go to the disk while they are verified.
         self.syncing =
             Some(std::thread::spawn(move || file.sync_all().map_err(Error::io(&target, "write"))));
-        Ok(Tables::one(TableFile::open_named(draft.path(), &self.target, self.format.clone())?))
+        Ok(Tables::one(TableFile::open_named(
+            draft.path(),
+            &self.target,
+            self.format.as_written(),
+        )?))
     }
 
     fn publish(&mut self, report: &Report) -> Result<()> {
@@ -220,7 +224,7 @@ impl<W: Write + Send> Sink for ReleaseStream<W> {
 
     fn seal(&mut self) -> Result<Tables> {
         let (path, name) = (self.waiting()?.path(), self.name());
-        Ok(Tables::one(TableFile::open_named(path, name.as_ref(), self.format.clone())?))
+        Ok(Tables::one(TableFile::open_named(path, name.as_ref(), self.format.as_written())?))
     }
 
     fn publish(&mut self, _: &Report) -> Result<()> {

@@ -1,10 +1,11 @@
 //! Columns that came by number, as writers of arrays want them.
 
 use crate::source::Series;
-use arrow_array::{Array, ArrayRef, GenericStringArray, OffsetSizeTrait, RecordBatch, StringArray};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow_array::{Array, ArrayRef, Int32Array, RecordBatch, StringArray};
+use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
+use arrow_select::take::take;
 use std::sync::Arc;
 
 /// The same rows as columns of these types. Columns that came by number are spelled out: a file
@@ -12,8 +13,9 @@ use std::sync::Arc;
 pub(crate) fn spelled(columns: &[Series], schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     let columns = columns.iter().zip(schema.fields()).map(|(series, field)| {
         match (series, field.data_type()) {
-            (Series::Numbered(keys, texts), DataType::Utf8) => texts_of::<i32>(keys, texts),
-            (Series::Numbered(keys, texts), DataType::LargeUtf8) => texts_of::<i64>(keys, texts),
+            (Series::Numbered(keys, texts), kind @ (DataType::Utf8 | DataType::LargeUtf8)) => {
+                texts_of(keys, texts, kind)
+            }
             (series, kind) => cast(&series.to_array()?, kind),
         }
     });
@@ -53,39 +55,19 @@ pub(crate) fn in_parts(
     }
 }
 
-/// Bytes of a short text. It is copied together with the bytes behind it: copying a constant number
-/// of bytes is faster.
-const SHORT: usize = 32;
-
-/// The text of each key.
-fn texts_of<O: OffsetSizeTrait>(keys: &[i32], texts: &StringArray) -> Result<ArrayRef, ArrowError> {
-    let (all, ends) = (texts.value_data(), texts.value_offsets());
-    let place = |key: i32| ends[key as usize] as usize..ends[key as usize + 1] as usize;
-    let mut offsets: Vec<O> = Vec::with_capacity(keys.len() + 1);
-    let mut length = 0;
-    offsets.push(O::usize_as(0));
-    offsets.extend(keys.iter().map(|key| {
-        length += place(*key).len();
-        O::usize_as(length)
-    }));
-    // If the last one fits, all do.
-    O::from_usize(length).ok_or(ArrowError::OffsetOverflowError(length))?;
-    // The next text overwrites what is behind a short one, so there is room behind the last one.
-    let mut bytes = vec![0; length + SHORT];
-    for (key, at) in keys.iter().zip(&offsets) {
-        let (text, at) = (place(*key), at.as_usize());
-        match all.get(text.start..text.start + SHORT) {
-            Some(piece) if text.len() <= SHORT => bytes[at..at + SHORT].copy_from_slice(piece),
-            _ => bytes[at..at + text.len()].copy_from_slice(&all[text]),
-        }
+/// The text of each key, in an array of this type.
+fn texts_of(
+    keys: &ScalarBuffer<i32>,
+    texts: &StringArray,
+    kind: &DataType,
+) -> Result<ArrayRef, ArrowError> {
+    let keys = Int32Array::new(keys.clone(), None);
+    // If texts recur, it is cheaper to convert them than their rows.
+    if texts.len() < keys.len() {
+        take(&cast(texts, kind)?, &keys, None)
+    } else {
+        cast(&take(texts, &keys, None)?, kind)
     }
-    bytes.truncate(length);
-    let nulls = texts.nulls().map(|nulls| -> NullBuffer {
-        keys.iter().map(|key| nulls.is_valid(*key as usize)).collect()
-    });
-    let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
-    let offsets = OffsetBuffer::new(offsets.into());
-    Ok(Arc::new(GenericStringArray::<O>::try_new(offsets, Buffer::from_vec(bytes), nulls)?))
 }
 
 #[cfg(test)]

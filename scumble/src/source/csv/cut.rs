@@ -14,8 +14,9 @@ use wide::u8x16;
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
     /// For each record: the byte before its first field (which wraps around at the very start),
-    /// then the end of each field.
-    places: Vec<u32>,
+    /// then the end of each field. Room for more lies behind them.
+    room: Vec<u32>,
+    filled: usize,
     /// Where each record begins among the places, and where the last one ends.
     firsts: Vec<u32>,
     lines: Vec<u64>,
@@ -72,15 +73,23 @@ pub(super) fn look(bytes: &[u8]) -> (u64, bool) {
     let (mut lines, mut quotes) = (0, u8x16::ZERO);
     for bytes in bytes.chunks(COUNTED) {
         let mut counts = u8x16::ZERO;
-        let (whole, rest) = bytes.as_chunks::<16>();
-        let mut last = [0; 16];
-        last[..rest.len()].copy_from_slice(rest);
-        for bytes in whole.iter().chain((!rest.is_empty()).then_some(&last)) {
+        let mut look = |bytes: &[u8; 16]| {
             let bytes = u8x16::new(*bytes);
             // What is equal is all ones, which is one less than nothing.
             counts -= bytes.simd_eq(line);
             quotes |= bytes.simd_eq(quote);
+        };
+        let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+        for chunk in chunks {
+            for bytes in chunk.as_chunks::<16>().0 {
+                look(bytes);
+            }
         }
+        let (whole, rest) = rest.as_chunks::<16>();
+        whole.iter().for_each(&mut look);
+        let mut last = [0; 16];
+        last[..rest.len()].copy_from_slice(rest);
+        look(&last);
         lines += counts.to_array().into_iter().map(u64::from).sum::<u64>();
     }
     (lines, quotes != u8x16::ZERO)
@@ -104,52 +113,65 @@ pub(super) struct Piece<'a> {
 impl Cuts {
     /// Cuts bytes that begin with a record, into the room of others that are done with.
     pub(super) fn of(piece: Piece<'_>, spare: Cuts) -> Cuts {
-        let Cuts { mut places, mut firsts, .. } = spare;
+        let Cuts { mut room, mut firsts, .. } = spare;
         if piece.most == usize::MAX {
             // Fields of six bytes and records of sixty, more or less.
-            let room = piece.bytes.len() / 6 + ROOM;
-            if places.capacity() < room {
-                places = vec![0; room]
-            } else {
-                places.resize(places.len().max(room), 0)
+            let wanted = piece.bytes.len() / 6 + ROOM;
+            if room.len() < wanted {
+                room = vec![0; wanted];
             }
             firsts.reserve(piece.bytes.len() / 64);
         }
         firsts.clear();
         let (first_line, end_line) = (piece.line, piece.line);
-        let mut cuts = Cuts { places, firsts, first_line, end_line, ..Cuts::default() };
+        let mut cuts = Cuts { room, firsts, first_line, end_line, ..Cuts::default() };
         cuts.firsts.push(0);
         cuts.quoted = piece.has_quotes;
         if cuts.quoted {
-            cuts.cut::<4, true>(piece, [piece.delimiter, b'\n', b'\r', b'"'].map(u8x16::splat));
+            cuts.cut::<3, true>(piece, [b'\n', b'\r', b'"'].map(u8x16::splat));
         } else {
-            cuts.cut::<3, false>(piece, [piece.delimiter, b'\n', b'\r'].map(u8x16::splat));
+            cuts.cut::<2, false>(piece, [b'\n', b'\r'].map(u8x16::splat));
         }
         cuts
     }
 
-    fn cut<const N: usize, const QUOTES: bool>(&mut self, piece: Piece<'_>, needles: [u8x16; N]) {
+    /// `stops` are the bytes besides the delimiter that say something.
+    fn cut<const N: usize, const QUOTES: bool>(&mut self, piece: Piece<'_>, stops: [u8x16; N]) {
         let Piece { bytes, delimiter, is_all, most, .. } = piece;
+        let delimiter = [u8x16::splat(delimiter)];
         // A quoted field's second quote of a pair, which is passed over; lines inside of the record
         // so far.
         let (mut quoted, mut pair, mut inner) = (false, usize::MAX, 0);
         // Places are put into room that is there already; those of the record so far begin at
         // `first`.
-        let mut places = std::mem::take(&mut self.places);
+        let mut places = std::mem::take(&mut self.room);
         let (mut first, mut filled) = (0, 1);
         places.resize(places.len().max(ROOM), 0);
         places[0] = u32::MAX;
         let (mut start, mut padded) = (0, [0; CHUNK]);
         while start < bytes.len() {
             let (chunk, has) = chunk(&bytes[start..], &mut padded);
-            let mut found = find(chunk, &needles) & has;
+            let mut delimiters = find(chunk, &delimiter) & has;
+            let mut stops = find(chunk, &stops) & has;
             if places.len() < filled + ROOM {
                 places.resize(2 * places.len(), 0);
             }
-            while found != 0 {
-                let bit = found.trailing_zeros() as usize;
+            // The delimiters before each stop are fields' ends, unless they are quoted.
+            loop {
+                let reached = stops ^ stops.wrapping_sub(1);
+                let mut ends = if QUOTES && quoted { 0 } else { delimiters & reached };
+                delimiters &= !reached;
+                while ends != 0 {
+                    places[filled] = start as u32 | ends.trailing_zeros();
+                    filled += 1;
+                    ends &= ends - 1;
+                }
+                if stops == 0 {
+                    break;
+                }
+                let bit = stops.trailing_zeros() as usize;
                 let (at, byte) = (start + bit, chunk[bit]);
-                found &= found - 1;
+                stops &= stops - 1;
                 if QUOTES && (quoted || byte == b'"') {
                     match byte {
                         b'"' if !quoted => quoted = places[filled - 1].wrapping_add(1) == at as u32,
@@ -163,17 +185,13 @@ impl Cuts {
                 }
                 places[filled] = at as u32;
                 filled += 1;
-                if byte == delimiter {
-                    continue;
-                }
                 // Without a field before it and with nothing in it this is a blank line, or the
                 // second half of a line break: the record begins behind it.
                 if filled - first > 2 || places[first].wrapping_add(1) != at as u32 {
                     self.end_record(filled, inner);
                     if self.records() >= most {
                         self.finish(at + 1, byte == b'\n');
-                        places.truncate(filled);
-                        self.places = places;
+                        (self.room, self.filled) = (places, filled);
                         return;
                     }
                     (first, inner) = (filled, 0);
@@ -196,8 +214,12 @@ impl Cuts {
             self.finish(bytes.len(), false);
         }
         // Without what is known of a record that goes on behind the bytes.
-        places.truncate(first);
-        self.places = places;
+        (self.room, self.filled) = (places, first);
+    }
+
+    /// The places of all records.
+    fn places(&self) -> &[u32] {
+        &self.room[..self.filled]
     }
 
     /// A record ends before this place; so many lines ended inside of it.
@@ -257,7 +279,7 @@ impl Cuts {
     /// Where a field of a record stands; records must be even.
     #[inline]
     pub(super) fn field(&self, width: usize, column: usize, record: usize) -> Range<usize> {
-        let places = &self.places[record * (width + 1) + column..][..2];
+        let places = &self.places()[record * (width + 1) + column..][..2];
         places[0].wrapping_add(1) as usize..places[1] as usize
     }
 
@@ -268,7 +290,7 @@ impl Cuts {
         width: usize,
         column: usize,
     ) -> impl ExactSizeIterator<Item = Range<usize>> {
-        let places = self.places.chunks_exact(width + 1);
+        let places = self.places().chunks_exact(width + 1);
         places
             .map(move |record| record[column].wrapping_add(1) as usize..record[column + 1] as usize)
     }
@@ -277,7 +299,7 @@ impl Cuts {
     /// where that is seldom so. Most releases are sorted, and so is many a table. Records must be
     /// even.
     pub(super) fn repeats(&self, bytes: &[u8], width: usize) -> Option<Vec<u32>> {
-        let records = || self.places.chunks_exact(width + 1);
+        let records = || self.places().chunks_exact(width + 1);
         let pairs = || records().zip(records().skip(1));
         // How many it was the last time is how many it will be, mostly: they are compared in one
         // piece.
@@ -308,9 +330,20 @@ impl Cuts {
             }
             repeated as u32
         };
-        let looked_at = pairs().take(LOOKED_AT).map(&mut repeats).sum::<u32>() as usize;
-        let is_worth_while = 3 * looked_at > width * pairs().len().min(LOOKED_AT);
-        is_worth_while.then(|| std::iter::once(0).chain(pairs().map(repeats)).collect())
+        let (looked_at, mut met) = (pairs().len().min(LOOKED_AT), 0);
+        let mut all = Vec::with_capacity(pairs().len() + 1);
+        all.push(0);
+        for pair in pairs() {
+            let repeated = repeats(pair);
+            all.push(repeated);
+            if all.len() <= looked_at + 1 {
+                met += repeated as usize;
+                if all.len() == looked_at + 1 && 3 * met <= width * looked_at {
+                    return None;
+                }
+            }
+        }
+        (looked_at > 0).then_some(all)
     }
 
     /// The fields of a record, as they stand.
@@ -319,7 +352,7 @@ impl Cuts {
         bytes: &'a [u8],
         record: usize,
     ) -> impl Iterator<Item = &'a [u8]> {
-        let places = &self.places[self.firsts[record] as usize..self.firsts[record + 1] as usize];
+        let places = &self.places()[self.firsts[record] as usize..self.firsts[record + 1] as usize];
         places
             .windows(2)
             .map(move |pair| &bytes[pair[0].wrapping_add(1) as usize..pair[1] as usize])

@@ -216,7 +216,8 @@ impl Gathered {
         let mut keys = Vec::new();
         // There are never so many texts that one has a number below 0; what is no text has.
         let number =
-            |among: &[u8], place: Range<usize>| match self.dictionary.encode_at(among, place, 0) {
+            |among: &[u8], place: Range<usize>| match self.dictionary.encode_at(among, place, || 0)
+            {
                 Some(code) => code as i32,
                 None => -1,
             };
