@@ -8,7 +8,7 @@ use scumble::source::encode;
 use scumble::table::Table;
 use scumble::{Source, TableFile, Watch};
 use serde_json::{Value, json};
-use std::fmt::Write;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ pub struct Measured {
 
 impl Measured {
     /// One object for each row.
-    pub fn to_json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let row = |row: &Vec<Value>| -> Value {
             self.columns
                 .iter()
@@ -58,19 +58,70 @@ impl Measured {
         json!({"title": self.title, "rows": self.rows.iter().map(row).collect::<Vec<_>>()})
     }
 
-    /// A Markdown table.
-    pub fn to_text(&self) -> String {
-        let mut text = format!(
-            "{}\n\n| {} |\n|{}\n",
-            self.title,
-            self.columns.join(" | "),
-            "---|".repeat(self.columns.len())
-        );
-        for row in &self.rows {
-            let cells: Vec<String> = row.iter().map(cell).collect();
-            let _ = writeln!(text, "| {} |", cells.join(" | "));
+    /// The head of a Markdown table.
+    fn head(&self) -> String {
+        let (columns, rules) = (self.columns.join(" | "), "---|".repeat(self.columns.len()));
+        format!("{}\n\n| {columns} |\n|{rules}\n", self.title)
+    }
+}
+
+/// Tables on standard output: as text row by row, so that a long experiment can be watched, or as
+/// one JSON object at the end.
+pub struct Shown {
+    as_json: bool,
+    tables: Vec<Measured>,
+}
+
+impl Shown {
+    /// Nothing yet.
+    pub fn new(as_json: bool) -> Shown {
+        Shown { as_json, tables: Vec::new() }
+    }
+
+    fn write(&self, text: &str) {
+        let mut output = std::io::stdout().lock();
+        // A reader that has closed the pipe does not want the rest.
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    }
+
+    /// Begins a table, to which the next rows belong.
+    pub fn begin(&mut self, title: impl Into<String>, columns: Vec<&'static str>) {
+        let table = Measured { title: title.into(), columns, rows: Vec::new() };
+        if !self.as_json {
+            let gap = if self.tables.is_empty() { "" } else { "\n" };
+            self.write(&format!("{gap}{}", table.head()));
         }
-        text
+        self.tables.push(table);
+    }
+
+    /// Another row of the last table.
+    pub fn row(&mut self, row: Vec<Value>) {
+        if !self.as_json {
+            let cells: Vec<String> = row.iter().map(cell).collect();
+            self.write(&format!("| {} |\n", cells.join(" | ")));
+        }
+        if let Some(table) = self.tables.last_mut() {
+            table.rows.push(row);
+        }
+    }
+
+    /// A whole table.
+    pub fn table(&mut self, table: Measured) {
+        self.begin(table.title, table.columns);
+        table.rows.into_iter().for_each(|row| self.row(row));
+    }
+
+    /// The end of all tables.
+    pub fn finish(self) {
+        if self.as_json {
+            let object = match self.tables.as_slice() {
+                [table] => table.to_json(),
+                tables => {
+                    json!({"tables": tables.iter().map(Measured::to_json).collect::<Vec<_>>()})
+                }
+            };
+            self.write(&format!("{object}\n"));
+        }
     }
 }
 

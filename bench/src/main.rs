@@ -1,6 +1,5 @@
 //! Published experiments, re-run: one file each. They reach inside the library.
 
-mod agrawal;
 mod distribution;
 mod full_domain;
 mod harness;
@@ -14,12 +13,12 @@ mod presence_claims;
 mod rothko;
 mod rothko_quality;
 mod rothko_tests;
+mod synthetic;
 mod tree;
 
 use clap::{Parser, ValueEnum};
-use harness::Measured;
+use harness::Shown;
 use scumble::error::Result;
-use serde_json::{Value, json};
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -95,12 +94,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     start_pool(args.threads);
-    match measure(&args) {
-        Ok(tables) => {
-            let shown =
-                if args.json { to_json(&tables).to_string() + "\n" } else { to_text(&tables) };
-            // A reader that has closed the pipe does not want the rest.
-            let _ = std::io::stdout().lock().write_all(shown.as_bytes());
+    let mut shown = Shown::new(args.json);
+    match measure(&args, &mut shown) {
+        Ok(()) => {
+            shown.finish();
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -140,10 +137,10 @@ fn start_pool(threads: Option<u16>) {
     let _ = pool.build_global();
 }
 
-fn measure(args: &Args) -> Result<Vec<Measured>> {
+fn measure(args: &Args, shown: &mut Shown) -> Result<()> {
     let adult = args.adult.as_deref();
     let fastest_of = args.runs.unwrap_or(20);
-    Ok(match args.name {
+    let tables = match args.name {
         Experiment::FullDomain => vec![full_domain::full_domain(adult, fastest_of)?],
         Experiment::Mondrian => {
             let (python, scumble) = (args.python.as_deref(), args.scumble.as_deref());
@@ -151,9 +148,11 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
         }
         Experiment::LPlus => l_plus::l_plus(adult, args.rows)?,
         Experiment::LPlusUtility => l_plus_utility::l_plus_utility(adult)?,
-        Experiment::Rothko => vec![rothko::rothko(args.rows)?],
-        Experiment::RothkoTests => vec![rothko_tests::rothko_tests(args.rows)?],
-        Experiment::RothkoQuality => vec![rothko_quality::rothko_quality(args.rows, args.runs)?],
+        Experiment::Rothko => return rothko::rothko(args.rows, shown),
+        Experiment::RothkoTests => return rothko_tests::rothko_tests(args.rows, shown),
+        Experiment::RothkoQuality => {
+            return rothko_quality::rothko_quality(args.rows, args.runs, shown);
+        }
         Experiment::Distribution => {
             let rows = args.rows.map_or(10_000, |rows| rows as usize);
             vec![distribution::distribution(adult, rows)?]
@@ -161,17 +160,7 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
         Experiment::Presence => presence::presence(adult, args.rows)?,
         Experiment::Init => init::init(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
-    })
-}
-
-fn to_json(tables: &[Measured]) -> Value {
-    match tables {
-        [table] => table.to_json(),
-        tables => json!({"tables": tables.iter().map(Measured::to_json).collect::<Vec<_>>()}),
-    }
-}
-
-fn to_text(tables: &[Measured]) -> String {
-    let texts: Vec<String> = tables.iter().map(Measured::to_text).collect();
-    texts.join("\n")
+    };
+    tables.into_iter().for_each(|table| shown.table(table));
+    Ok(())
 }

@@ -3,8 +3,8 @@
 //! million rows of which 2 million fit into memory; the same share fits here, whatever the number
 //! of rows.
 
-use crate::agrawal::{Asked, LEAST_GAIN, release, table};
-use crate::harness::{Measured, Scratch};
+use crate::harness::{Scratch, Shown};
+use crate::synthetic::{Asked, Data, LEAST_GAIN, release, table};
 use scumble::ReleaseKind;
 use scumble::error::Result;
 use scumble::job::DiskParameters;
@@ -47,6 +47,7 @@ impl Case {
         };
         let privacy = format!("k = {k}");
         let asked = Asked {
+            of: Data::Agrawal,
             algorithm,
             split,
             least_gain: LEAST_GAIN,
@@ -54,8 +55,14 @@ impl Case {
             other: Some(("c2", "target")),
         };
         let disk = DiskParameters { tuples: Some(*tuples), groups, ..DiskParameters::default() };
-        let (report, spent) =
-            release(scratch, &table(scratch, *rows, 1, "parquet")?, &asked, disk, None, 0)?;
+        let (report, spent) = release(
+            scratch,
+            &table(scratch, asked.of, *rows, 1, "parquet")?,
+            &asked,
+            disk,
+            None,
+            0,
+        )?;
         let seconds = match &report.release {
             ReleaseKind::Table { search: Some(search), .. } => search.seconds,
             _ => 0.0,
@@ -129,16 +136,13 @@ fn cases(rows: u64) -> Vec<Case> {
 }
 
 /// Figures 10 to 21.
-pub fn rothko(rows: Option<u64>) -> Result<Measured> {
+pub fn rothko(rows: Option<u64>, shown: &mut Shown) -> Result<()> {
     let rows = rows.unwrap_or(ROWS);
     let scratch = Scratch::new()?;
-    let rows: Result<Vec<Vec<Value>>> =
-        cases(rows).iter().map(|case| case.measure(&scratch)).collect();
-    Ok(Measured {
-        title: "Partitioning on disk: tables and MB read and written; seconds by the clock of survey and partitioning, and \
-                the processor's of the whole job, verification too, also in nanoseconds by n log2 n"
-            .into(),
-        columns: vec![
+    shown.begin(
+        "Partitioning on disk: tables and MB read and written; seconds by the clock of survey and partitioning, and \
+                the processor's of the whole job, verification too, also in nanoseconds by n log2 n",
+        vec![
             "figures",
             "algorithm",
             "split",
@@ -157,6 +161,9 @@ pub fn rothko(rows: Option<u64>) -> Result<Measured> {
             "CPU seconds",
             "CPU ns / (n log n)",
         ],
-        rows: rows?,
+    );
+    cases(rows).iter().try_for_each(|case| {
+        shown.row(case.measure(&scratch)?);
+        Ok(())
     })
 }

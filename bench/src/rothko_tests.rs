@@ -2,8 +2,8 @@
 //! DeWitt 2007, figure 28), by sample size, for k-anonymity, recursive (1, l)-diversity of the zip
 //! code and variance of the salary.
 
-use crate::agrawal::{Asked, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
-use crate::harness::{Measured, Scratch};
+use crate::harness::{Scratch, Shown};
+use crate::synthetic::{Asked, Data, LEAST_GAIN, NO_FREQUENCY_GROUP, release, table};
 use scumble::error::{Error, Result};
 use scumble::job::DiskParameters;
 use scumble::random::Random;
@@ -93,6 +93,7 @@ fn pruned(
     naive: bool,
 ) -> Result<String> {
     let asked = Asked {
+        of: Data::Agrawal,
         algorithm: "rothko-s",
         split: "median",
         least_gain: LEAST_GAIN,
@@ -113,12 +114,18 @@ fn pruned(
 }
 
 /// Figure 28.
-pub fn rothko_tests(rows: Option<u64>) -> Result<Measured> {
+pub fn rothko_tests(rows: Option<u64>, shown: &mut Shown) -> Result<()> {
     let rows = rows.unwrap_or(ROWS);
     let scratch = Scratch::new()?;
-    let uniform = table(&scratch, rows, 1, "csv")?;
+    let uniform = table(&scratch, Data::Agrawal, rows, 1, "csv")?;
     let normal = with_normal_salary(&scratch, &uniform)?;
-    let mut measured = Vec::new();
+    shown.begin(
+        format!(
+            "Nodes pruned by Rothko-S on {rows} rows, with tests (and naively); x where a sample left a partition larger than \
+             memory unsplit"
+        ),
+        std::iter::once("sample").chain(CASES.iter().map(|case| case.name)).collect(),
+    );
     for tuples in SAMPLES.into_iter().filter(|tuples| *tuples < rows) {
         let mut row = vec![json!(tuples)];
         for case in &CASES {
@@ -130,14 +137,7 @@ pub fn rothko_tests(rows: Option<u64>) -> Result<Measured> {
             let pruned = |naive| pruned(&scratch, table, case, tuples, naive);
             row.push(json!(format!("{} ({})", pruned(false)?, pruned(true)?)));
         }
-        measured.push(row);
+        shown.row(row);
     }
-    Ok(Measured {
-        title: format!(
-            "Nodes pruned by Rothko-S on {rows} rows, with tests (and naively); x where a sample left a partition larger than \
-             memory unsplit"
-        ),
-        columns: std::iter::once("sample").chain(CASES.iter().map(|case| case.name)).collect(),
-        rows: measured,
-    })
+    Ok(())
 }

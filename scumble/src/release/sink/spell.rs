@@ -6,7 +6,6 @@ use arrow_buffer::ScalarBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
 use arrow_select::take::take;
-use std::sync::Arc;
 
 /// The same rows as columns of these types. Columns that came by number are spelled out: a file
 /// that keeps numbers keeps all texts too, also those of rows that are not released.
@@ -76,6 +75,7 @@ mod tests {
     use crate::random::Random;
     use arrow_array::cast::AsArray;
     use arrow_schema::{Field, Schema};
+    use std::sync::Arc;
 
     /// Rows that do not fit into one batch come in several, in their order.
     #[test]
