@@ -190,10 +190,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
             }
-            let suggestion = scumble::suggest(&open(&input)?, !no_learned, watch)?;
-            let files = suggestion.write(&output)?;
+            let suggestion = scumble::suggest(&open(&input)?, &output, !no_learned, watch)?;
+            let files = suggestion.write()?;
             let json = init::json(&suggestion, &files);
-            Ok(Output::new(json, init::text(&suggestion, &input, &output)))
+            Ok(Output::new(json, init::text(&suggestion, &input, &files)))
         }
         Command::Anonymize {
             input,

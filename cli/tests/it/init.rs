@@ -246,8 +246,10 @@ fn nothing_is_overwritten() {
     let bed = Bed::new();
     census(&bed, "2000", "t.csv");
     bed.file("hierarchies/education.csv", "mine");
-    bed.run(&["init", "t.csv"]).ok();
+    let said = bed.run(&["init", "t.csv"]).ok().stdout;
+    assert!(said.starts_with("wrote policy.toml and 4 hierarchies in hierarchies-2\n"), "{said}");
     assert_eq!(bed.read("hierarchies/education.csv"), "mine");
+    assert!(bed.read("policy.toml").contains("# The files in hierarchies-2/ list values"));
     assert!(bed.read("policy.toml").contains("hierarchy = \"hierarchies-2/education.csv\"\n"));
     bed.run(&["anonymize", "t.csv", "-p", "policy.toml", "-o", "out.csv"]).ok();
     bed.run(&["init", "t.csv"]).fails_with(2, "policy.toml: already exists");
