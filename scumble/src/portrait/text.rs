@@ -1,4 +1,4 @@
-//! A portrait as plain text, for a terminal.
+//! A portrait as plain text, for a terminal. Headings are not indented, and everything else is.
 
 use super::{ColumnPortrait, ColumnValues, Label, Portrait, SizeBar};
 use crate::release::{Risk, Risks};
@@ -19,7 +19,7 @@ impl Display for Portrait {
         if let Some(original) = &self.original {
             let rows = counted(original.rows, "row", "rows");
             writeln!(f, "original: {}, {rows}", plain(&original.name))?;
-            writeln!(f, "Do not publish this: it tells more than the release does.")?;
+            writeln!(f, "  Do not publish this: it tells more than the release does.")?;
         }
         self.columns.iter().try_for_each(|column| self.column(f, column))?;
         self.class_sizes(f)?;
