@@ -267,8 +267,10 @@ fn bind_file(
 
 /// A tree of two levels: values, then the root.
 fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
-    let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, super::ROOT]).collect();
-    // A value that is written like the root would be ambiguous; from_paths refuses it.
+    // A value that is written like the root would be ambiguous.
+    let names = [super::ROOT, "any", "any value", "all values", "(any value)"];
+    let root = names.into_iter().find(|name| !values.contains(name)).unwrap_or(super::ROOT);
+    let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, root]).collect();
     Taxonomy::from_paths("the column".into(), &paths, with_missing)
 }
 
