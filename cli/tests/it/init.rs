@@ -249,7 +249,7 @@ fn nothing_is_overwritten() {
     census(&bed, "2000", "t.csv");
     bed.file("hierarchies/education.csv", "mine");
     let said = bed.run(&["init", "t.csv"]).ok().stdout;
-    assert!(said.starts_with("wrote policy.toml and 4 hierarchies in hierarchies-2\n"), "{said}");
+    assert!(said.starts_with("wrote policy.toml and 5 hierarchies in hierarchies-2\n"), "{said}");
     assert_eq!(bed.read("hierarchies/education.csv"), "mine");
     assert!(bed.read("policy.toml").contains("# The files in hierarchies-2/ list values"));
     assert!(bed.read("policy.toml").contains("hierarchy = \"hierarchies-2/education.csv\"\n"));

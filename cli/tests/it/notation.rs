@@ -472,7 +472,7 @@ fn a_domain_may_be_in_the_notation() {
         bed.file("table.csv", table);
         let policy = format!(
             "[attributes.who]\nrole = \"quasi-identifier\"\n[attributes.salary]\n\
-             role = \"sensitive\"\ntype = \"integer\"\nthousands = \".\"\n[privacy.distribution]\n\
+             role = \"sensitive\"\ntype = \"integer\"\ndecimal = \",\"\nthousands = \".\"\n[privacy.distribution]\n\
              attribute = \"salary\"\ntarget = \"uniform\"\ngroups = [\"who\"]\n\
              domain = {domain}\n"
         );

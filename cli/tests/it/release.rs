@@ -606,6 +606,10 @@ fn a_star_may_be_a_value() {
         bed.anonymize(&["--algorithm", algorithm]).ok();
         assert_eq!(bed.read("out.csv"), "a\n".to_string() + &"any value\n".repeat(5));
         bed.run(&["verify", "out.csv", "-p", "policy.toml"]).ok();
+        // The set of all values has no other name.
+        bed.edit("policy.toml", "role", "sets = true\nrole");
+        bed.run(&["anonymize", "table.csv", "-p", "policy.toml", "-o", "sets.csv"])
+            .fails_with(2, "`*` is also a generalized label");
     }
 }
 

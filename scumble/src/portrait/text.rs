@@ -19,7 +19,7 @@ impl Display for Portrait {
         if let Some(original) = &self.original {
             let rows = counted(original.rows, "row", "rows");
             writeln!(f, "original: {}, {rows}", plain(&original.name))?;
-            writeln!(f, "  Do not publish this: it tells more than the release does.")?;
+            writeln!(f, "Do not publish this: it tells more than the release does.")?;
         }
         self.columns.iter().try_for_each(|column| self.column(f, column))?;
         self.class_sizes(f)?;
