@@ -53,7 +53,7 @@ fn intervals(
             Some(day) => Ok(f64::from(day.0)),
             None => entry.number_in(notation),
         };
-        section.get(name).map(|entry| number(entry)).transpose()
+        section.get(name).map(number).transpose()
     };
     let intervals = Intervals::new(widths, end("from")?, end("to")?);
     let intervals = intervals.map_err(|expected| given.wrong(expected))?;
