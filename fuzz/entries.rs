@@ -74,7 +74,7 @@ fn table(bytes: &[u8], format: FileFormat) -> Result<(), Error> {
             return Ok(());
         }
     }
-    let suggested = suggest(&table, true, &Watch::aborting_after(POLLS))?;
+    let suggested = suggest(&table, Path::new("policy.toml"), true, &Watch::aborting_after(POLLS))?;
     // Its hierarchies are not files here; without them, values have only the root above them.
     let is_file = |line: &&str| line.starts_with("hierarchy = \"");
     let lines: Vec<&str> = suggested.policy().lines().filter(|line| !is_file(line)).collect();

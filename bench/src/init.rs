@@ -1,75 +1,185 @@
-//! What the hierarchies of `init` are worth: learned ones against ones by frequency, against none,
-//! and against those that people wrote, with the same roles and requirements.
+//! What the policies of `init` are worth: hierarchies that are learned against those by frequency,
+//! against none, and against those that people wrote, with the same roles and requirements.
 //!
-//! LM depends on the hierarchy that it is measured in, so LM of different hierarchies cannot be
-//! compared. Two yardsticks can: the error of a decision tree that is learned from two thirds of the
-//! released rows and predicts a class label in the others, and the share of the information about
-//! the original values that the labels keep, 1 - H(value | label) / H(value).
+//! LM counts the values under a label, among those that the hierarchy lists, so LM in different
+//! hierarchies can be compared only roughly. Two yardsticks know no hierarchy: the bits that are lost
+//! per value, which depend on the original values and on who shares a label alone; and the error of a
+//! decision tree that is learned from two thirds of the released rows and predicts a class label in
+//! the others.
 
 use crate::harness::{Measured, Scratch};
 use crate::tree::{Attribute, Examples, Tree};
 use scumble::error::{Error, Result};
-use scumble::job::SuggestedColumn;
 use scumble::policy::PolicyBuilder;
 use scumble::random::Random;
 use scumble::source::Texts;
-use scumble::{Job, ReleaseBatches, Role, Source, Synthetic, TableFile, Watch, generate, suggest};
+use scumble::{
+    Job, ReleaseBatches, Role, Source, Synthetic, TableFile, Type, Watch, generate, suggest,
+};
 use serde_json::json;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Random splits that errors are averaged over.
-const SPLITS: u64 = 5;
+const SPLITS: u64 = 20;
 
-/// A table with a class label, and hierarchies that a person wrote for some of its columns.
+/// The hierarchies that are compared.
+const TREES: [&str; 4] = ["learned", "by frequency", "none for texts", "written by hand"];
+
+/// A table with a class label, and a policy for it that a person wrote.
 struct Subject {
     name: &'static str,
     table: PathBuf,
     label: &'static str,
-    /// Columns and their hierarchies.
-    written: Vec<(&'static str, PathBuf)>,
+    keys: Vec<&'static str>,
+    by_hand: ByHand,
+    /// Roles other than quasi-identifiers, and requirements: the same for all policies.
+    asked: fn(PolicyBuilder) -> PolicyBuilder,
 }
+
+/// What a person wrote.
+enum ByHand {
+    /// A policy.
+    Policy(Box<PolicyBuilder>),
+    /// Hierarchies of some columns.
+    Files(Vec<(&'static str, PathBuf)>),
+}
+
+const OF_CENSUS: [&str; 8] =
+    ["sex", "age", "race", "marital-status", "education", "birthplace", "workclass", "zip"];
 
 /// All measurements.
 pub fn init(adult: Option<&Path>, rows: Option<u64>) -> Result<Vec<Measured>> {
     let scratch = Scratch::new()?;
     let rows = rows.unwrap_or(10_000);
-    let mut subjects = vec![census(&scratch, rows)?, hidden(&scratch, rows)?];
-    if let Some(folder) = adult {
-        let columns =
-            ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"];
-        let file = |name: &'static str| (name, folder.join(format!("adult_hierarchy_{name}.csv")));
-        subjects.insert(
-            0,
-            Subject {
-                name: "Adult",
-                table: folder.join("adult.csv"),
-                label: "salary-class",
-                written: columns.into_iter().map(file).collect(),
-            },
-        );
-    }
-    let mut measured = Vec::new();
-    for subject in &subjects {
-        measured.push(of_subject(subject, &scratch)?);
-    }
-    Ok(measured)
+    let mut subjects: Vec<Subject> = adult.map(of_adult).into_iter().collect();
+    subjects.extend([
+        hospital()?,
+        census()?,
+        subset(&scratch, rows)?,
+        agrawal(&scratch, rows)?,
+        hidden(&scratch, rows)?,
+    ]);
+    subjects.iter().map(|subject| of_subject(subject, &scratch)).collect()
 }
 
-/// The census with its own hierarchies.
-fn census(scratch: &Scratch, rows: u64) -> Result<Subject> {
-    let (table, policy) = (scratch.path("census.csv"), scratch.path("written/census.toml"));
-    let folder = scratch.path("written");
-    std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "write"))?;
-    generate(Synthetic::Census, rows, 1, &table, Some(&policy), &Watch::default())?;
-    let columns = ["sex", "race", "marital-status", "education", "birthplace", "workclass"];
-    let file = |name: &'static str| (name, folder.join(format!("hierarchies/{name}.csv")));
+/// The hierarchies that come with the table, and the roles of the papers.
+fn of_adult(folder: &Path) -> Subject {
+    let keys = ["sex", "age", "race", "marital-status", "education", "native-country", "workclass"];
+    let file = |name: &'static str| (name, folder.join(format!("adult_hierarchy_{name}.csv")));
+    Subject {
+        name: "Adult",
+        table: folder.join("adult.csv"),
+        label: "salary-class",
+        keys: keys.to_vec(),
+        by_hand: ByHand::Files(keys.into_iter().map(file).collect()),
+        asked: |policy| {
+            with_role(policy, "occupation", Role::Sensitive).k(5).l_diversity("distinct", 2)
+        },
+    }
+}
+
+fn example(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(path)
+}
+
+/// Admissions, with the policy that docs/guide.md ends with.
+fn hospital() -> Result<Subject> {
+    Ok(Subject {
+        name: "hospital",
+        table: example("hospital/patients.csv"),
+        label: "discharge",
+        keys: vec!["birth_date", "sex", "admitted", "days"],
+        by_hand: ByHand::Policy(PolicyBuilder::read(&example("hospital/policy.toml"))?.into()),
+        asked: |policy| {
+            let policy = ["patient_id", "postcode", "crp"]
+                .into_iter()
+                .fold(policy, |policy, name| with_role(policy, name, Role::Identifier));
+            with_role(policy, "diagnosis", Role::Sensitive)
+                .k(11)
+                .default_threshold("1/5")
+                .threshold("B20", "1/50")
+        },
+    })
+}
+
+/// The census in the examples.
+fn census() -> Result<Subject> {
     Ok(Subject {
         name: "census",
+        table: example("census/census.csv"),
+        label: "salary-class",
+        keys: OF_CENSUS.to_vec(),
+        by_hand: ByHand::Policy(PolicyBuilder::read(&example("census/policy.toml"))?.into()),
+        asked: |policy| of_people(policy).k(5).l_diversity("distinct", 3),
+    })
+}
+
+/// People of a census who were chosen by age, sex and race.
+fn subset(scratch: &Scratch, rows: u64) -> Result<Subject> {
+    let (table, policy) = (scratch.path("subset.csv"), scratch.path("subset.toml"));
+    generate(
+        Synthetic::Subset(scumble::Selection::Biased),
+        rows,
+        1,
+        &table,
+        Some(&policy),
+        &Watch::default(),
+    )?;
+    Ok(Subject {
+        name: "subset",
         table,
         label: "salary-class",
-        written: columns.into_iter().map(file).collect(),
+        keys: OF_CENSUS.to_vec(),
+        by_hand: ByHand::Policy(PolicyBuilder::read(&policy)?.into()),
+        asked: |policy| of_people(policy).k(3),
+    })
+}
+
+fn of_people(policy: PolicyBuilder) -> PolicyBuilder {
+    let policy = with_role(policy, "id", Role::Identifier);
+    with_role(policy, "occupation", Role::Sensitive)
+}
+
+/// Nine columns of numbers, with widths as the comment in the generated policy suggests.
+fn agrawal(scratch: &Scratch, rows: u64) -> Result<Subject> {
+    let (table, policy) = (scratch.path("agrawal.csv"), scratch.path("agrawal.toml"));
+    generate(Synthetic::Agrawal, rows, 1, &table, Some(&policy), &Watch::default())?;
+    let widths = [
+        ("salary", "[10000, 20000, 40000]"),
+        ("commission", "[10000, 20000, 40000]"),
+        ("age", "[5, 10, 20]"),
+        ("hvalue", "[50000, 100000, 200000]"),
+        ("hyears", "[5, 10]"),
+        ("loan", "[50000, 100000, 200000]"),
+    ];
+    let mut text = std::fs::read_to_string(&policy).map_err(Error::io(&policy, "read"))?;
+    for (name, widths) in widths {
+        let head = format!("[attributes.{name}]\n");
+        text = text.replace(&head, &format!("{head}hierarchy = {{ intervals = {widths} }}\n"));
+    }
+    Ok(Subject {
+        name: "agrawal",
+        table,
+        label: "c2",
+        keys: vec![
+            "salary",
+            "commission",
+            "age",
+            "elevel",
+            "car",
+            "zipcode",
+            "hvalue",
+            "hyears",
+            "loan",
+        ],
+        by_hand: ByHand::Policy(PolicyBuilder::parse(&text, &policy)?.into()),
+        asked: |policy| {
+            let policy = ["c7", "r7", "r10"]
+                .into_iter()
+                .fold(policy, |policy, name| with_role(policy, name, Role::Insensitive));
+            policy.k(20)
+        },
     })
 }
 
@@ -92,95 +202,124 @@ fn hidden(scratch: &Scratch, rows: u64) -> Result<Subject> {
     let row = |town: u64| format!("town {town};valley {};*\n", valley(town));
     let tree: String = (0..40).map(row).collect();
     std::fs::write(&file, tree).map_err(Error::io(&file, "write"))?;
-    Ok(Subject { name: "hidden", table, label: "votes", written: vec![("town", file)] })
+    Ok(Subject {
+        name: "hidden",
+        table,
+        label: "votes",
+        keys: vec!["town", "age", "height"],
+        by_hand: ByHand::Files(vec![("town", file)]),
+        asked: |policy| policy.k(5),
+    })
 }
 
-/// Every policy for one table, with the best levels and with regions.
+/// A column in another role, without what its old role needed.
+fn with_role(policy: PolicyBuilder, name: &str, role: Role) -> PolicyBuilder {
+    policy.remove(["attributes", name]).role(name, role)
+}
+
+/// Every policy for one table, with each kind of recoding.
 fn of_subject(subject: &Subject, scratch: &Scratch) -> Result<Measured> {
     let mut rows = Vec::new();
     let original = Released::new(&TableFile::open(&subject.table)?)?;
-    for recoding in ["levels", "regions"] {
-        for trees in ["learned", "by frequency", "none for texts", "written by hand"] {
-            let (policy, keys) = policy(subject, scratch, trees)?;
-            let policy = policy
-                .set(["search", "recoding"], recoding)
-                .set(["attributes", subject.label, "role"], "target");
+    let entropy = original.entropy(&subject.keys);
+    for recoding in ["levels", "regions", "any"] {
+        for trees in TREES {
+            let policy = policy(subject, scratch, trees)?.set(["search", "recoding"], recoding);
             let mut sink = ReleaseBatches::new();
-            let start = Instant::now();
             let job = Job::new(policy.build()?).seed(1);
-            let report = job.run(TableFile::open(&subject.table)?, &mut sink, &Watch::default())?;
-            let seconds = start.elapsed().as_secs_f64();
+            let report = job.run(TableFile::open(&subject.table)?, &mut sink, &Watch::default());
+            let report = match report {
+                Ok(report) => report.to_json(),
+                Err(Error::CannotBeMet { .. }) => {
+                    rows.push(vec![json!(recoding), json!(trees), json!("no release")]);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let source = scumble::TableBatches::new(sink.batches().to_vec())?;
-            let released = Released::new(&source)?;
-            let (mean, deviation) = released.error(subject.label);
-            // Bits that are lost, per value.
-            let report = report.to_json();
+            let (mean, deviation) = Released::new(&source)?.error(subject.label);
             let lost = report["private"]["loss"]["entropy"].as_f64();
-            let kept = lost.map(|lost| 1.0 - lost / original.entropy(&keys));
+            let shown = |number: Option<f64>| json!(number.map(|number| format!("{number:.3}")));
             rows.push(vec![
                 json!(recoding),
                 json!(trees),
-                json!(report["loss"]["lm"]),
+                shown(report["loss"]["lm"].as_f64()),
+                shown(lost),
+                json!(lost.map(|lost| format!("{:.1}", 100.0 * (1.0 - lost / entropy)))),
                 json!(format!("{:.2} ± {:.2}", 100.0 * mean, 100.0 * deviation)),
-                json!(kept.map(|kept| format!("{:.1}", 100.0 * kept))),
-                json!(report["suppressed"]),
-                json!(format!("{seconds:.2}")),
+                report["suppressed"].clone(),
             ]);
         }
     }
     let (mean, deviation) = original.error(subject.label);
     let title = format!(
-        "{}: k = 5, error of the original {:.2} ± {:.2} %, of the majority {:.2} %",
+        "{}: {} rows, {} quasi-identifiers, error of the original {:.2} ± {:.2} %, of the majority \
+         {:.2} %",
         subject.name,
+        original.columns[0].len(),
+        subject.keys.len(),
         100.0 * mean,
         100.0 * deviation,
         100.0 * original.majority_error(subject.label),
     );
     let columns = vec![
         "recoding",
-        "hierarchies of texts",
-        "LM (in its own trees)",
-        "error %",
+        "hierarchies",
+        "LM",
+        "bits lost per value",
         "information kept %",
+        "error %",
         "suppressed",
-        "seconds",
     ];
     Ok(Measured { title, columns, rows })
 }
 
-/// The policy of `init` with trees of a kind, and its quasi-identifiers.
-fn policy(
-    subject: &Subject,
-    scratch: &Scratch,
-    trees: &str,
-) -> Result<(PolicyBuilder, Vec<String>)> {
+/// The policy with hierarchies of a kind.
+fn policy(subject: &Subject, scratch: &Scratch, trees: &str) -> Result<PolicyBuilder> {
+    let policy = match (trees, &subject.by_hand) {
+        ("written by hand", ByHand::Policy(policy)) => {
+            let keys = subject.keys.iter();
+            // The weights of a study are no matter of hierarchies.
+            keys.fold(policy.as_ref().clone(), |policy, name| {
+                policy.remove(["attributes", name, "weight"])
+            })
+        }
+        ("written by hand", ByHand::Files(files)) => {
+            let written = files.iter().map(|(name, file)| (*name, file));
+            written.fold(suggested(subject, scratch, trees)?, |policy, (name, file)| {
+                let path = ["attributes", name, "hierarchy"];
+                policy.set(path, file.to_string_lossy().into_owned())
+            })
+        }
+        _ => suggested(subject, scratch, trees)?,
+    };
+    let policy = policy.remove(["privacy"]).remove(["search"]);
+    let policy = (subject.asked)(with_role(policy, subject.label, Role::Target));
+    Ok(policy.algorithm("auto").suppression("5%"))
+}
+
+/// The policy of `init`, but for the roles.
+fn suggested(subject: &Subject, scratch: &Scratch, trees: &str) -> Result<PolicyBuilder> {
     let source = TableFile::open(&subject.table)?;
-    let suggestion = suggest(&source, trees != "by frequency", &Watch::default())?;
     let folder = scratch.path(&format!("{}-{}", subject.name, trees.replace(' ', "-")));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(Error::io(&folder, "write"))?;
-    suggestion.write(&folder.join("policy.toml"))?;
-    let mut policy = PolicyBuilder::read(&folder.join("policy.toml"))?;
-    let is_key = |column: &&SuggestedColumn| {
-        column.role == Role::QuasiIdentifier && column.name != subject.label
-    };
-    let keys: Vec<&SuggestedColumn> = suggestion.columns().iter().filter(is_key).collect();
-    if trees == "none for texts" || trees == "written by hand" {
-        for column in &keys {
-            let path = ["attributes", column.name.as_str(), "hierarchy"];
-            // Only those that are files are texts.
-            if policy.at(path).is_some() {
-                policy = policy.remove(path);
-            }
+    let file = folder.join("policy.toml");
+    let suggestion = suggest(&source, &file, trees != "by frequency", &Watch::default())?;
+    suggestion.write()?;
+    let mut policy = PolicyBuilder::read(&file)?;
+    for column in suggestion.columns() {
+        let (name, kind) = (column.name.as_str(), column.kind);
+        if subject.keys.contains(&name) && column.role != Role::QuasiIdentifier {
+            // Without a hierarchy: `init` does not generalize columns in other roles.
+            policy = with_role(policy, name, Role::QuasiIdentifier);
+        }
+        let is_code = policy.at(["attributes", name, "hierarchy"]).is_none();
+        if trees == "none for texts" && kind == Some(Type::Text) && !is_code {
+            policy = policy.remove(["attributes", name, "hierarchy"]);
         }
     }
-    if trees == "written by hand" {
-        for (name, file) in &subject.written {
-            let path = ["attributes", name, "hierarchy"];
-            policy = policy.set(path, file.to_string_lossy().into_owned());
-        }
-    }
-    Ok((policy, keys.into_iter().map(|column| column.name.clone()).collect()))
+    Ok(policy)
 }
 
 /// The labels of a table, as numbers.
@@ -244,8 +383,8 @@ impl Released {
     }
 
     /// The mean entropy of some columns, in bits.
-    fn entropy(&self, names: &[String]) -> f64 {
-        let of_column = |name: &String| {
+    fn entropy(&self, names: &[&str]) -> f64 {
+        let of_column = |name: &&str| {
             let at = self.names.iter().position(|known| known == name).unwrap_or(0);
             let rows = self.columns[at].len() as f64;
             let counts = counts(&self.columns[at]);

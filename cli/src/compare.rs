@@ -3,7 +3,8 @@
 use crate::args::Common;
 use crate::failure::{Failure, Result};
 use crate::show::{duration, share, thousands};
-use comfy_table::{CellAlignment, Table, presets};
+use crate::text::{self, HEADING, NOTE, Text};
+use comfy_table::CellAlignment;
 use scumble::{Error, ErrorKind, Job, Policy, RecodingReport, ReleaseKind, Report, Source, Watch};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
@@ -54,7 +55,7 @@ pub fn compare(
     source: &dyn Source,
     common: &Common,
     watch: &Watch,
-) -> Result<(Value, String, String)> {
+) -> Result<(Value, Text, String)> {
     let policies: Vec<(PathBuf, Policy)> = asked
         .policies
         .iter()
@@ -76,7 +77,7 @@ pub fn compare(
         return Err(error.into());
     }
     let json = Value::Array(rows.iter().map(to_json).collect());
-    let text = text(&rows, &policies, source);
+    let text = shown(&rows, &policies, source);
     Ok((json, text, page(&rows, &policies, source)))
 }
 
@@ -211,27 +212,24 @@ fn reported(report: &Report) -> Map<String, Value> {
 }
 
 /// The table, with what is to be known about its figures.
-fn text(rows: &[Row], policies: &[(PathBuf, Policy)], source: &dyn Source) -> String {
-    let mut text = String::new();
+fn shown(rows: &[Row], policies: &[(PathBuf, Policy)], source: &dyn Source) -> Text {
+    let mut text = Text::default();
     let total = rows.iter().find_map(|row| Some(row.report.as_ref().ok()?.rows));
     let of = total.map_or(String::new(), |rows| format!(": {} rows", thousands(rows.into())));
-    let _ = writeln!(text, "{}{of}; nothing was released", source.name());
+    text.add(HEADING, &source.name());
+    let _ = writeln!(text, "{of}; nothing was released");
     let columns = columns(rows);
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(columns.iter().map(|(name, _)| *name));
+    let head: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    let names = head.iter().take_while(|name| matches!(**name, "policy" | "recoding")).count();
+    let mut table = text::table(&head, names);
     for row in rows {
         table.add_row(columns.iter().map(|(_, cell)| cell(row)));
     }
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((if at == 0 { 2 } else { 1 }, 1));
-        let is_name = matches!(columns[at].0, "policy" | "recoding" | "");
-        let alignment = if is_name { CellAlignment::Left } else { CellAlignment::Right };
-        column.set_cell_alignment(alignment);
+    // The last one has words.
+    if let Some(column) = table.column_mut(columns.len().saturating_sub(1)) {
+        column.set_cell_alignment(CellAlignment::Left);
     }
-    for line in table.lines() {
-        let _ = writeln!(text, "{}", line.trim_end());
-    }
+    text.table(&table);
     notes(&mut text, rows, policies);
     text
 }
@@ -372,7 +370,7 @@ fn proof(report: &Report) -> Option<String> {
 }
 
 /// What must be known before figures are compared.
-fn notes(text: &mut String, rows: &[Row], policies: &[(PathBuf, Policy)]) {
+fn notes(text: &mut Text, rows: &[Row], policies: &[(PathBuf, Policy)]) {
     if rows.iter().any(|row| row.report.is_ok()) {
         let _ = writeln!(
             text,
@@ -385,9 +383,10 @@ fn notes(text: &mut String, rows: &[Row], policies: &[(PathBuf, Policy)]) {
         let _ = writeln!(text, "  optimal: no recoding of this kind loses less, proven");
     }
     if differ(policies) {
+        text.add(NOTE, "  note:");
         let _ = writeln!(
             text,
-            "  note: the policies treat columns differently; LM is a share of the detail that a \
+            " the policies treat columns differently; LM is a share of the detail that a \
              policy's own hierarchies have, so it does not compare one policy with another"
         );
     }

@@ -49,6 +49,8 @@ pub fn check_tables(common: &Common, ends: Ends<'_>) -> Result<()> {
             Format::Xlsx => FormatArg::Xlsx,
         }),
     };
+    // Tables in the folder of a distribution are CSV.
+    let has_folder = ends.inputs.iter().any(|input| input.is_dir());
     let any = |tables: &[&Path], wanted: FormatArg| {
         tables.iter().any(|table| format(table) == Some(wanted))
     };
@@ -69,7 +71,7 @@ pub fn check_tables(common: &Common, ends: Ends<'_>) -> Result<()> {
         (
             "--encoding",
             common.encoding.is_some(),
-            any(inputs, FormatArg::Csv),
+            any(inputs, FormatArg::Csv) || has_folder,
             "requires a CSV file as input; other formats have their own, and releases are UTF-8",
         ),
         (

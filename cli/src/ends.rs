@@ -2,7 +2,7 @@
 
 use crate::args::{Common, FormatArg};
 use crate::failure::{Failure, Result};
-use scumble::{FileFormat, Format, ReleaseFile, ReleaseStream, Sink, TableFile, Watch};
+use scumble::{FileFormat, Format, ReleaseFile, ReleaseStream, Sink, TableFile, Tables, Watch};
 use std::path::Path;
 
 /// Whether a path means standard input or output.
@@ -46,6 +46,14 @@ pub fn open(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Resul
     let format = as_typed(FileFormat::new(format_of(format)), common)?;
     let (stdin, name) = (std::io::stdin(), Path::new("standard input"));
     Ok(TableFile::spool(stdin, name, format, folder, watch)?)
+}
+
+/// Opens a release: a table, or the folder of a distribution.
+pub fn tables(path: &Path, common: &Common, folder: &Path, watch: &Watch) -> Result<Tables> {
+    match path.is_dir() {
+        true => Ok(Tables::open_folder(path, common.encoding.as_deref(), watch)?),
+        false => Ok(Tables::one(open(path, common, folder, watch)?)),
+    }
 }
 
 /// Where a release of one table goes: a file, or standard output.

@@ -17,14 +17,14 @@ pub fn json(suggestion: &Suggestion, files: &[PathBuf]) -> Value {
 }
 
 /// The same for people.
-pub fn text(suggestion: &Suggestion, input: &Path, policy: &Path) -> String {
+pub fn text(suggestion: &Suggestion, input: &Path, files: &[PathBuf]) -> String {
+    let [policy, hierarchies @ ..] = files else { return String::new() };
     let mut text = format!("wrote {}", policy.display());
-    let folder = policy.with_file_name("hierarchies");
-    let _ = match suggestion.hierarchies().len() {
-        0 => Ok(()),
-        1 => write!(text, " and 1 hierarchy in {}", folder.display()),
-        several => write!(text, " and {several} hierarchies in {}", folder.display()),
-    };
+    if let Some(folder) = hierarchies.first().and_then(|file| file.parent()) {
+        let (number, folder) = (hierarchies.len(), folder.display());
+        let plural = if number == 1 { "hierarchy" } else { "hierarchies" };
+        let _ = write!(text, " and {number} {plural} in {folder}");
+    }
     let _ = writeln!(text, "\nroles guessed: {}", roles(suggestion));
     let checks = checks(suggestion);
     if !checks.is_empty() {

@@ -6,8 +6,8 @@ use crate::args::{
 };
 use crate::ends::{self, is_standard, open};
 use crate::failure::{Failure, Result, in_flags};
+use crate::html::HtmlFile;
 use crate::interrupts::Signals;
-use crate::page::Page;
 use crate::text::{self, Text};
 use crate::{
     advise, compare, distribution, effect, hierarchy, init, instant, progress, shell, show,
@@ -140,7 +140,7 @@ fn anonymize(
     job: &Job,
     input: &Path,
     output: &Path,
-    (recoding, page): (Option<&Path>, &Page),
+    (recoding, page): (Option<&Path>, &HtmlFile),
     (common, spill): (&Common, &Path),
     watch: &Watch,
 ) -> Result<Output> {
@@ -190,10 +190,10 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             if output.exists() {
                 return Err(Error::Exists { file: output }.into());
             }
-            let suggestion = scumble::suggest(&open(&input)?, !no_learned, watch)?;
-            let files = suggestion.write(&output)?;
+            let suggestion = scumble::suggest(&open(&input)?, &output, !no_learned, watch)?;
+            let files = suggestion.write()?;
             let json = init::json(&suggestion, &files);
-            Ok(Output::new(json, init::text(&suggestion, &input, &output)))
+            Ok(Output::new(json, init::text(&suggestion, &input, &files)))
         }
         Command::Anonymize {
             input,
@@ -214,15 +214,17 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             effect::check_tables(common, ends)?;
             let keys = set.iter().map(|(_, key)| key.clone());
             let mut job = with_output(self::job(policy, common), &output).given(keys);
+            if let Some(folder) = &disk.spill_dir {
+                job = job.spill_folder(folder);
+            }
             let spill = disk.spill_dir.unwrap_or(temporary.clone());
-            job = job.spill_folder(&spill);
             if let Some(levels) = levels {
                 job = job.levels(levels);
             }
             if let Some(file) = &instant.summary {
                 job = job.summary(read_summary(file)?).reads(file);
             }
-            let page = Page::new(output.html)?;
+            let page = HtmlFile::new(output.html)?;
             let (ends, beside) = ((common, spill.as_path()), (save_recoding.as_deref(), &page));
             anonymize(&job, &input, &output.output, beside, ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
@@ -236,7 +238,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let text = std::fs::read(&recoding).map_err(Error::io(&recoding, "read"))?;
             let saved = Recoding::from_json(&text, &recoding)?;
             let job = job.recoding(saved, &recoding);
-            let (ends, page) = ((common, temporary.as_path()), Page::new(output.html)?);
+            let (ends, page) = ((common, temporary.as_path()), HtmlFile::new(output.html)?);
             anonymize(&job, &input, &output.output, (None, &page), ends, watch)
                 .map_err(|failure| failure.in_flags(&set))
         }
@@ -269,7 +271,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             ))
         }
         Command::Verify { release, policy, original, html } => {
-            let page = Page::new(html)?;
+            let page = HtmlFile::new(html)?;
             let tables = [Some(&release), original.as_ref()];
             let tables: Vec<&Path> = tables.into_iter().flatten().map(PathBuf::as_path).collect();
             effect::check_tables(common, effect::Ends::inputs(&tables))?;
@@ -278,8 +280,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             effect::check_verify(&args, original.is_some(), &policy)?;
             let job = job(policy, common);
             let is_folder = release.is_dir();
-            let tables =
-                if is_folder { Tables::open(&release)? } else { Tables::one(open(&release)?) };
+            let tables = ends::tables(&release, common, &temporary, watch)?;
             let original = original.as_deref().map(open).transpose()?;
             let original = original.as_ref().map(|table| table as &dyn Source);
             let report = report_beside(&release);
@@ -304,21 +305,17 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             effect::check_tables(common, effect::Ends::inputs(&tables))?;
             let policy = policy.map(|file| PolicyBuilder::read(&file)?.build()).transpose()?;
             let job = policy.map(|policy| job(policy, common));
-            let tables = if release.is_dir() {
-                Tables::open(&release)?
-            } else {
-                Tables::one(open(&release)?)
-            };
+            let tables = ends::tables(&release, common, &temporary, watch)?;
             let original = original.as_deref().map(open).transpose()?;
             let original = original.as_ref().map(|table| table as &dyn Source);
-            let (page, report) = (Page::new(html)?, report_beside(&release));
+            let (page, report) = (HtmlFile::new(html)?, report_beside(&release));
             page.check(job.as_ref(), &tables, original, &release)?;
             let report = report.as_ref();
             let portrait = match &job {
                 Some(job) => job.portray(&tables, original, report, watch)?,
                 None => Portrait::without_policy(&tables, original, report, watch)?,
             };
-            let output = Output::new(portrait.to_json(), portrait.to_string());
+            let output = Output::new(portrait.to_json(), show::portrait(&portrait));
             page.write(|| Ok(portrait.to_html()))?;
             Ok(output)
         }
@@ -327,7 +324,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let text = std::fs::read(&file).map_err(Error::io(&file, "read"))?;
             let report = Report::from_json(&text)
                 .map_err(|source| Error::BadJson { file: file.clone(), source })?;
-            let answer = scumble::query(&Tables::open(&release)?, &report, &sql, watch)?;
+            let tables = Tables::open_folder(&release, None, watch)?;
+            let answer = scumble::query(&tables, &report, &sql, watch)?;
             Ok(Output::new(answer.to_json(), distribution::answer(&answer)))
         }
         Command::Risk { file, policy, threshold, population, html } => {
@@ -338,7 +336,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let job = job(read_policy(&policy, Vec::new())?, common);
             let population = population.as_deref().map(open).transpose()?;
             let population = population.as_ref().map(|table| table as &dyn Source);
-            let (page, table) = (Page::new(html)?, open(&file)?);
+            let (page, table) = (HtmlFile::new(html)?, open(&file)?);
             let risks = job.risk(&table, population, threshold, watch)?;
             let table = Tables::one(table);
             page.check(Some(&job), &table, population, &file)?;
@@ -348,7 +346,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
         Command::Compare { input, policy, k, seed, html } => {
             effect::check_tables(common, effect::Ends::inputs(&[&input]))?;
             let asked = compare::Compared { policies: &policy, k: &k, seed };
-            let (page, input) = (Page::new(html)?, open(&input)?);
+            let (page, input) = (HtmlFile::new(html)?, open(&input)?);
             page.check_apart(policy.iter().chain(&input.files()).cloned().collect())?;
             let (json, text, html) = compare::compare(&asked, &input, common, watch)?;
             page.write(|| Ok(html))?;

@@ -4,7 +4,7 @@ use crate::failure::{Failure, Result};
 use crate::text::{self, BAD, GOOD, HEADING, NOTE, Text};
 use anstyle::Style;
 use scumble::{
-    ClassCounts, Error, Judged, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
+    ClassCounts, Error, Judged, Portrait, RecodingReport, ReleaseKind, Report, Risks, SearchReport,
     Verification,
 };
 use std::fmt::Write as _;
@@ -111,6 +111,21 @@ pub fn share(part: u64, whole: u64) -> String {
 
 pub fn figure(number: f64) -> String {
     if number.fract() == 0.0 { format!("{number}") } else { format!("{number:.4}") }
+}
+
+/// A portrait: its headings are the lines that are not indented.
+pub fn portrait(portrait: &Portrait) -> Text {
+    let mut text = Text::default();
+    for line in portrait.to_string().lines() {
+        match line.starts_with(' ') || line.is_empty() {
+            true => {
+                let _ = text.write_str(line);
+            }
+            false => text.add(HEADING, line),
+        }
+        let _ = text.write_str("\n");
+    }
+    text
 }
 
 /// Where a result comes from and where it went, as a heading.

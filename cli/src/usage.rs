@@ -48,7 +48,13 @@ fn sentence(error: &clap::Error) -> Option<String> {
             Some(format!("unknown flag {name}{near}"))
         }
         ErrorKind::MissingRequiredArgument => {
-            Some(format!("missing {}", told(ContextKind::InvalidArg)?))
+            let missing = told(ContextKind::InvalidArg)?;
+            // Who has only a table does not know yet where a policy comes from.
+            let makes_releases = ["scumble anonymize", "scumble compare"];
+            let command = path(std::env::args().skip(1));
+            let is_policy = missing.starts_with("--policy") && makes_releases.contains(&&*command);
+            let hint = if is_policy { " (scumble init writes one)" } else { "" };
+            Some(format!("missing {missing}{hint}"))
         }
         ErrorKind::InvalidValue | ErrorKind::ValueValidation => {
             let (flag, value) = (told(ContextKind::InvalidArg)?, told(ContextKind::InvalidValue)?);

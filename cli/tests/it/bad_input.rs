@@ -198,13 +198,6 @@ fn the_wrong_delimiter() {
 }
 
 #[test]
-fn a_value_that_is_written_like_the_root() {
-    let bed = Bed::people();
-    bed.edit("policy.toml", "hierarchy = \"city.csv\"", "").edit("table.csv", "Biel", "*");
-    bed.anonymize(&[]).fails_with(2, "table.csv").says("column `city`").says("`*`");
-}
-
-#[test]
 fn a_value_that_is_written_like_a_masked_one() {
     let bed = Bed::people();
     bed.edit("policy.toml", "\"city.csv\"", "{ mask = \"right\" }").edit(
@@ -928,4 +921,14 @@ fn a_recoding_that_is_not_even_text() {
     bed.file("r.json", b"\xFF\xFE{}");
     bed.run(&["apply", "r.json", "table.csv", "--policy", "policy.toml", "-o", "out.csv"])
         .fails_with(2, "r.json");
+}
+
+/// A search may run for an hour before it spills.
+#[test]
+fn a_folder_that_is_missing_is_refused_at_the_start() {
+    let bed = Bed::people();
+    bed.anonymize(&["--spill-dir", "nowhere"]).fails_with(2, "nowhere: cannot spill rows into it");
+    bed.anonymize(&["--spill-dir", "city.csv"])
+        .fails_with(2, "city.csv: cannot spill rows into it");
+    bed.anonymize(&["--spill-dir", "."]).ok();
 }

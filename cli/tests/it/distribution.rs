@@ -800,3 +800,22 @@ fn fakes_that_exceed_the_memory_are_refused_before_their_tables_are_built() {
     let bed = papers_domain(2_100, (1024, 3072), "fakes = \"1%\"");
     bed.run(&asked).ok();
 }
+
+/// The tables in the folder of a release are CSV that others may have saved anew.
+#[test]
+fn the_encoding_of_a_folder_is_detected_and_said_or_given() {
+    let bed = employees("groups = { zipcode = 2 }");
+    bed.edit("table.csv", "91110,M", "91110,M\u{e4}nnlich");
+    anonymize(&bed).ok();
+    verify(&bed).ok();
+    let text = bed.read("out/records.csv");
+    let latin_1: Vec<u8> = text.chars().map(|one| one as u32 as u8).collect();
+    assert!(text.contains('\u{e4}') && text.chars().all(|one| (one as u32) < 256));
+    bed.file("out/records.csv", latin_1);
+    let guessed = verify(&bed);
+    assert_eq!(guessed.status, 0, "{guessed:#?}");
+    guessed.complains().says("out/records.csv").says("windows-1252");
+    let given = |name| bed.run(&["verify", "out", "--policy", "policy.toml", "--encoding", name]);
+    given("windows-1252").ok();
+    given("utf-16le").fails_with(2, "out/records.csv");
+}

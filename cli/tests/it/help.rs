@@ -198,3 +198,16 @@ fn a_mistake_points_to_the_help_of_its_command() {
         .fails_with(2, "see scumble hierarchy draw --help");
     bed.run(&["nonsense"]).fails_with(2, "see scumble --help");
 }
+
+/// The synopsis of a page is the usage of help, and not a list of all flags.
+#[test]
+fn the_synopsis_of_a_man_page_is_short() {
+    let bed = Bed::new();
+    bed.run(&["man", "pages"]).ok();
+    let page = bed.read("pages/scumble-anonymize.1");
+    let (_, rest) = page.split_once("\n.SH SYNOPSIS\n").unwrap();
+    let (synopsis, description) = rest.split_once("\n.SH DESCRIPTION\n").unwrap();
+    let usage = "scumble anonymize [OPTIONS] \\-\\-policy <FILE> \\-\\-output <FILE> <INPUT>";
+    assert_eq!(synopsis, usage);
+    assert!(description.contains(".SH OPTIONS\n") && description.contains("suppression"));
+}

@@ -3,6 +3,8 @@
 use crate::bed::{Bed, Outcome, delimited};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 
 /// A small generator of numbers, so that tables are the same each time.
 struct Draws(u64);
@@ -246,8 +248,10 @@ fn nothing_is_overwritten() {
     let bed = Bed::new();
     census(&bed, "2000", "t.csv");
     bed.file("hierarchies/education.csv", "mine");
-    bed.run(&["init", "t.csv"]).ok();
+    let said = bed.run(&["init", "t.csv"]).ok().stdout;
+    assert!(said.starts_with("wrote policy.toml and 5 hierarchies in hierarchies-2\n"), "{said}");
     assert_eq!(bed.read("hierarchies/education.csv"), "mine");
+    assert!(bed.read("policy.toml").contains("# The files in hierarchies-2/ list values"));
     assert!(bed.read("policy.toml").contains("hierarchy = \"hierarchies-2/education.csv\"\n"));
     bed.run(&["anonymize", "t.csv", "-p", "policy.toml", "-o", "out.csv"]).ok();
     bed.run(&["init", "t.csv"]).fails_with(2, "policy.toml: already exists");
@@ -347,4 +351,27 @@ fn many_columns_and_many_rows() {
     bed.file("t.csv", text);
     run_all(&bed, "t.csv");
     assert!(bed.read("policy.toml").contains("About "), "{}", bed.read("policy.toml"));
+}
+
+/// Five million rows, in bounded memory.
+#[test]
+fn millions_of_rows() {
+    const ROWS: u64 = 5_000_000;
+    let bed = Bed::new();
+    let mut draws = Draws(11);
+    let mut file = BufWriter::new(File::create(bed.path("t.csv")).unwrap());
+    writeln!(file, "age,region,diagnosis").unwrap();
+    for _ in 0..ROWS {
+        let (age, region) = (20 + draws.below(60), draws.below(12).min(draws.below(12)));
+        let ill = draws.of(&["flu", "gout", "asthma", "angina"]);
+        writeln!(file, "{age},region {region},{ill}").unwrap();
+    }
+    file.into_inner().unwrap().sync_all().unwrap();
+    let done = run_all(&bed, "t.csv");
+    assert!(bed.read("policy.toml").contains("suggested from its 5,000,000 rows"));
+    assert!(done.stdout.contains("5,000,000"), "{}", done.stdout);
+    let report: Value = serde_json::from_str(&bed.read("out.csv.report.json")).unwrap();
+    assert_eq!(report["rows"].as_u64(), Some(ROWS));
+    // There is a class of thousands of people for every age in every region.
+    assert_eq!(report["loss"]["lm"].as_f64(), Some(0.0));
 }

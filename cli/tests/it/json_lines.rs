@@ -135,9 +135,11 @@ fn what_is_wrong_is_told_by_its_line() {
     anonymize(&bed, &[]).fails_with(2, "table.jsonl:6: column `age`").says("old");
     bed.file("table.jsonl", [PEOPLE.as_bytes(), b"{\"name\":\"\xFF\"}\n"].concat());
     anonymize(&bed, &[]).fails_with(2, "table.jsonl:7: ").says("UTF-8");
-    for nothing in ["", "\n \n", "{}\n"] {
+    bed.file("table.jsonl", format!("{PEOPLE}{{\"name\":"));
+    anonymize(&bed, &[]).fails_with(2, "table.jsonl:7: invalid JSON: the line ends before");
+    for (nothing, part) in [("", "no rows"), ("\n \n", "no rows"), ("{}\n", "no columns")] {
         bed.file("table.jsonl", nothing);
-        assert_eq!(anonymize(&bed, &[]).complains().status, 2);
+        anonymize(&bed, &[]).fails_with(2, part);
     }
     let deep = "[".repeat(200_000) + &"]".repeat(200_000);
     let nested = PEOPLE.replace("\"Bern\"", &deep);

@@ -434,3 +434,53 @@ suppression = {{ scheme = "violating-values" }}
     bed.edit("policy.toml", &format!("\"{first}\" = "), "\"99,9\" = ");
     bed.anonymize(&[]).fails_with(2, "a cap for a value of the sensitive attribute");
 }
+
+/// Ends of intervals and domains may be written as the column is, or in the plain way.
+#[test]
+fn ends_may_be_in_the_notation() {
+    let released = |income: &str, born: &str| {
+        let bed = bed();
+        bed.edit("policy.toml", "from = 0, to = 40000", income);
+        bed.edit("policy.toml", "missing = [\"k.A.\"]", &format!("missing = [\"k.A.\"]\n{born}"));
+        bed.anonymize(&["--algorithm", "incognito"]).ok();
+        bed.read("out.csv")
+    };
+    let days = |from: &str| format!("hierarchy = {{ intervals = [3650], from = {from} }}");
+    let plain = released("from = 0.5, to = 40000", &days("\"1940-12-31\""));
+    let spelled = released("from = \"0,5\", to = \"40.000\"", &days("\"31.12.1940\""));
+    assert_eq!(plain, spelled);
+    assert_ne!(plain, released("from = \"1,5\", to = \"40.000\"", &days("\"31.12.1940\"")));
+    assert_ne!(plain, released("from = 0.5, to = 40000", &days("\"1940-12-30\"")));
+    for (from, to) in [("from = 0", "from = \"zero\""), ("to = 40000", "to = \"31.12.1980\"")] {
+        let bed = bed();
+        bed.edit("policy.toml", from, to);
+        bed.anonymize(&[]).fails_with(2, "expected a number, in the plain way or as its column");
+    }
+    // Without a notation a text is no number.
+    let bed = bed();
+    bed.edit("policy.toml", "from = 0", "from = \"0\"");
+    bed.edit("policy.toml", "decimal = \",\"\nthousands = \".\"\n", "");
+    bed.anonymize(&[]).fails_with(2, "expected a number");
+}
+
+#[test]
+fn a_domain_may_be_in_the_notation() {
+    let released = |domain: &str| {
+        let bed = Bed::new();
+        let rows = (0..40).map(|row| format!("{};{}.000\n", row % 2, 1 + row % 3));
+        let table: String = ["who;salary\n".to_string()].into_iter().chain(rows).collect();
+        bed.file("table.csv", table);
+        let policy = format!(
+            "[attributes.who]\nrole = \"quasi-identifier\"\n[attributes.salary]\n\
+             role = \"sensitive\"\ntype = \"integer\"\ndecimal = \",\"\nthousands = \".\"\n[privacy.distribution]\n\
+             attribute = \"salary\"\ntarget = \"uniform\"\ngroups = [\"who\"]\n\
+             domain = {domain}\n"
+        );
+        bed.file("policy.toml", policy);
+        bed.run(&["anonymize", "table.csv", "-p", "policy.toml", "-o", "out"]).ok();
+        bed.read("out/sensitive.csv")
+    };
+    let plain = released("[0, 4000]");
+    assert_eq!(released("[\"0\", \"4.000\"]"), plain);
+    assert_ne!(released("[\"0\", \"5.000\"]"), plain);
+}

@@ -595,3 +595,41 @@ fn a_release_is_judged_as_its_input_was() {
     assert_eq!(outcome.json()["privacy"][0]["achieved"], 2);
     bed.run(&["verify", "out.csv", "--policy", "policy.toml"]).ok();
 }
+
+/// The root of a column without a hierarchy gets another name if a value is called like it.
+#[test]
+fn a_star_may_be_a_value() {
+    for algorithm in ["incognito", "mondrian", "local", "l-plus-optimize", "rothko-t"] {
+        let bed = Bed::new();
+        bed.file("table.csv", "a\n*\n*\nany\nany\nq\n");
+        bed.file("policy.toml", "[attributes.a]\nrole = \"quasi-identifier\"\n[privacy]\nk = 5\n");
+        bed.anonymize(&["--algorithm", algorithm]).ok();
+        assert_eq!(bed.read("out.csv"), "a\n".to_string() + &"any value\n".repeat(5));
+        bed.run(&["verify", "out.csv", "-p", "policy.toml"]).ok();
+        // The set of all values has no other name.
+        bed.edit("policy.toml", "role", "sets = true\nrole");
+        bed.run(&["anonymize", "table.csv", "-p", "policy.toml", "-o", "sets.csv"])
+            .fails_with(2, "`*` is also a generalized label");
+    }
+}
+
+/// Numbers of any size are released in ranges that are read again.
+#[test]
+fn large_reals_without_a_hierarchy_are_released() {
+    let mut random = Random::new(5);
+    for exponent in [15, 16, 18, 30, 300] {
+        let bed = Bed::new();
+        let rows: String = (0..60)
+            .map(|_| format!("{}.{}e{exponent}\n", random.below(9), random.below(1000)))
+            .collect();
+        bed.file("table.csv", format!("a\n-{}", rows.replace("\n3", "\n-3")));
+        let policy =
+            "[attributes.a]\nrole = \"quasi-identifier\"\ntype = \"real\"\n[privacy]\nk = 5\n";
+        bed.file("policy.toml", policy);
+        for algorithm in ["mondrian", "local", "rothko-t"] {
+            bed.anonymize(&["--algorithm", algorithm]).ok();
+            bed.run(&["verify", "out.csv", "-p", "policy.toml"]).ok();
+            assert!(bed.read("out.csv").contains(", "), "{}", bed.read("out.csv"));
+        }
+    }
+}

@@ -159,3 +159,26 @@ fn names_cannot_control_a_terminal() {
     assert!(outcome.stdout.contains("ci\\u{1b}[31mty"), "{outcome:?}");
     assert!(!outcome.stdout.contains('\u{1b}'), "{outcome:?}");
 }
+
+/// `compare` and `show` have the same headings as other commands.
+#[test]
+fn tables_and_portraits_have_headings() {
+    let bed = Bed::people();
+    bed.anonymize(&[]).ok();
+    let compare = ["compare", "table.csv", "-p", "policy.toml"];
+    let show = ["show", "out.csv", "-p", "policy.toml"];
+    let headings = [
+        (&compare, ["\u{1b}[1mtable.csv\u{1b}[0m: 6 rows", "\u{1b}[1m  recoding "]),
+        (&show, ["\u{1b}[1mage: quasi-identifier, integer\u{1b}[0m\n", "\u{1b}[1mclasses by size"]),
+    ];
+    for (command, expected) in headings {
+        let Some(seen) = on_terminal(&bed, "stdout", &[], command) else { return };
+        let text = seen.terminal.replace("\r\n", "\n");
+        for part in expected {
+            assert!(text.contains(part), "{part:?}: {text:?}");
+        }
+        let plain = on_terminal(&bed, "stdout", &[("NO_COLOR", "1")], command).unwrap();
+        assert!(!plain.terminal.contains('\u{1b}'), "{:?}", plain.terminal);
+        assert!(!bed.run(command).ok().stdout.contains('\u{1b}'));
+    }
+}

@@ -484,7 +484,7 @@ impl Error {
         match self {
             Error::Io { source, doing, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory => ErrorKind::Input,
-                std::io::ErrorKind::NotADirectory if *doing == "read" => ErrorKind::Input,
+                std::io::ErrorKind::NotADirectory if *doing != "write" => ErrorKind::Input,
                 _ => ErrorKind::Environment,
             },
             Error::CannotBeMet { .. } | Error::CheckFailed { .. } => ErrorKind::Refused,

@@ -10,7 +10,7 @@ use askama::Template;
 
 #[derive(Template)]
 #[template(path = "comparison.html")]
-struct Page<'a> {
+struct ComparisonPage<'a> {
     title: String,
     version: &'a str,
     style: Style,
@@ -30,7 +30,7 @@ impl Report {
         has_trees: bool,
     ) -> String {
         let last = std::path::Path::new(table).file_name();
-        let page = Page {
+        let page = ComparisonPage {
             title: visible(&last.map_or(table.into(), |name| name.to_string_lossy())),
             version: env!("CARGO_PKG_VERSION"),
             style: Style::new(),

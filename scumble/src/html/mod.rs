@@ -23,7 +23,7 @@ const STYLE: &str = include_str!("../../templates/style.css");
 
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Page<'a> {
+struct ReportPage<'a> {
     view: View<'a>,
     style: Style,
 }
@@ -43,7 +43,7 @@ impl Style {
 impl Portrait {
     /// The portrait as one HTML page.
     pub fn to_html(&self) -> String {
-        let page = Page { view: View::new(self), style: Style::new() };
+        let page = ReportPage { view: View::new(self), style: Style::new() };
         // Writing to a string cannot fail.
         page.render().unwrap_or_default()
     }

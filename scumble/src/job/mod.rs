@@ -137,6 +137,17 @@ impl Limits {
         self.memory.unwrap_or_else(|| available().unwrap_or(4 << 30) / 2)
     }
 
+    /// Refuses a folder that is none before anything is read: a search may run for an hour before it
+    /// spills.
+    fn check(&self) -> Result<()> {
+        let Some(folder) = &self.spill else { return Ok(()) };
+        let found = std::fs::metadata(folder).and_then(|found| match found.is_dir() {
+            true => Ok(()),
+            false => Err(std::io::ErrorKind::NotADirectory.into()),
+        });
+        found.map_err(Error::io(folder, "spill rows into it"))
+    }
+
     /// Where rows wait that do not fit in memory.
     fn spill_folder(&self) -> PathBuf {
         self.spill.clone().unwrap_or_else(std::env::temp_dir)
@@ -278,8 +289,9 @@ impl Job {
     /// jobs run on one source at the same time.
     pub fn run(&self, source: impl Source, mut sink: impl Sink, watch: &Watch) -> Result<Report> {
         let plain = self.policy.plain(&source);
-        let released =
-            self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink, |_, _| Ok(())));
+        let released = self.limits.check().and_then(|()| {
+            self.on_threads(|| Walk::new(self, &*plain, watch).to(&mut sink, |_, _| Ok(())))
+        });
         released.map(|(report, ())| report).inspect_err(|_| sink.abandon())
     }
 

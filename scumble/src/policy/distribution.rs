@@ -1,8 +1,8 @@
 //! The key `distribution`: what was typed, read and checked.
 
-use super::Algorithm;
 use super::document::Value;
 use super::entry::{Entry, Section};
+use super::{Algorithm, Attribute};
 use crate::error::{Error, Result};
 use crate::ratio::Ratio;
 use crate::search::buckets::Fakes;
@@ -165,7 +165,7 @@ impl DistributionAsked {
     }
 }
 
-pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
+pub(super) fn parse(entry: &Entry<'_>, attributes: &[Attribute]) -> Result<DistributionAsked> {
     let section = entry.table(Some("privacy.distribution"))?;
     let target = target(section.required("target")?)?;
     let mut targets = Vec::new();
@@ -200,15 +200,18 @@ pub(super) fn parse(entry: &Entry<'_>) -> Result<DistributionAsked> {
             if fits { RoundingAsked::Within(share) } else { return Err(entry.wrong(expected)) }
         }
     };
+    let attribute = section.required("attribute")?.str()?.to_string();
+    let found = attributes.iter().find(|known| known.covers(&attribute));
+    let notation = found.and_then(|known| known.notation.as_ref());
     Ok(DistributionAsked {
-        attribute: section.required("attribute")?.str()?.to_string(),
+        attribute,
         target,
         targets,
         groups: section.get("groups").map_or(Ok(Vec::new()), groups)?,
         fakes: section.get("fakes").map_or(Ok(Fakes::Number(0)), fakes)?,
         algorithm: section.get("algorithm").map(|entry| entry.choice(names)).transpose()?,
         arity,
-        domain: section.get("domain").map(domain).transpose()?,
+        domain: section.get("domain").map(|entry| domain(entry, notation)).transpose()?,
         rounding,
     })
 }
@@ -252,9 +255,10 @@ fn fakes(entry: &Entry<'_>) -> Result<Fakes> {
 /// The most values that a stated domain may have: each is a leaf of a tree in memory.
 const MOST_VALUES: i64 = 1 << 24;
 
-fn domain(entry: &Entry<'_>) -> Result<(i64, i64)> {
+fn domain(entry: &Entry<'_>, notation: Option<&Notation>) -> Result<(i64, i64)> {
     let expected = "[from, to], two whole numbers at most 16,777,215 apart";
-    let ends = entry.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
+    let ends = entry.items()?;
+    let ends: Vec<f64> = ends.iter().map(|end| end.number_in(notation)).collect::<Result<_>>()?;
     match ends[..] {
         [from, to]
             if from.fract() == 0.0 && to.fract() == 0.0 && from.abs().max(to.abs()) < 9e15 =>

@@ -5,6 +5,7 @@ use super::keys::{self, nearest};
 use super::loaded::Loaded;
 use crate::error::{Error, Place, Result};
 use crate::ratio::Ratio;
+use crate::table::{Notation, Type};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -229,6 +230,20 @@ impl<'a> Entry<'a> {
     pub(super) fn whole(&self, expected: &str) -> Result<u64> {
         let ratio = self.ratio(expected)?;
         if ratio.denominator() == 1 { Ok(ratio.numerator()) } else { Err(self.wrong(expected)) }
+    }
+
+    /// A text in the plain way, whether it is written so or in the notation of a column.
+    pub(super) fn plain_text(&self, notation: Option<&Notation>) -> Option<String> {
+        let text = self.str().ok()?;
+        Some(notation.and_then(|notation| notation.plain(text)).unwrap_or_else(|| text.into()))
+    }
+
+    /// A number, or a text that is one in the notation of a column of numbers.
+    pub(super) fn number_in(&self, notation: Option<&Notation>) -> Result<f64> {
+        let Some(Notation::Numbers { .. }) = notation else { return self.number() };
+        let Some(text) = self.plain_text(notation) else { return self.number() };
+        let number = Type::Real.number(&text);
+        number.ok_or_else(|| self.wrong("a number, in the plain way or as its column has it"))
     }
 
     pub(super) fn number(&self) -> Result<f64> {

@@ -34,7 +34,10 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
     }
     check_sets(&root, &attributes, default_role)?;
     check_weights(&root, &attributes, default_role)?;
-    let privacy = root.get("privacy").map_or(Ok(Privacy::default()), privacy)?;
+    let privacy = match root.get("privacy") {
+        None => Privacy::default(),
+        Some(entry) => privacy(entry, &attributes)?,
+    };
     let search = search::read(root.get("search"), &privacy)?;
     let file = file.to_path_buf();
     let mut policy = Policy { file, attributes, default_role, missing, privacy, search, document };
@@ -45,8 +48,11 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
 fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
     let section = entry.table(Some("attributes.*"))?;
     let mut kind = section.choice("type", Type::NAMES)?;
-    let mut hierarchy =
-        section.get("hierarchy").map_or(Ok(Hierarchy::None), super::hierarchy::read)?;
+    let notation = notation::read(&section)?;
+    let mut hierarchy = match section.get("hierarchy") {
+        None => Hierarchy::None,
+        Some(entry) => super::hierarchy::read(entry, notation.as_ref())?,
+    };
     if section.boolean("sets")? {
         let sets = section.required("sets")?;
         if section.get("hierarchy").is_some() {
@@ -57,7 +63,6 @@ fn attribute(name: &str, entry: &Entry<'_>) -> Result<Attribute> {
         }
         hierarchy = Hierarchy::Sets;
     }
-    let notation = notation::read(&section)?;
     if let Some(notation) = &notation {
         kind = notation::check(&section, notation, kind, &hierarchy)?;
         hierarchy = hierarchy.in_plain(|label| notation.plain_label(label))?;
@@ -142,7 +147,7 @@ fn check_weights(
     Ok(())
 }
 
-fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
+fn privacy(entry: &Entry<'_>, attributes: &[Attribute]) -> Result<Privacy> {
     let section = entry.table(Some("privacy"))?;
     let several = |name: &str| section.get(name).map_or(Ok(Vec::new()), Entry::one_or_more);
     Ok(Privacy {
@@ -152,7 +157,10 @@ fn privacy(entry: &Entry<'_>) -> Result<Privacy> {
         variance: several("variance")?.iter().map(variance).collect::<Result<_>>()?,
         thresholds: section.get("thresholds").map(thresholds).transpose()?,
         presence: section.get("presence").map(super::presence::parse).transpose()?,
-        distribution: section.get("distribution").map(super::distribution::parse).transpose()?,
+        distribution: section
+            .get("distribution")
+            .map(|entry| super::distribution::parse(entry, attributes))
+            .transpose()?,
     })
 }
 

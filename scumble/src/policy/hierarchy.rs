@@ -4,14 +4,15 @@ use super::document::{Setting, Value};
 use super::entry::{Entry, Section};
 use super::loaded::Loaded;
 use crate::error::{Error, Result};
-use crate::table::Day;
+use crate::table::{Day, Notation};
 use crate::taxonomy::{DateLevel, Hierarchy, HierarchyFile, Intervals, Mask, Side};
 use std::path::Path;
 
 const SIDES: [(&str, Side); 2] = [("right", Side::Right), ("left", Side::Left)];
 const STEPS: &str = "steps from fine to coarse, from hour, day, month, quarter, year, decade";
 
-pub(super) fn read(entry: &Entry<'_>) -> Result<Hierarchy> {
+/// A hierarchy; ends of intervals may be written as the values of their column are.
+pub(super) fn read(entry: &Entry<'_>, notation: Option<&Notation>) -> Result<Hierarchy> {
     if let Value::Text(path) = entry.value() {
         let file = entry.origin.path(path);
         return Ok(Hierarchy::File(entry.origin.loaded.hierarchy(&file)?));
@@ -33,19 +34,24 @@ pub(super) fn read(entry: &Entry<'_>) -> Result<Hierarchy> {
     }
     let given = section.required(kind)?;
     match kind {
-        "intervals" => intervals(given, &section),
+        "intervals" => intervals(given, &section, notation),
         "mask" => mask(given, &section),
         "dates" => dates(given),
         _ => tree(given),
     }
 }
 
-fn intervals(given: &Entry<'_>, section: &Section<'_>) -> Result<Hierarchy> {
+fn intervals(
+    given: &Entry<'_>,
+    section: &Section<'_>,
+    notation: Option<&Notation>,
+) -> Result<Hierarchy> {
     let widths = given.items()?.iter().map(Entry::number).collect::<Result<Vec<f64>>>()?;
-    let day = |entry: &Entry<'_>| entry.str().ok().and_then(|text| text.parse::<Day>().ok());
+    let day = |entry: &Entry<'_>| entry.plain_text(notation)?.parse::<Day>().ok();
     let end = |name: &str| {
-        let number = |entry: &Entry<'_>| {
-            day(entry).map_or_else(|| entry.number(), |day| Ok(f64::from(day.0)))
+        let number = |entry: &Entry<'_>| match day(entry) {
+            Some(day) => Ok(f64::from(day.0)),
+            None => entry.number_in(notation),
         };
         section.get(name).map(number).transpose()
     };

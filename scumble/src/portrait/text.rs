@@ -1,4 +1,4 @@
-//! A portrait as plain text, for a terminal.
+//! A portrait as plain text, for a terminal. Headings are not indented, and everything else is.
 
 use super::{ColumnPortrait, ColumnValues, Label, Portrait, SizeBar};
 use crate::release::{Risk, Risks};

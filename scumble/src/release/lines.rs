@@ -1,6 +1,6 @@
 //! Rows as lines of delimited text.
 
-use super::page::{Fields, Page, push_field};
+use super::line_buffer::{Fields, LineBuffer, push_field};
 use super::sink::failure;
 use crate::error::{Error, Result};
 use crate::source::{Series, Texts, is_same};
@@ -20,7 +20,7 @@ pub(super) struct LineWriter<W> {
     delimiter: u8,
     /// For each column that came by number, its fields.
     rendered: Vec<Option<Rendered>>,
-    page: Page,
+    page: LineBuffer,
 }
 
 /// The fields of a column that comes by number, and the texts that they are made of.
@@ -48,7 +48,7 @@ enum RenderedColumn<'a> {
 impl<W: Write> LineWriter<W> {
     /// Begins with the names of the columns.
     pub(super) fn new(file: W, target: &Path, delimiter: u8, schema: &SchemaRef) -> LineWriter<W> {
-        let (mut page, mut line) = (Page::default(), Vec::new());
+        let (mut page, mut line) = (LineBuffer::default(), Vec::new());
         for (position, field) in schema.fields().iter().enumerate() {
             push_field(&mut line, field.name(), position, delimiter);
         }

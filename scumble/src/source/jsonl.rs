@@ -88,6 +88,10 @@ impl Lines {
         parsed.map_err(|error| match problem.take() {
             Some(problem) => bad(problem),
             None => {
+                // Only a line that ends early is never read to a wrong byte.
+                if error.is_eof() {
+                    return bad("invalid JSON: the line ends before its object does".into());
+                }
                 let said = error.to_string();
                 let said = said.split(" at line ").next().unwrap_or_default();
                 bad(format!("invalid JSON at byte {} of the line: {said}", error.column()))
@@ -269,6 +273,9 @@ impl Shape {
                 met[at].0.add(value);
                 Ok(())
             })?;
+        }
+        if rows == 0 {
+            return Err(Error::EmptyTable { file: lines.path });
         }
         if names.is_empty() {
             let problem = "no columns: there is no object with a key".into();

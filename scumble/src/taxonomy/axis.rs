@@ -186,11 +186,17 @@ impl Axis {
     }
 }
 
-/// A number as it is written in a release.
+/// Up to here, all whole numbers are told apart.
+const EXACT: f64 = (1u64 << 53) as f64;
+
+/// A number as it is written in a release. Numbers that are not all told apart by their digits have
+/// an exponent: 300 digits would claim an exactness that nobody has, and would not be read as a
+/// number.
 pub fn number_label(kind: Type, number: f64) -> String {
     match kind {
         Type::Date => Day(number as i32).to_string(),
         Type::Timestamp => Moment(number as i64).to_string(),
+        Type::Real if number.abs() > EXACT => format!("{number:e}"),
         _ => format!("{}", number + 0.0),
     }
 }

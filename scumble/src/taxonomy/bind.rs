@@ -1,7 +1,7 @@
 //! Binds a hierarchy to the values of a column: the tree, and the leaf of each value.
 
 use super::{
-    Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, Taxonomy, bits_of, dates, set_label,
+    Axis, AxisNumbers, DateLevel, Hierarchy, Ordered, ROOT, Taxonomy, bits_of, dates, set_label,
 };
 use crate::error::{Error, Place, Result};
 use crate::ids::{Code, IdMap, LeafId};
@@ -107,11 +107,13 @@ fn bind_at(
         let texts: Vec<&str> = values.collect();
         let (taxonomy, codes) = match hierarchy {
             Hierarchy::Mask(mask) => mask.taxonomy(&texts, with_missing)?,
-            Hierarchy::None => flat(&texts, with_missing)?,
+            Hierarchy::None => flat(&texts, root_beside(&texts), with_missing)?,
             // A value must not look like a set.
             Hierarchy::Sets => {
                 let labels: Vec<String> = texts.iter().map(|text| set_label(&[text])).collect();
-                flat(&labels.iter().map(String::as_str).collect::<Vec<_>>(), with_missing)?
+                // The set of all values is called like the root.
+                let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
+                flat(&labels, ROOT, with_missing)?
             }
             _ => {
                 let kind = numeric_kind(hierarchy);
@@ -171,7 +173,7 @@ fn bind_at(
         _ if matches!(kind, Type::Date | Type::Timestamp) => {
             calendar(&DateLevel::all(kind), kind, (&numbers, &texts), with_missing)?
         }
-        _ => flat(&texts, with_missing)?.0,
+        _ => flat(&texts, ROOT, with_missing)?.0,
     };
     let missing = taxonomy.missing().unwrap_or(0);
     let mut leaf_of = IdMap::new(vec![missing; dictionary.len()]);
@@ -265,10 +267,15 @@ fn bind_file(
     Ok(Binding { leaf_of, kind, numbers: numbers.unwrap_or_default(), taxonomy })
 }
 
+/// A name of the root that no value has. If all are taken, the tree is refused.
+fn root_beside(values: &[&str]) -> &'static str {
+    let names = [ROOT, "any", "any value", "all values", "(any value)"];
+    names.into_iter().find(|name| !values.contains(name)).unwrap_or(ROOT)
+}
+
 /// A tree of two levels: values, then the root.
-fn flat(values: &[&str], with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
-    let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, super::ROOT]).collect();
-    // A value that is written like the root would be ambiguous; from_paths refuses it.
+fn flat(values: &[&str], root: &str, with_missing: bool) -> Result<(Taxonomy, Vec<u32>)> {
+    let paths: Vec<Vec<&str>> = values.iter().map(|value| vec![*value, root]).collect();
     Taxonomy::from_paths("the column".into(), &paths, with_missing)
 }
 

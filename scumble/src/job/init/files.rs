@@ -1,14 +1,14 @@
 //! Files of hierarchies that a policy refers to.
 
-use super::FOLDER;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
 /// Files of hierarchies, with names that are safe on any system.
-#[derive(Default)]
 pub(super) struct Files {
     /// Paths relative to the policy, and contents.
     pub(super) files: Vec<(PathBuf, String)>,
+    /// The folder that they are in.
+    pub(super) folder: String,
     taken: HashSet<String>,
 }
 
@@ -16,6 +16,10 @@ pub(super) struct Files {
 const RESERVED: [&str; 5] = ["con", "nul", "aux", "prn", "com1"];
 
 impl Files {
+    pub(super) fn new(folder: &str) -> Files {
+        Files { files: Vec::new(), folder: folder.into(), taken: HashSet::new() }
+    }
+
     /// Adds the file of a column; returns its path as a policy has it.
     pub(super) fn add(&mut self, column: &str, text: String) -> String {
         let plain = |character: char| match character {
@@ -37,7 +41,7 @@ impl Files {
             }
             number += 1;
         };
-        let path = format!("{FOLDER}/{name}.csv");
+        let path = format!("{}/{name}.csv", self.folder);
         self.files.push((PathBuf::from(&path), text));
         path
     }
@@ -49,7 +53,7 @@ mod tests {
 
     #[test]
     fn names_of_files_are_safe_and_differ() {
-        let mut files = Files::default();
+        let mut files = Files::new("hierarchies");
         let mut add = |name: &str| files.add(name, String::new());
         assert_eq!(add("a/b"), "hierarchies/a_b.csv");
         assert_eq!(add("A.B"), "hierarchies/A_B-2.csv");

@@ -17,6 +17,11 @@
 //! criterion is reducible, so chains of nearest neighbours find the same dendrogram as comparing all
 //! pairs before each merge, in O(n^2) distances instead of O(n^3).
 //!
+//! **A majority**, a value in more than half of the rows, stays alone on every level, and the root is
+//! all it shares with others. Rare values are mostly near it, since their profiles are mixed with that
+//! of the whole table, which is nearly its own. If they joined it, a level that keeps them apart
+//! would be paid for by most rows.
+//!
 //! **Rare values** have profiles that are mostly chance. Each profile is mixed with the profile of
 //! the whole table, which counts like [`PRIOR`] rows, and columns whose dependence on the column is
 //! not significant (by a G-test) are left out. If none remains, nothing is learned.
@@ -131,17 +136,26 @@ pub(super) fn levels(
     let profiles: Vec<Vec<f64>> = (0..texts.len())
         .map(|text| related.iter().flat_map(|table| table.roots(text)).collect())
         .collect();
-    let rows: Vec<f64> = texts.iter().map(|code| values.counts[*code as usize] as f64).collect();
-    let most = texts.len().min(MOST);
-    let merges = merges(&profiles[..most], &rows[..most], watch)?;
-    let joined: Vec<usize> = (0..texts.len())
-        .map(|text| if text < most { text } else { nearest(&profiles[text], &profiles[..most]) })
+    let rows: Vec<u64> = texts.iter().map(|code| values.counts[*code as usize]).collect();
+    grouped(&profiles, &rows, watch).map(Some)
+}
+
+/// The groups of texts on each level. `rows` has the rows with each text, descending.
+fn grouped(profiles: &[Vec<f64>], rows: &[u64], watch: &Watch) -> Result<Vec<Vec<usize>>> {
+    let all: u64 = rows.iter().sum();
+    let alone = usize::from(rows.first().is_some_and(|first| *first > all - first));
+    let others = &profiles[alone..];
+    let most = others.len().min(MOST);
+    let weights: Vec<f64> = rows[alone..][..most].iter().map(|rows| *rows as f64).collect();
+    let merges = merges(&others[..most], &weights, watch)?;
+    let joined: Vec<usize> = (0..others.len())
+        .map(|text| if text < most { text } else { nearest(&others[text], &others[..most]) })
         .collect();
     let groups = |size: usize| {
         let group_of = cut(most, &merges[..most - size.min(most)]);
-        joined.iter().map(|text| group_of[*text]).collect()
+        (0..alone).chain(joined.iter().map(|text| alone + group_of[*text])).collect()
     };
-    Ok(Some(sizes(texts.len()).into_iter().map(groups).collect()))
+    Ok(sizes(others.len()).into_iter().map(groups).collect())
 }
 
 /// Numbers of groups between the number of values and one, descending.
@@ -298,6 +312,7 @@ fn cut(texts: usize, merges: &[Merge]) -> Vec<usize> {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use std::collections::HashSet;
 
     /// Ward's clustering as in the textbook: before each merge, all pairs are compared.
     fn textbook(profiles: &[Vec<f64>], rows: &[f64]) -> Vec<Vec<Vec<usize>>> {
@@ -349,6 +364,37 @@ mod tests {
                 clusters.sort();
                 assert_eq!(clusters, expected);
             }
+        }
+    }
+
+    /// Whatever the profiles are: a majority has a group of its own on every level, and no other
+    /// value changes groups because of it.
+    #[test]
+    fn a_majority_stays_alone() {
+        let mut random = Random::new(29);
+        for _ in 0..20 {
+            let texts = 10 + random.below(30) as usize;
+            let profiles: Vec<Vec<f64>> =
+                (0..texts).map(|_| (0..3).map(|_| random.unit()).collect()).collect();
+            let mut rows: Vec<u64> = (1..texts).map(|_| 1 + random.below(50)).collect();
+            rows.sort_by(|a, b| b.cmp(a));
+            let others: u64 = rows.iter().sum();
+            let levels = |first: u64, rows: &[u64], profiles: &[Vec<f64>]| {
+                let rows: Vec<u64> = [first].into_iter().chain(rows.iter().copied()).collect();
+                grouped(profiles, &rows, &Watch::default()).unwrap()
+            };
+            let with = levels(others + 1, &rows, &profiles);
+            let without = grouped(&profiles[1..], &rows, &Watch::default()).unwrap();
+            assert_eq!(with.len(), without.len());
+            for (with, without) in with.iter().zip(&without) {
+                assert_eq!(with[0], 0);
+                let shifted: Vec<usize> = without.iter().map(|group| group + 1).collect();
+                assert_eq!(with[1..], shifted);
+            }
+            // Half of the rows is no majority: the value is clustered like the others.
+            let half = levels(others, &rows, &profiles);
+            let groups: HashSet<usize> = half[0].iter().copied().collect();
+            assert_eq!(groups.len(), sizes(texts)[0]);
         }
     }
 

@@ -30,16 +30,16 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use unique::Singlings;
 
-/// The folder of hierarchies, beside the policy.
-const FOLDER: &str = "hierarchies";
-
 /// Sampled rows among which sets of columns are looked for.
 const SEARCHED: usize = 4000;
 
 /// A policy that was suggested for a table, and hierarchies that it needs.
 #[derive(Clone, Debug)]
 pub struct Suggestion {
+    /// Where the policy will be.
+    file: PathBuf,
     policy: String,
+    /// Paths relative to the policy, in a folder that had none of them, and contents.
     hierarchies: Vec<(PathBuf, String)>,
     columns: Vec<SuggestedColumn>,
     singlings: Vec<(Vec<String>, usize, usize)>,
@@ -102,71 +102,61 @@ impl Suggestion {
         })
     }
 
-    /// Writes the policy to a file and the hierarchies beside it, readable by the owner only: all
-    /// of them, or none. No file is overwritten: if the folder `hierarchies` has one of the files
-    /// already, `hierarchies-2` is used, and so on. Returns the files, the policy first.
-    pub fn write(&self, policy: &Path) -> Result<Vec<PathBuf>> {
-        let beside = policy.parent().unwrap_or(Path::new(""));
-        let (folder, text) = self.in_free_folder(beside);
-        let place = |file: &Path| file.file_name().map_or(folder.clone(), |name| folder.join(name));
-        let hierarchies = self.hierarchies.iter().map(|(file, text)| (place(file), text.as_str()));
-        let files: Vec<(PathBuf, &str)> =
-            std::iter::once((policy.to_path_buf(), text.as_str())).chain(hierarchies).collect();
-        if let Some((file, _)) =
-            files.iter().find(|(file, _)| std::fs::symlink_metadata(file).is_ok())
-        {
-            return Err(Error::Exists { file: file.clone() });
+    /// Writes the policy and the hierarchies beside it, readable by the owner only: all of them, or
+    /// none. A policy that is there already is not overwritten. Returns the files, the policy first.
+    pub fn write(&self) -> Result<Vec<PathBuf>> {
+        if is_there(&self.file) {
+            return Err(Error::Exists { file: self.file.clone() });
         }
-        let of_policy = Draft::with(policy, &text)?;
-        let is_new = files.len() > 1 && !folder.exists();
-        if is_new {
-            std::fs::create_dir(&folder).map_err(Error::io(&folder, "write"))?;
+        let of_policy = Draft::with(&self.file, &self.policy)?;
+        let beside = self.file.parent().unwrap_or(Path::new(""));
+        let files: Vec<PathBuf> =
+            self.hierarchies.iter().map(|(file, _)| beside.join(file)).collect();
+        let folder = files.first().and_then(|file| file.parent()).filter(|folder| !folder.exists());
+        if let Some(folder) = folder {
+            std::fs::create_dir(folder).map_err(Error::io(folder, "write"))?;
         }
-        let drafts = files[1..].iter().map(|(file, text)| Draft::with(file, text));
+        let drafts = files.iter().zip(&self.hierarchies);
+        let drafts = drafts.map(|(file, (_, text))| Draft::with(file, text));
         // The policy last: without its hierarchies it could not be read.
         let drafts = drafts.chain([Ok(of_policy)]).collect::<Result<Vec<Draft>>>();
         let written = drafts.and_then(publish);
-        if written.is_err() && is_new {
+        if let (Err(_), Some(folder)) = (&written, folder) {
             // It is removed only if it is empty, as it was.
-            let _ = std::fs::remove_dir(&folder);
+            let _ = std::fs::remove_dir(folder);
         }
-        written.map(|()| files.into_iter().map(|(file, _)| file).collect())
-    }
-
-    /// The first folder that has none of the hierarchies yet, and the policy with paths into it.
-    fn in_free_folder(&self, beside: &Path) -> (PathBuf, String) {
-        let is_taken = |folder: &str| {
-            let names = self.hierarchies.iter().filter_map(|(file, _)| file.file_name());
-            let mut files = names.map(|name| beside.join(folder).join(name));
-            files.any(|file| std::fs::symlink_metadata(file).is_ok())
-        };
-        let numbered = (2u32..).map(|number| format!("{FOLDER}-{number}"));
-        let free = std::iter::once(FOLDER.to_string()).chain(numbered).find(|name| !is_taken(name));
-        let name = free.unwrap_or(FOLDER.into());
-        let (from, to) = (format!("hierarchy = \"{FOLDER}/"), format!("hierarchy = \"{name}/"));
-        let line = |line: &str| {
-            let said = line.replace(&format!("files in {FOLDER}/"), &format!("files in {name}/"));
-            match said.strip_prefix(&from) {
-                Some(rest) => format!("{to}{rest}\n"),
-                None => said + "\n",
-            }
-        };
-        (beside.join(&name), self.policy.lines().map(line).collect())
+        written.map(|()| [self.file.clone()].into_iter().chain(files).collect())
     }
 }
 
+/// Whether there is anything of this name, even a link that leads nowhere.
+fn is_there(file: &Path) -> bool {
+    std::fs::symlink_metadata(file).is_ok()
+}
+
 /// Suggests a policy for a table, which is read once. Hierarchies of texts are learned from the
-/// other columns if `learned` is true, and made from frequencies otherwise.
-pub fn suggest(source: &dyn Source, learned: bool, watch: &Watch) -> Result<Suggestion> {
+/// other columns if `learned` is true, and made from frequencies otherwise. Nothing is written yet:
+/// `file` is where the policy will be, and its hierarchies get names that are free beside it.
+pub fn suggest(
+    source: &dyn Source,
+    file: &Path,
+    learned: bool,
+    watch: &Watch,
+) -> Result<Suggestion> {
     let scan = scan::scan(source, watch)?;
     let guesses = roles::guesses(&scan);
     let singlings = singlings(&scan, &guesses, watch)?;
     let plans = plan::plans(&scan, &guesses, learned, watch)?;
     let name = source.file();
     let name = name.file_name().map_or(source.name(), |name| name.to_string_lossy().into_owned());
-    let page =
-        text::Page { name, scan: &scan, guesses: &guesses, plans: &plans, singlings: &singlings };
-    let (policy, hierarchies) = page.written();
+    let page = text::Suggested {
+        name,
+        scan: &scan,
+        guesses: &guesses,
+        plans: &plans,
+        singlings: &singlings,
+    };
+    let (policy, hierarchies) = page.beside(file.parent().unwrap_or(Path::new("")));
     let columns = scan.columns.iter().zip(&guesses).zip(&plans).map(|((profile, guess), plan)| {
         SuggestedColumn {
             name: profile.name.clone(),
@@ -181,6 +171,7 @@ pub fn suggest(source: &dyn Source, learned: bool, watch: &Watch) -> Result<Sugg
         (names.collect(), singling.alone, singlings.rows)
     };
     Ok(Suggestion {
+        file: file.to_path_buf(),
         policy,
         hierarchies,
         columns: columns.collect(),

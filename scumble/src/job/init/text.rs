@@ -1,7 +1,7 @@
 //! The policy as it is written: readable comments, at most 100 columns wide, columns by role.
 
-use super::FOLDER;
 use super::files::Files;
+use super::is_there;
 use super::plan::{Plan, Planned};
 use super::roles::Guess;
 use super::scan::{Profile, Scan, Values};
@@ -11,7 +11,10 @@ use super::wildcards::{Wildcard, wildcards};
 use crate::table::Role;
 use crate::taxonomy::DateLevel;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// The folder of hierarchies.
+const FOLDER: &str = "hierarchies";
 
 /// The default number of rows in a class.
 const K: u64 = 5;
@@ -30,7 +33,7 @@ const ROLES: &str = "\
 ";
 
 /// Everything that a policy is written from.
-pub(super) struct Page<'a> {
+pub(super) struct Suggested<'a> {
     /// The name of the table.
     pub(super) name: String,
     /// What is in it.
@@ -43,11 +46,25 @@ pub(super) struct Page<'a> {
     pub(super) singlings: &'a Singlings,
 }
 
-impl Page<'_> {
-    /// The policy, and the files that it refers to.
-    pub(super) fn written(&self) -> (String, Vec<(PathBuf, String)>) {
+impl Suggested<'_> {
+    /// The policy, and the files that it refers to: in `hierarchies`, or, if one of them is there
+    /// already, in `hierarchies-2`, and so on.
+    pub(super) fn beside(&self, folder: &Path) -> (String, Vec<(PathBuf, String)>) {
+        let mut number = 1;
+        loop {
+            let name = if number == 1 { FOLDER.to_string() } else { format!("{FOLDER}-{number}") };
+            let (text, files) = self.written(&name);
+            if !files.iter().any(|(file, _)| is_there(&folder.join(file))) {
+                return (text, files);
+            }
+            number += 1;
+        }
+    }
+
+    /// The policy, and the files that it refers to, in a folder of this name.
+    fn written(&self, folder: &str) -> (String, Vec<(PathBuf, String)>) {
         let wildcards = wildcards(self.scan, self.guesses, self.plans);
-        let mut files = Files::default();
+        let mut files = Files::new(folder);
         let mut sections = String::new();
         let groups = [
             (Role::Identifier, "Identifiers: dropped"),
@@ -71,11 +88,11 @@ impl Page<'_> {
                 }
             }
         }
-        let text = self.head(!files.files.is_empty()) + &sections + &self.privacy();
+        let text = self.head(&files) + &sections + &self.privacy();
         (text, files.files)
     }
 
-    fn head(&self, has_files: bool) -> String {
+    fn head(&self, files: &Files) -> String {
         let rows = grouped(self.scan.rows);
         let mut text = comment(&format!(
             "A policy for {}, suggested from its {rows} row{}. These are guesses: check every role.",
@@ -108,11 +125,12 @@ impl Page<'_> {
                  column that does not.",
             );
         }
-        if has_files {
+        if !files.files.is_empty() {
             text += "#\n";
             text += &comment(&format!(
-                "The files in {FOLDER}/ list values of the table, rare ones too. Edit them as you \
-                 like, and read them before you pass them on."
+                "The files in {}/ list values of the table, rare ones too. Edit them as you \
+                 like, and read them before you pass them on.",
+                files.folder
             ));
         }
         text

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::lock::create_private;
 use crate::release::Report;
 use crate::source::{FileFormat, Format, Meter, Metered, Series, Source, TableFile};
+use crate::watch::Watch;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::fs::File;
@@ -64,14 +65,26 @@ impl Syncing {
 }
 
 /// How the tables of a folder are stored.
-fn format() -> FileFormat {
+pub(super) fn format() -> FileFormat {
     FileFormat::new(Format::Csv).with_delimiter(Some(b','))
 }
 
-/// A table in a folder that messages call `target`.
-pub(super) fn open_table(folder: &Path, target: &Path, name: &str) -> Result<TableFile> {
+/// A table in a folder that messages call `target`, as it was written.
+fn open_table(folder: &Path, target: &Path, name: &str) -> Result<TableFile> {
     let file = format!("{name}.csv");
-    TableFile::open_named(&folder.join(&file), &target.join(&file), format())
+    let format = format().with_encoding("utf-8")?;
+    TableFile::open_named(&folder.join(&file), &target.join(&file), format)
+}
+
+/// The same in a folder that others may have edited since.
+pub(super) fn open_edited(
+    folder: &Path,
+    name: &str,
+    format: &FileFormat,
+    watch: &Watch,
+) -> Result<TableFile> {
+    let file = folder.join(format!("{name}.csv"));
+    TableFile::open_in(&file, format.clone(), &std::env::temp_dir(), watch)
 }
 
 impl ReleaseFolder {

@@ -22,6 +22,7 @@ pub(crate) use writer::{Background, TableWriter, failure};
 use super::Report;
 use crate::error::{Error, Result};
 use crate::source::{Meter, Series, Source, TableFile};
+use crate::watch::Watch;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use std::io::Write;
@@ -196,12 +197,23 @@ impl Tables {
 
     /// A release in a file, or a distribution release in a folder.
     pub fn open(path: &Path) -> Result<Tables> {
-        if !path.is_dir() {
-            return Ok(Tables::one(TableFile::open(path)?));
+        match path.is_dir() {
+            true => Tables::open_folder(path, None, &Watch::silent()),
+            false => Ok(Tables::one(TableFile::open(path)?)),
         }
+    }
+
+    /// A distribution release in a folder, whose tables are CSV in this encoding (default: detected,
+    /// and what was guessed is noted).
+    pub fn open_folder(path: &Path, encoding: Option<&str>, watch: &Watch) -> Result<Tables> {
+        let format = match encoding {
+            Some(name) => folder::format().with_encoding(name)?,
+            None => folder::format(),
+        };
         let mut tables: Vec<(String, Box<dyn Source>)> = Vec::new();
         for name in DISTRIBUTION {
-            tables.push((name.into(), Box::new(folder::open_table(path, path, name)?)));
+            let table = folder::open_edited(path, name, &format, watch)?;
+            tables.push((name.into(), Box::new(table)));
         }
         let path: PathBuf = path.components().collect();
         let recoding = std::fs::read(file::named_after(&path, folder::RECODING)).ok();

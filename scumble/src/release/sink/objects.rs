@@ -1,6 +1,6 @@
 //! Rows as JSON lines.
 
-use super::super::page::{Fields, Page};
+use super::super::line_buffer::{Fields, LineBuffer};
 use super::failure;
 use crate::error::{Error, Result};
 use crate::source::{Series, is_same};
@@ -19,7 +19,7 @@ pub(super) struct ObjectWriter<W> {
     file: W,
     target: PathBuf,
     columns: Vec<Member>,
-    page: Page,
+    page: LineBuffer,
 }
 
 /// A column of the file.
@@ -68,7 +68,7 @@ impl<W: Write> ObjectWriter<W> {
             Member { before, style, rendered: None }
         };
         let columns = schema.fields().iter().enumerate().map(member).collect();
-        ObjectWriter { file, target: target.to_path_buf(), columns, page: Page::default() }
+        ObjectWriter { file, target: target.to_path_buf(), columns, page: LineBuffer::default() }
     }
 
     /// Writes more rows.

@@ -1,4 +1,4 @@
-//! `scumble show`, and the pages of `--html`.
+//! The pages of `--html`.
 
 use crate::failure::{Failure, Result};
 use scumble::{Job, Portrait, Source, Tables};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// The page that a command writes besides its output.
 #[derive(Default)]
-pub struct Page {
+pub struct HtmlFile {
     file: Option<PathBuf>,
 }
 
-impl Page {
+impl HtmlFile {
     /// A page in this file, if one is wanted. Standard output is for the report.
-    pub fn new(file: Option<PathBuf>) -> Result<Page> {
+    pub fn new(file: Option<PathBuf>) -> Result<HtmlFile> {
         match &file {
             Some(file) if crate::ends::is_standard(file) => {
                 Err(Failure::Usage("--html requires the name of a file, not -".into()))
             }
-            _ => Ok(Page { file }),
+            _ => Ok(HtmlFile { file }),
         }
     }
 

@@ -4,14 +4,14 @@ use crate::table::{SHORT_WHOLE, push_decimal, short_whole};
 
 /// Lines in the making.
 #[derive(Debug, Default)]
-pub(crate) struct Page {
+pub(crate) struct LineBuffer {
     /// Longer than what is said so far: short texts are copied with what stands behind them, which
     /// is quicker than to copy a number of bytes that is only known now.
     room: Vec<u8>,
     length: usize,
 }
 
-impl Page {
+impl LineBuffer {
     /// What is said so far.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.room[..self.length]
@@ -120,7 +120,7 @@ impl<const N: usize> Fields<N> {
     }
 
     #[inline(always)]
-    pub(crate) fn push(&self, page: &mut Page, at: u32) {
+    pub(crate) fn push(&self, page: &mut LineBuffer, at: u32) {
         let piece = &self.pieces[at as usize];
         match piece[N - 1] {
             LONG => page.push(self.long(piece)),
@@ -178,7 +178,7 @@ mod tests {
                     field.extend_from_slice(after.as_bytes());
                 });
                 for (at, text) in texts.iter().enumerate() {
-                    let (mut found, mut wanted) = (Page::default(), b"before".to_vec());
+                    let (mut found, mut wanted) = (LineBuffer::default(), b"before".to_vec());
                     found.push(b"before");
                     fields.push(&mut found, at as u32);
                     push_field(&mut wanted, text, position, b',');
@@ -192,7 +192,7 @@ mod tests {
     /// Pages grow in between.
     #[test]
     fn numbers_are_said_as_decimals_are_written() {
-        let (mut page, mut wanted) = (Page::default(), Vec::new());
+        let (mut page, mut wanted) = (LineBuffer::default(), Vec::new());
         let mut random = crate::random::Random::new(2);
         for _ in 0..20_000 {
             let (units, scale) =
