@@ -52,12 +52,12 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
     }
 }
 
-fn columns(beliefs: &Beliefs) -> Columns<'_> {
+pub(super) fn columns(beliefs: &Beliefs) -> Columns<'_> {
     Columns { names: &beliefs.names, taxonomies: &beliefs.taxonomies, axes: &beliefs.axes }
 }
 
 /// The first phase: every recoding that is believed in.
-fn candidates(
+pub(super) fn candidates(
     policy: &Policy,
     estimator: &Estimator<'_>,
     by: By,

@@ -32,7 +32,12 @@ impl Job {
     }
 }
 
-fn builder(columns: usize, instant: &InstantParameters, seed: u64, memory: u64) -> Builder {
+pub(super) fn builder(
+    columns: usize,
+    instant: &InstantParameters,
+    seed: u64,
+    memory: u64,
+) -> Builder {
     let structure = match instant.structure {
         Structure::Annealed { .. } => Structure::Annealed { seed },
         structure => structure,
