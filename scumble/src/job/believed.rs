@@ -1,15 +1,60 @@
-//! The candidates of a search by a summary, for a table whose rows are elsewhere.
+//! What a summary suggests, for a table that does not fit in memory.
 
 use super::Job;
 use super::estimate::{by, candidates, columns};
 use crate::error::{Error, Result};
-use crate::recoding::{Columns, Mapping, Recoding};
+use crate::policy::Policy;
+use crate::recoding::{Columns, Mapping, Recoding, Regions};
 use crate::release::Believed;
 use crate::search::instant::{Candidate, Candidates};
+use crate::search::regions::m_instant;
 use crate::search::{Found, Warrant};
 use crate::summary::{Estimator, Summary};
 use crate::watch::Watch;
 use std::path::PathBuf;
+
+/// Refuses splits that a summary knows nothing of.
+pub(super) fn check_criterion(policy: &Policy) -> Result<()> {
+    if !policy.search().partitioning.criterion.needs_target() {
+        return Ok(());
+    }
+    Err(Error::Incomplete {
+        file: policy.file().to_path_buf(),
+        missing: "m-instant supports only the splits `loss` and `median`, because a summary has \
+                  no target; use mondrian for other splits"
+            .into(),
+    })
+}
+
+/// The regions that m-instant foresees, in the codes of a table.
+pub(super) fn foreseen(
+    job: &Job,
+    summary: Summary,
+    table: Columns<'_>,
+    watch: &Watch,
+) -> Result<(Regions, Believed)> {
+    let file = PathBuf::from(summary.file());
+    let beliefs = job.policy.believe(summary, &file)?;
+    let instant = &job.parameters.instant;
+    let by = by(&job.policy, instant, beliefs.suppressible)?;
+    let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
+    let _heeding = watch.heed();
+    let foreseen = m_instant::partition(&estimator, by, watch)?;
+    watch.check()?;
+    let believed = Believed {
+        summary: beliefs.summary.kind().name().into(),
+        candidates: foreseen.regions.nodes.len() as u64,
+        checks: 1,
+        probability: foreseen.probability,
+        outliers: foreseen.outliers,
+    };
+    let mapping = Mapping::Regions(foreseen.regions);
+    let recoding = Recoding::of(columns(&beliefs), &mapping).ok_or(Error::Defect)?;
+    match recoding.bind(table, &file)? {
+        Mapping::Regions(regions) => Ok((regions, believed)),
+        _ => Err(Error::Defect),
+    }
+}
 
 /// Candidates in the order in which they are checked.
 pub(super) struct Listed {

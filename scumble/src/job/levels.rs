@@ -8,10 +8,10 @@
 
 use super::memory::check_saving;
 use super::search::levels_by_hand;
-use super::{Beside, Decision, Produced, ToldCaps, Walk, believed, summarize};
-use crate::bind::{Required, Surveyed};
+use super::{Beside, Decision, Produced, ToldCaps, Walk, believed, cuts, summarize};
+use crate::bind::{AskedOfCuts, Required, Surveyed};
 use crate::error::{Error, Refusal, Result, Shortfall};
-use crate::ids::{Code, Id, IdMap, LeafId};
+use crate::ids::{CellId, Code, Id, IdMap, LeafId};
 use crate::loss::{Codes as RecodedCodes, Lm, Loss, Said, Weights, non_uniform_entropy};
 use crate::loss::{cm, conditional_entropy, rmse};
 use crate::policy::{Algorithm, Policy};
@@ -23,7 +23,8 @@ use crate::release::{
     ReleaseKind, SearchReport, Sink, Sorter, inverse, judge_classes, mapped_values, released_type,
     spelled_table,
 };
-use crate::search::grouping::{Asked, FailingGroups, Grouping, Judged};
+use crate::search::cuts::{Problem, Suppression};
+use crate::search::grouping::{AllGroups, Asked, FailingGroups, Grouping, Judged};
 use crate::search::lattice::incognito;
 use crate::search::{Found, Task};
 use crate::source::spill::{CountedTuples, EachPiece, SpillFolder, TupleCounter, Tuples};
@@ -48,9 +49,33 @@ const TOGETHER: usize = 4;
 /// Bytes of distinct values that fit into any memory.
 const LEAST: u64 = 1 << 20;
 
-/// Whether a table that exceeds the memory can be recoded here.
-pub(super) fn is_supported(algorithm: Algorithm) -> bool {
-    matches!(algorithm, Algorithm::Incognito | Algorithm::SInstant)
+/// Generations of groups that a search for cuts keeps, as far as memory is planned.
+const GENERATIONS: usize = 8;
+
+/// Cells that a search for cuts has at least.
+const LEAST_CELLS: u64 = 1 << 10;
+
+/// Whether a table that exceeds the memory can be recoded here. Of cuts, rows that are left out of
+/// classes that stay are not known here.
+pub(super) fn is_supported(algorithm: Algorithm, policy: &Policy) -> bool {
+    match algorithm {
+        Algorithm::Incognito | Algorithm::SInstant => true,
+        Algorithm::LPlusOptimize | Algorithm::Annealing => {
+            matches!(scheme(policy), Ok(Suppression::None | Suppression::AllRecords))
+                && policy.search().cuts().extra_suppression.is_none()
+        }
+        _ => false,
+    }
+}
+
+/// What happens to classes that fail. If cuts are what `auto` was asked for, they are left out as a
+/// whole.
+fn scheme(policy: &Policy) -> Result<Suppression> {
+    let is_open = !policy.search().algorithm.is_on_cuts();
+    if is_open && policy.search().suppression > Ratio::ZERO {
+        return Ok(Suppression::AllRecords);
+    }
+    policy.scheme()
 }
 
 /// A column of the release.
@@ -214,11 +239,18 @@ struct BoundTable {
     counted: Vec<String>,
     caps: Vec<(String, String, Ratio)>,
     task: Task,
+    /// What is asked of cuts, if they are searched.
+    cuts: Option<AskedOfCuts>,
     rows: u64,
 }
 
 impl BoundTable {
-    fn new(policy: &Policy, scanned: &Scanned, file: &Path) -> Result<BoundTable> {
+    fn new(
+        policy: &Policy,
+        algorithm: Algorithm,
+        scanned: &Scanned,
+        file: &Path,
+    ) -> Result<BoundTable> {
         policy.check_presence()?;
         let (mut names, mut taxonomies) = (Vec::new(), Vec::<Arc<Taxonomy>>::new());
         let (mut axes, mut packed) = (Vec::<Axis>::new(), Vec::new());
@@ -240,10 +272,10 @@ impl BoundTable {
             })
             .collect();
         policy.check_named_values(surveyed.iter().map(|one| (one.name, one.dictionary)))?;
-        let required = policy.required(&surveyed, file)?;
-        let Required { columns, names: mut counted, leaf_of, mut values, requirements, caps } =
-            required;
-        packed.extend(columns.iter().map(|position| sensitive[*position].0).zip(leaf_of));
+        let mut required = policy.required(&surveyed, file)?;
+        let leaf_of = std::mem::take(&mut required.leaf_of);
+        let places = required.columns.iter().map(|position| sensitive[*position].0);
+        packed.extend(places.zip(leaf_of));
         let mut target = None;
         if policy.search().loss.needs_target() {
             let wanted_by = format!("the loss `{}`", policy.search().loss.name());
@@ -251,13 +283,25 @@ impl BoundTable {
             let first = targets.next();
             let (at, column) = policy.one_target(&wanted_by, first, targets.next().is_some())?;
             let codes = column.codes.dictionary().len();
-            target = Some(values.len());
-            counted.push(column.name.clone());
-            values.push(codes);
+            target = Some(required.values.len());
+            required.names.push(column.name.clone());
+            required.values.push(codes);
             // A target has no tree: its codes are its leaves.
             packed.push((at, LeafId::first(codes).collect()));
         }
         let weights = policy.weights(names.iter().map(String::as_str))?;
+        let cuts = if algorithm.is_on_cuts() {
+            let how = (target, scheme(policy)?);
+            Some(policy.asked_of_cuts(&taxonomies, &required, how, &weights, scanned.rows)?)
+        } else {
+            None
+        };
+        let Required { names: counted, values, requirements, caps, .. } = required;
+        let suppressible = match &cuts {
+            Some(AskedOfCuts { problem, .. }) if problem.scheme == Suppression::None => 0,
+            Some(AskedOfCuts { problem, .. }) => problem.suppressible(scanned.rows),
+            None => policy.search().suppression.floor_of(scanned.rows),
+        };
         let leaves = taxonomies.iter().map(|tree| tree.codes());
         let packing = Packing::new(leaves.chain(values.iter().map(|values| *values as u32)));
         let task = Task {
@@ -273,9 +317,9 @@ impl BoundTable {
             weights,
             target,
             target_numbers: None,
-            suppressible: policy.search().suppression.floor_of(scanned.rows),
+            suppressible,
         };
-        Ok(BoundTable { names, packed, packing, counted, caps, task, rows: scanned.rows })
+        Ok(BoundTable { names, packed, packing, counted, caps, task, cuts, rows: scanned.rows })
     }
 
     fn columns(&self) -> Columns<'_> {
@@ -435,7 +479,7 @@ pub(super) fn produce(
     let is_believed = is_searched && algorithm == Algorithm::SInstant;
     let mut scanned = Scanned::new(walk, is_believed && walk.job.summary.is_none())?;
     walk.clock.phase("survey");
-    let bound = BoundTable::new(&walk.job.policy, &scanned, &walk.source.file())?;
+    let bound = BoundTable::new(&walk.job.policy, algorithm, &scanned, &walk.source.file())?;
     walk.clock.phase("bind");
     let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
     let decided = decide(walk, &mut scanned, &bound, &folder, algorithm);
@@ -521,11 +565,81 @@ fn decide(
         return by_belief(walk, scanned, bound, folder);
     }
     let counted = count(walk, scanned, bound, folder)?;
-    let passes = bound.grouping(&counted, memory / 8, watch);
-    let found = incognito::search_tuples(&bound.task, passes, job.parameters.strategy, watch)?;
+    let found = match &bound.cuts {
+        Some(asked) => by_cuts(walk, bound, asked, &counted)?,
+        None => {
+            let passes = bound.grouping(&counted, memory / 8, watch);
+            incognito::search_tuples(&bound.task, passes, job.parameters.strategy, watch)?
+        }
+    };
+    let algorithm = if bound.cuts.is_some() { algorithm.name() } else { "incognito" };
     let mapping = found.mapping.clone();
     let failing = judged(&bound.grouping(&counted, memory / 3, watch), bound, &mapping)?;
-    Ok(Decided { algorithm: "incognito", mapping, found: Some((found, None)), failing })
+    Ok(Decided { algorithm, mapping, found: Some((found, None)), failing })
+}
+
+/// Searches for cuts through cells in memory. If they do not fit, those that are equal on higher
+/// levels are put together, and cuts do not go below these: the column with most values is raised
+/// first.
+fn by_cuts(
+    walk: &Walk<'_>,
+    bound: &BoundTable,
+    asked: &AskedOfCuts,
+    counted: &CountedTuples,
+) -> Result<Found> {
+    let (watch, memory, trees) = (walk.watch, walk.job.limits.memory(), &bound.task.taxonomies);
+    let AskedOfCuts { problem, column, .. } = asked;
+    let width = problem.caps.of_values().len() * problem.labels;
+    let heights: usize = trees.iter().map(|tree| tree.height() + 1).max().unwrap_or(1);
+    // Leaves, nodes and tallies of a cell, and those of its groups at each node of one tree; a
+    // search keeps some generations of groups.
+    let cell = 16 * trees.len() + 32 + GENERATIONS * (heights + 2) * (8 + 4 * width);
+    let most = (memory / 2 / cell as u64).max(LEAST_CELLS);
+    let grouping = bound.grouping(counted, memory / 3, watch);
+    let mut lowest = vec![0; trees.len()];
+    let groups = loop {
+        let maps = trees.iter().zip(&lowest).map(|(tree, level)| tree.level(*level).nodes());
+        if let Some(groups) = grouping.all(&maps.collect::<Vec<_>>(), most)? {
+            break groups;
+        }
+        let values = |at: &usize| trees[*at].level(lowest[*at]).len();
+        let open = (0..trees.len()).filter(|at| lowest[*at] < trees[*at].height());
+        let widest = open.rev().max_by_key(values).ok_or(Error::TooLittleMemory {
+            what: "the cells of a search for cuts".into(),
+            instead: Some("use rothko-s"),
+        })?;
+        lowest[widest] += 1;
+    };
+    let AllGroups { nodes, rows, mut tallies } = groups;
+    let mut cells: Cells<CellId> = Cells::new(trees.len());
+    for (nodes, rows) in nodes.chunks_exact(trees.len()).zip(rows) {
+        let first = nodes.iter().zip(trees).zip(&lowest);
+        let first = first.map(|((node, tree), level)| tree.level(*level).range(*node).start);
+        cells.add(&first.collect::<Vec<u32>>(), rows);
+    }
+    let joint = match (*column, bound.task.target) {
+        (Some(_), Some(_)) => {
+            return Err(Error::TooLittleMemory {
+                what: "values and labels of a search for cuts".into(),
+                instead: Some("use the loss lm or dm"),
+            });
+        }
+        (Some(column), None) | (None, Some(column)) => {
+            std::mem::replace(tallies.get_mut(column).ok_or(Error::Defect)?, Tallies::single())
+        }
+        (None, None) => {
+            let starts = (0..=cells.len() as u32).collect();
+            Tallies::from_parts(starts, cells.counts().iter().map(|rows| (0, *rows)).collect())
+        }
+    };
+    let problem = Problem {
+        taxonomies: problem.taxonomies.clone(),
+        tallies: joint,
+        caps: problem.caps.clone(),
+        weights: problem.weights.clone(),
+        ..*problem
+    };
+    cuts::search_above(walk.job, &problem, (&cells, &lowest), watch)
 }
 
 /// The groups of a mapping that are left out, or why it cannot be released.

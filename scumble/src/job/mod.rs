@@ -556,11 +556,12 @@ impl<'a> Walk<'a> {
         };
         match algorithm {
             Algorithm::RothkoT | Algorithm::RothkoS => Ok(At::Partitions(algorithm)),
+            Algorithm::MInstant if exceeds && !is_present => Ok(At::Partitions(algorithm)),
             // Labels are not counted on disk, nor is the size of the whole table.
             Algorithm::Local if search.loss == LossChoice::Lm && exceeds => {
                 Ok(At::Partitions(algorithm))
             }
-            algorithm if exceeds && !is_present && levels::is_supported(algorithm) => {
+            algorithm if exceeds && !is_present && levels::is_supported(algorithm, policy) => {
                 Ok(At::Tuples(algorithm))
             }
             Algorithm::Auto | Algorithm::Local => Ok(At::Memory),

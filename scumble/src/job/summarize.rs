@@ -47,7 +47,8 @@ pub(super) fn builder(
     Builder::new(columns, instant.kind, structure, sampled, seed, memory)
 }
 
-fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
+/// Summarizes a source whose columns are read in the plain way.
+pub(super) fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
     let (policy, file) = (&job.policy, source.file());
     let names = source.names();
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -325,6 +325,17 @@ impl<'a> Grouping<'a> {
     }
 }
 
+/// The groups of a mapping.
+#[derive(Debug)]
+pub struct AllGroups {
+    /// What the leaves of each column became, group by group.
+    pub nodes: Vec<u32>,
+    /// The rows of each group.
+    pub rows: Vec<u32>,
+    /// The values of each counted column in each group.
+    pub tallies: Vec<Tallies>,
+}
+
 /// The groups of a mapping that fail, as packed tuples of what their leaves became.
 #[derive(Debug, Default)]
 pub struct FailingGroups {
@@ -418,6 +429,27 @@ impl<'a> Grouping<'a> {
                 Err(Error::TooLittleMemory { what, instead: Some("use rothko-s") })
             }
         }
+    }
+
+    /// All groups of a mapping, if they are no more than `most` and fit into memory.
+    pub fn all(&self, maps: &[&'a [u32]], most: u64) -> Result<Option<AllGroups>> {
+        match self.key_words() {
+            1 => self.all_by::<[u64; 1]>(maps, most),
+            2 => self.all_by::<[u64; 2]>(maps, most),
+            3..=8 => self.all_by::<[u64; 8]>(maps, most),
+            _ => Ok(None),
+        }
+    }
+
+    fn all_by<K: GroupKey>(&self, maps: &[&'a [u32]], most: u64) -> Result<Option<AllGroups>> {
+        // As if groups of one row were too small.
+        let unless = TooSmall { least: self.rows.saturating_add(1), limit: most };
+        let pass = self.pass::<K>(maps, HashPart::WHOLE, Some(unless))?;
+        let Pass::Groups(PartGroups { groups, tallies }) = pass else { return Ok(None) };
+        let fields = &self.packing.fields()[..self.keys()];
+        let nodes = groups.iter().flat_map(|(key, _)| fields.iter().map(|one| key.node(*one)));
+        let rows = groups.iter().map(|(_, rows)| *rows).collect();
+        Ok(Some(AllGroups { nodes: nodes.collect(), rows, tallies }))
     }
 
     /// Words of a tuple's quasi-identifiers.
