@@ -64,6 +64,14 @@ impl DiskParameters {
     }
 }
 
+/// Bytes of a value that is counted at a leaf, where many are.
+const VALUE: u64 = 24;
+
+/// Bytes that the distinct values of all columns may take.
+pub(super) fn most_values(memory: u64) -> u64 {
+    (memory / 3).max(1 << 20)
+}
+
 /// Bytes that are gathered for a partition, where memory allows.
 const BLOCK: usize = 1 << 18;
 
@@ -365,7 +373,7 @@ pub(super) fn produce(
     let sampled = if is_by_sample { chosen.sampled(memory, surveyed) } else { 0 };
     let seed = walk.job.seed.unwrap_or(0);
     let searching = Instant::now();
-    let mut survey = Survey::of(source, &wanted, sampled, seed, watch)?;
+    let mut survey = Survey::of(source, &wanted, (sampled, seed), most_values(memory), watch)?;
     let rows = survey.rows;
     walk.clock.phase("survey");
     let mut known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
@@ -377,7 +385,11 @@ pub(super) fn produce(
         Algorithm::MInstant => Some(foreseen(walk, &known)?),
         _ => None,
     };
-    let limits = chosen.limits(memory, known.layout.width());
+    let mut limits = chosen.limits(memory, known.layout.width());
+    // The values of every leaf are counted while rows are written to it.
+    let counted = known.coder.counted.iter().map(|(_, values, _)| values.len() as u64);
+    let leaves = (memory / 8).max(1 << 20) / (VALUE * counted.sum::<u64>().max(1));
+    limits.fan_out = limits.fan_out.min(leaves.max(2) as usize);
     let numbered = known.layout.numbered();
     let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
     let (schema, columns) = released(&schema, &roles, &known.coder);

@@ -6,6 +6,7 @@
 //! sorted on disk, so that their order says nothing about the input's. The release is the same as
 //! that of a table in memory.
 
+use super::disk::most_values;
 use super::memory::check_saving;
 use super::search::levels_by_hand;
 use super::{Beside, Decision, Produced, ToldCaps, Walk, believed, cuts, summarize};
@@ -46,11 +47,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Candidates of a summary that are checked in one scan.
 const TOGETHER: usize = 4;
 
-/// Bytes of distinct values that fit into any memory.
-const LEAST: u64 = 1 << 20;
-
 /// Generations of groups that a search for cuts keeps, as far as memory is planned.
 const GENERATIONS: usize = 8;
+
+/// Bytes that groups may take in any memory, where their number decides what is found or read.
+const LEAST: u64 = 1 << 20;
 
 /// Cells that a search for cuts has at least.
 const LEAST_CELLS: u64 = 1 << 10;
@@ -197,7 +198,7 @@ impl Scanned {
                     builder.see(&ordered)?;
                 }
                 let bytes = |column: &Column| column.codes.dictionary().bytes() as u64;
-                if columns.iter().map(bytes).sum::<u64>() > (memory / 3).max(LEAST) {
+                if columns.iter().map(bytes).sum::<u64>() > most_values(memory) {
                     let what = "the distinct values of the table".into();
                     return Err(Error::TooLittleMemory { what, instead: None });
                 }
@@ -347,7 +348,13 @@ impl BoundTable {
         watch: &'a Watch,
     ) -> Grouping<'a> {
         let (packing, values, rows) = (&self.packing, self.task.values.as_slice(), self.rows);
-        Grouping { tuples, packing, values, rows, memory, watch }
+        Grouping { tuples, packing, values, rows, memory, repeats: true, watch }
+    }
+
+    /// The same for tuples that are read from the source, which is done once.
+    fn once<'a>(&'a self, tuples: &'a dyn Tuples, memory: u64, watch: &'a Watch) -> Grouping<'a> {
+        let memory = (memory / 3).max(LEAST);
+        Grouping { repeats: false, ..self.grouping(tuples, memory, watch) }
     }
 
     /// What a mapping makes of the leaves of each column.
@@ -558,7 +565,14 @@ fn decide(
     };
     if let Some((algorithm, mapping)) = given {
         let rows = RowTuples { walk, columns: Mutex::new(&mut scanned.columns), bound };
-        let failing = judged(&bound.grouping(&rows, memory / 3, watch), bound, &mapping)?;
+        let failing = match judged(&bound.once(&rows, memory, watch), bound, &mapping)? {
+            Some(failing) => failing,
+            None => {
+                let counted = count(walk, scanned, bound, folder)?;
+                let grouping = bound.grouping(&counted, memory / 3, watch);
+                judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?
+            }
+        };
         return Ok(Decided { algorithm, mapping, found: None, failing });
     }
     if algorithm == Algorithm::SInstant {
@@ -574,7 +588,8 @@ fn decide(
     };
     let algorithm = if bound.cuts.is_some() { algorithm.name() } else { "incognito" };
     let mapping = found.mapping.clone();
-    let failing = judged(&bound.grouping(&counted, memory / 3, watch), bound, &mapping)?;
+    let grouping = bound.grouping(&counted, memory / 3, watch);
+    let failing = judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?;
     Ok(Decided { algorithm, mapping, found: Some((found, None)), failing })
 }
 
@@ -595,7 +610,7 @@ fn by_cuts(
     // search keeps some generations of groups.
     let cell = 16 * trees.len() + 32 + GENERATIONS * (heights + 2) * (8 + 4 * width);
     let most = (memory / 2 / cell as u64).max(LEAST_CELLS);
-    let grouping = bound.grouping(counted, memory / 3, watch);
+    let grouping = bound.grouping(counted, (memory / 3).max(LEAST), watch);
     let mut lowest = vec![0; trees.len()];
     let groups = loop {
         let maps = trees.iter().zip(&lowest).map(|(tree, level)| tree.level(*level).nodes());
@@ -642,8 +657,13 @@ fn by_cuts(
     cuts::search_above(walk.job, &problem, (&cells, &lowest), watch)
 }
 
-/// The groups of a mapping that are left out, or why it cannot be released.
-fn judged(grouping: &Grouping<'_>, bound: &BoundTable, mapping: &Mapping) -> Result<FailingGroups> {
+/// The groups of a mapping that are left out, or why it cannot be released; `None` if they do not
+/// fit into memory.
+fn judged(
+    grouping: &Grouping<'_>,
+    bound: &BoundTable,
+    mapping: &Mapping,
+) -> Result<Option<FailingGroups>> {
     let maps = bound.maps(mapping)?;
     let levels = match mapping {
         Mapping::Levels(levels) => Some(levels.clone()),
@@ -651,7 +671,8 @@ fn judged(grouping: &Grouping<'_>, bound: &BoundTable, mapping: &Mapping) -> Res
     };
     let (rows, suppressible) = (bound.rows, bound.task.suppressible);
     match grouping.judge(&[maps], bound.asked(true))?.pop() {
-        Some(Judged::Holds(failing)) => Ok(failing),
+        Some(Judged::Holds(failing)) => Ok(Some(failing)),
+        Some(Judged::TooMany) => Ok(None),
         Some(Judged::Fails(failing)) => {
             Err(Shortfall::ClassesFail { levels, failing, rows, suppressible }.into())
         }
@@ -674,32 +695,38 @@ fn by_belief(
         (None, None) => return Err(Error::Defect),
     };
     let list = believed::listed(walk.job, summary, bound.columns(), is_foreign, watch)?;
-    let mut counted = None;
-    for (piece, candidates) in list.candidates.chunks(TOGETHER).enumerate() {
+    let (mut counted, mut next) = (None, 0);
+    while next < list.candidates.len() {
         watch.check()?;
         if watch.stopped() {
             return Err(Error::Interrupted);
         }
-        let checked = (piece * TOGETHER) as u64;
-        watch.progress("check", checked, Some(list.candidates.len() as u64));
-        let maps = candidates.iter().map(|one| bound.maps(&one.mapping));
-        let maps = maps.collect::<Result<Vec<_>>>()?;
-        let judged = if piece == 0 {
-            let rows = RowTuples { walk, columns: Mutex::new(&mut scanned.columns), bound };
-            bound.grouping(&rows, memory / 3, watch).judge(&maps, bound.asked(false))?
-        } else {
-            if counted.is_none() {
-                counted = Some(count(walk, scanned, bound, folder)?);
+        watch.progress("check", next as u64, Some(list.candidates.len() as u64));
+        let candidates = list.candidates[next..].iter().take(TOGETHER);
+        let maps = candidates.map(|one| bound.maps(&one.mapping)).collect::<Result<Vec<_>>>()?;
+        let judged = match &counted {
+            None => {
+                let rows = RowTuples { walk, columns: Mutex::new(&mut scanned.columns), bound };
+                bound.once(&rows, memory, watch).judge(&maps, bound.asked(false))?
             }
-            let Some(tuples) = &counted else { return Err(Error::Defect) };
-            bound.grouping(tuples, memory / 3, watch).judge(&maps, bound.asked(false))?
+            Some(tuples) => {
+                bound.grouping(tuples, memory / 3, watch).judge(&maps, bound.asked(false))?
+            }
         };
-        for (at, judged) in judged.into_iter().enumerate() {
-            let Judged::Holds(failing) = judged else { continue };
-            let (found, believed) = list.found(piece * TOGETHER + at)?;
-            let mapping = found.mapping.clone();
-            let found = Some((found, Some(believed)));
-            return Ok(Decided { algorithm: "s-instant", mapping, found, failing });
+        for judged in judged {
+            match judged {
+                Judged::Holds(failing) => {
+                    let (found, believed) = list.found(next)?;
+                    let mapping = found.mapping.clone();
+                    let found = Some((found, Some(believed)));
+                    return Ok(Decided { algorithm: "s-instant", mapping, found, failing });
+                }
+                Judged::TooMany => break,
+                Judged::Fails(_) | Judged::FarFromRelease(_) => next += 1,
+            }
+        }
+        if counted.is_none() && next < list.candidates.len() {
+            counted = Some(count(walk, scanned, bound, folder)?);
         }
     }
     let (candidates, rows) = (list.believed, bound.rows);

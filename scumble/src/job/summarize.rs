@@ -15,6 +15,9 @@ use rayon::iter::{
 /// Rows of a sample by default.
 const SAMPLED: usize = 20_000;
 
+/// Bytes of counts that fit into any memory.
+const LEAST: u64 = 1 << 20;
+
 /// Rows of a table in memory that are counted at a time.
 const ROWS: usize = 1 << 16;
 
@@ -44,7 +47,7 @@ pub(super) fn builder(
     };
     let sampled =
         instant.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
-    Builder::new(columns, instant.kind, structure, sampled, seed, memory)
+    Builder::new(columns, instant.kind, structure, sampled, seed, memory.max(LEAST))
 }
 
 /// Summarizes a source whose columns are read in the plain way.

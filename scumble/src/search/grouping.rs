@@ -36,6 +36,8 @@ pub struct Grouping<'a> {
     pub rows: u64,
     /// Bytes of memory for a pass.
     pub memory: u64,
+    /// Whether tuples may be read again for groups that do not fit.
+    pub repeats: bool,
     /// Can abort it.
     pub watch: &'a Watch,
 }
@@ -376,6 +378,8 @@ pub enum Judged {
     Fails(u64),
     /// So many groups hold, but not against what would be released.
     FarFromRelease(u64),
+    /// The groups do not fit into memory, and tuples may not be read again.
+    TooMany,
 }
 
 /// What is asked of a mapping.
@@ -471,6 +475,7 @@ impl<'a> Grouping<'a> {
                 self.conclude(sums, asked, &mut |each| each(&part).map(|_| ()))
             }
             Pass::TooSmall => Ok(Judged::Fails(asked.suppressible.saturating_add(1))),
+            Pass::TooMany if !self.repeats => Ok(Judged::TooMany),
             Pass::TooMany => {
                 let mut sums = self.no_sums();
                 let is_complete = self.each_part::<K>(maps, asked.unless(), &mut |part| {

@@ -156,8 +156,8 @@ fn s_instant_releases_the_same_in_any_memory() {
 #[test]
 fn cuts_are_the_same_in_any_memory() {
     for algorithm in ["l-plus-optimize", "annealing"] {
-        let Compared { released, .. } = compare(algorithm, 400..520, &[]);
-        assert!(released > 15, "{algorithm}: {released}");
+        let Compared { released, .. } = compare(algorithm, 400..560, &[]);
+        assert!(released > 10, "{algorithm}: {released}");
     }
 }
 
@@ -277,8 +277,7 @@ fn levels_are_applied_to_a_table_of_any_size() {
         }
     });
     assert!(outputs[0] == outputs[1]);
-    let recoding =
-        Recoding::from_json(std::str::from_utf8(&outputs[0].1).unwrap(), Path::new("saved.json"));
+    let recoding = Recoding::from_json(&outputs[0].1, Path::new("saved.json"));
     let again = Job::new(policy.clone()).recoding(recoding.unwrap(), "saved.json").memory(60_000);
     let output = folder.path("again.csv");
     let Ok(Outcome::Released(release, ..)) = run(&again, &input, &output, &Watch::silent()) else {
