@@ -20,6 +20,7 @@ mod targets;
 mod world;
 
 pub(crate) use keys::BoundKey;
+pub(crate) use on_cuts::AskedOfCuts;
 pub use on_cuts::OnCuts;
 pub(crate) use prepare::numbers;
 pub use prepare::{Outside, Prepared};

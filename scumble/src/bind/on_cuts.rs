@@ -31,6 +31,15 @@ pub struct OnCuts {
     pub labels: IdMap<RowId, LeafId>,
 }
 
+/// What is asked of cuts: a problem without tallies.
+pub(crate) struct AskedOfCuts {
+    pub(crate) problem: Problem,
+    /// The counted column that has caps.
+    pub(crate) column: Option<usize>,
+    /// As in [`OnCuts`].
+    pub(crate) extra: u64,
+}
+
 /// Numbers of values in cells that are counted at most for a search for cuts that nobody asked for.
 const COUNTED: usize = 1 << 24;
 
@@ -53,7 +62,6 @@ impl Policy {
         watch: &Watch,
     ) -> Result<Option<OnCuts>> {
         let mut scheme = self.scheme()?;
-        let loss = self.search().loss;
         let Counted { required, leaves } = counted;
         let is_tried = self.tries_cuts(required, cells.len());
         if !self.search().algorithm.is_on_cuts() && !is_tried {
@@ -63,42 +71,50 @@ impl Policy {
             // Classes that fail are left out as a whole, as by the other candidates.
             scheme = Suppression::AllRecords;
         }
+        let rows = cell_of_row.len() as u64;
+        let asked = self.asked_of_cuts(taxonomies, required, (target, scheme), weights, rows)?;
+        let AskedOfCuts { mut problem, column, extra } = asked;
+        let of_column = |column: Option<usize>| column.map(|column| leaves[column].clone());
+        let (values, labels) = (of_column(column), of_column(target));
+        let (values, labels) = (values.unwrap_or_default(), labels.unwrap_or_default());
+        let of = |leaves: &IdMap<RowId, LeafId>, row| leaves.get(row).map_or(0, Id::number);
+        let both = |row| of(&values, row) * problem.labels as u32 + of(&labels, row);
+        let joint = watch.list(RowId::first(cell_of_row.len()).map(both))?;
+        problem.tallies = Tallies::count(cells.len(), cell_of_row.raw(), &joint, watch)?;
+        let sensitive = column.map(|column| required.names[column].clone());
+        Ok(Some(OnCuts { problem, extra, sensitive, values, labels }))
+    }
+
+    /// What is asked of cuts, before any row is counted.
+    pub(crate) fn asked_of_cuts(
+        &self,
+        taxonomies: &[Arc<Taxonomy>],
+        required: &Required,
+        (target, scheme): (Option<usize>, Suppression),
+        weights: &Weights,
+        rows: u64,
+    ) -> Result<AskedOfCuts> {
+        let loss = self.search().loss;
         if !scheme.is_defined_for(loss) {
             return Err(self.incomplete(
                 "only the loss `lm` supports the suppression of values; use lm".into(),
             ));
         }
         let Asked { k, column, caps } = self.asked_on_cuts(required)?;
-        let of_column = |column: Option<usize>| column.map(|column| leaves[column].clone());
-        let (values, labels) = (of_column(column), of_column(target));
-        let (values, labels) = (values.unwrap_or_default(), labels.unwrap_or_default());
-        let many = target.map_or(1, |target| required.values[target].max(1));
-        let of = |leaves: &IdMap<RowId, LeafId>, row| leaves.get(row).map_or(0, Id::number);
-        let both = |row| of(&values, row) * many as u32 + of(&labels, row);
-        let joint = watch.list(RowId::first(cell_of_row.len()).map(both))?;
-        let rows = cell_of_row.len() as u64;
         let extra = self.search().cuts().extra_suppression.unwrap_or(Ratio::ZERO).floor_of(rows);
+        let limit = self.search().limit();
         let problem = Problem {
             taxonomies: taxonomies.to_vec(),
-            tallies: Tallies::count(cells.len(), cell_of_row.raw(), &joint, watch)?,
-            labels: many,
+            tallies: Tallies::from_parts(vec![0], Vec::new()),
+            labels: target.map_or(1, |target| required.values[target].max(1)),
             caps: Caps::new(caps).ok_or(Error::Defect)?,
             k,
             scheme,
             loss,
             weights: weights.clone(),
-            suppressible: self
-                .search()
-                .limit()
-                .map(|limit| limit.floor_of(rows).saturating_sub(extra)),
+            suppressible: limit.map(|limit| limit.floor_of(rows).saturating_sub(extra)),
         };
-        Ok(Some(OnCuts {
-            problem,
-            extra,
-            sensitive: column.map(|column| required.names[column].clone()),
-            values,
-            labels,
-        }))
+        Ok(AskedOfCuts { problem, column, extra })
     }
 
     /// Whether `auto` tries cuts: where it chooses among kinds of recoding, if a search for cuts

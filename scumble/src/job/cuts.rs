@@ -3,11 +3,13 @@
 use super::{Effort, Job};
 use crate::bind::{OnCuts, Prepared};
 use crate::error::{Error, Place, Result, Shortfall};
+use crate::ids::CellId;
 use crate::policy::Algorithm;
 use crate::recoding::Mapping;
 use crate::search::cuts::l_plus_optimize::{self, Outcome, Progress, Techniques};
 use crate::search::cuts::{Cuts, Machine, Problem, annealing};
 use crate::search::{Found, Warrant};
+use crate::table::Cells;
 use crate::watch::{Closing, Watch};
 use std::time::Instant;
 
@@ -64,12 +66,24 @@ fn found(
 
 /// Searches for l-plus-optimize or annealing, as the policy says.
 pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Found> {
-    let start = Instant::now();
     let Some(OnCuts { problem, .. }) = &prepared.cuts else { return Err(Error::Defect) };
-    let machine = Machine::new(problem, &prepared.task.cells, watch)?;
+    let lowest = vec![0; problem.taxonomies.len()];
+    search_above(job, problem, (&prepared.task.cells, &lowest), watch)
+}
+
+/// The same for cuts that do not go below a level of each tree.
+pub(super) fn search_above(
+    job: &Job,
+    problem: &Problem,
+    (cells, lowest): (&Cells<CellId>, &[usize]),
+    watch: &Watch,
+) -> Result<Found> {
+    let start = Instant::now();
+    let machine = Machine::above_levels(problem, cells, lowest, watch)?;
+    let rows = cells.counts().iter().map(|count| u64::from(*count)).sum();
     let chosen = &job.parameters.cuts;
     let most = match job.effort {
-        Effort::Brief => LOOKS / prepared.task.cells.len().max(1) as u64,
+        Effort::Brief => LOOKS / cells.len().max(1) as u64,
         Effort::Full | Effort::First => u64::MAX,
     };
     let heeding = watch.heed();
@@ -95,7 +109,7 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
     let mut dice = job.secrets().dice();
     let draw = dice.below(best.len().max(1) as u64)? as usize;
     let Some((mut cost, mut cuts)) = best.into_iter().nth(draw) else {
-        return Err(nothing(problem, prepared.task.rows(), optimal).into());
+        return Err(nothing(problem, rows, optimal).into());
     };
     if chosen.extra_generalization {
         // Who asked for it relies on it.
@@ -108,7 +122,12 @@ pub(super) fn search(job: &Job, prepared: &Prepared, watch: &Watch) -> Result<Fo
                 .into(),
         })?;
     }
-    found(&machine, &cuts, cost, (bound, optimal), visited)
+    let mut found = found(&machine, &cuts, cost, (bound, optimal), visited)?;
+    // Nothing is proven of cuts that were not looked at.
+    if lowest.iter().any(|level| *level > 0) {
+        found.warrant = Warrant::AtLeast(0.0);
+    }
+    Ok(found)
 }
 
 /// Why there is no cut.

@@ -3,7 +3,9 @@
 
 use super::memory::check_saving;
 use super::parts::PartPace;
-use super::{Beside, DiskParameters, Job, Produced, ToldCaps, Walk, tight_note};
+use super::{
+    Beside, DiskParameters, Job, Produced, ToldCaps, Walk, believed, summarize, tight_note,
+};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
@@ -11,10 +13,10 @@ use crate::loss::Weights;
 use crate::policy::{Algorithm, Policy};
 use crate::privacy::{Group, Requirement};
 use crate::ratio::Ratio;
-use crate::recoding::{Columns, Place, Style};
+use crate::recoding::{Columns, Place, Regions, Style};
 use crate::release::{
-    Background, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport, RELEASE,
-    RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
+    Background, Believed, CountedTarget, From, Io, Losses, Predicted, PrivateLosses, PrivateReport,
+    RELEASE, RecodingReport, ReleaseKind, Rules, SearchReport, Sink, Stream, Totals, judge_classes,
     released_type, spelled_table,
 };
 use crate::search::local::MOST_STEPS;
@@ -60,6 +62,14 @@ impl DiskParameters {
         let tuples = self.tuples.unwrap_or((memory / 4 / per_row.max(1)).max(1000));
         tuples.min(self.limits(memory, columns).tuples)
     }
+}
+
+/// Bytes of a value that is counted at a leaf, where many are.
+const VALUE: u64 = 24;
+
+/// Bytes that the distinct values of all columns may take.
+pub(super) fn most_values(memory: u64) -> u64 {
+    (memory / 3).max(1 << 20)
 }
 
 /// Bytes that are gathered for a partition, where memory allows.
@@ -363,7 +373,7 @@ pub(super) fn produce(
     let sampled = if is_by_sample { chosen.sampled(memory, surveyed) } else { 0 };
     let seed = walk.job.seed.unwrap_or(0);
     let searching = Instant::now();
-    let mut survey = Survey::of(source, &wanted, sampled, seed, watch)?;
+    let mut survey = Survey::of(source, &wanted, (sampled, seed), most_values(memory), watch)?;
     let rows = survey.rows;
     walk.clock.phase("survey");
     let mut known = ScannedTable::new(walk, &roles, &wanted, &mut survey)?;
@@ -371,7 +381,15 @@ pub(super) fn produce(
     check_whole(&known, rows, watch)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
-    let limits = chosen.limits(memory, known.layout.width());
+    let foreseen = match algorithm {
+        Algorithm::MInstant => Some(foreseen(walk, &known)?),
+        _ => None,
+    };
+    let mut limits = chosen.limits(memory, known.layout.width());
+    // The values of every leaf are counted while rows are written to it.
+    let counted = known.coder.counted.iter().map(|(_, values, _)| values.len() as u64);
+    let leaves = (memory / 8).max(1 << 20) / (VALUE * counted.sum::<u64>().max(1));
+    limits.fan_out = limits.fan_out.min(leaves.max(2) as usize);
     let numbered = known.layout.numbered();
     let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
     let (schema, columns) = released(&schema, &roles, &known.coder);
@@ -433,7 +451,10 @@ pub(super) fn produce(
     let payload_bytes = (unpacked / 8).saturating_mul(9).saturating_add(travelling);
     let (coder, wanted) = (&known.coder, &wanted);
     let all = Input { source, watch, coder, wanted, rows, payload_bytes };
-    let (happened, totals) = partition(machine, &all, drawn, walk, sink, is_by_sample)?;
+    let (happened, totals) = {
+        let foreseen = foreseen.as_ref().map(|(regions, _)| regions);
+        partition(machine, &all, (drawn, foreseen), walk, sink, is_by_sample)?
+    };
     drop(heeding);
     let steps = is_local.then_some(parts.searched.steps);
     let seconds = searching.elapsed().as_secs_f64();
@@ -449,7 +470,12 @@ pub(super) fn produce(
         tables_written: share(folder.rows_written()),
         predicted: Some(predicted(policy, rows, limits, is_by_sample.then_some(chosen.alpha))),
     };
-    let (release, of_input) = told(policy, &known, rows, (&happened, &totals, steps), seconds);
+    let (mut release, of_input) = told(policy, &known, rows, (&happened, &totals, steps), seconds);
+    if let (ReleaseKind::Table { search: Some(search), .. }, Some((_, believed))) =
+        (&mut release, foreseen)
+    {
+        search.believed = Some(believed);
+    }
     Ok(Produced {
         algorithm: algorithm.name(),
         generalized_by: None,
@@ -471,11 +497,23 @@ pub(super) fn produce(
     })
 }
 
+/// The regions that a summary foresees, in the codes of the table.
+fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)> {
+    let policy = &walk.job.policy;
+    believed::check_criterion(policy)?;
+    let summary = match &walk.job.summary {
+        Some(summary) => summary.clone(),
+        None => summarize::summarize(walk.job, walk.source, walk.watch)?,
+    };
+    let ScannedTable { names, taxonomies, axes, .. } = known;
+    believed::foreseen(walk.job, summary, Columns { names, taxonomies, axes }, walk.watch)
+}
+
 /// Partitions all rows and waits until they are written.
 fn partition(
     mut machine: Disk<'_, Stream<'_>>,
     all: &Input<'_>,
-    drawn: Vec<u32>,
+    (drawn, foreseen): (Vec<u32>, Option<&Regions>),
     walk: &Walk<'_>,
     sink: &dyn Sink,
     is_by_sample: bool,
@@ -488,7 +526,12 @@ fn partition(
         let DiskParameters { alpha, naive, to_fan_out, .. } = walk.job.parameters.disk;
         let seed = walk.job.seed.unwrap_or(0);
         let sampling = Sampling { alpha, naive, to_fan_out, seed };
-        rothko_s::partition(&mut machine, all, drawn, sampling, &places)
+        match foreseen {
+            Some(regions) => {
+                rothko_s::partition_foreseen(&mut machine, all, regions, sampling, &places)
+            }
+            None => rothko_s::partition(&mut machine, all, drawn, sampling, &places),
+        }
     } else {
         by_counts(&mut machine, all, &places)
     };

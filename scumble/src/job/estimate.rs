@@ -1,5 +1,6 @@
 //! Decided from a summary: candidates without any data, and releases that are checked against it.
 
+use super::believed::check_criterion;
 use super::memory::Bound;
 use super::search::{Searched, levels_by_hand, most_general, with_refusal};
 use super::{Decision, InstantParameters, Job, summarize};
@@ -52,12 +53,12 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
     }
 }
 
-fn columns(beliefs: &Beliefs) -> Columns<'_> {
+pub(super) fn columns(beliefs: &Beliefs) -> Columns<'_> {
     Columns { names: &beliefs.names, taxonomies: &beliefs.taxonomies, axes: &beliefs.axes }
 }
 
 /// The first phase: every recoding that is believed in.
-fn candidates(
+pub(super) fn candidates(
     policy: &Policy,
     estimator: &Estimator<'_>,
     by: By,
@@ -160,15 +161,7 @@ impl BelievedSearch<'_> {
     fn regions(self) -> Result<Searched> {
         let prepared = &self.bound.prepared;
         let partitioning = self.policy.search().partitioning;
-        if partitioning.criterion.needs_target() {
-            return Err(Error::Incomplete {
-                file: self.policy.file().to_path_buf(),
-                missing:
-                    "m-instant supports only the splits `loss` and `median`, because a summary has \
-                          no target; use mondrian for other splits"
-                        .into(),
-            });
-        }
+        check_criterion(self.policy)?;
         let foreseen = m_instant::partition(&self.estimator, self.by, self.watch)?;
         let candidates = foreseen.regions.nodes.len() as u64;
         let foreseen_regions = self.translated(&Mapping::Regions(foreseen.regions))?;

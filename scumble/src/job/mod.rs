@@ -6,6 +6,7 @@
 //! the same for all. The other tasks have a file each.
 
 mod auto;
+mod believed;
 mod compare;
 mod cuts;
 mod disk;
@@ -14,6 +15,7 @@ mod estimate;
 mod generate;
 mod hierarchy;
 mod init;
+mod levels;
 mod local;
 mod memory;
 mod parameters;
@@ -314,6 +316,17 @@ impl Job {
     }
 }
 
+/// Where the work is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// On rows in memory.
+    Memory,
+    /// On partitions on disk.
+    Partitions(Algorithm),
+    /// On distinct tuples that were counted on disk.
+    Tuples(Algorithm),
+}
+
 /// Measures the stages of a job.
 struct Clock {
     last: Instant,
@@ -461,12 +474,13 @@ impl<'a> Walk<'a> {
         let limits = &self.job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), self.watch)?;
         let is_distribution = self.job.policy.privacy().distribution.is_some();
-        let on_disk = if is_distribution { None } else { self.on_disk(sink)? };
-        self.check_given(on_disk, sink.wants_recoding())?;
-        let produced = match on_disk {
+        let at = if is_distribution { At::Memory } else { self.place(sink)? };
+        self.check_given(at, sink.wants_recoding())?;
+        let produced = match at {
             _ if is_distribution => distribution::produce(&mut self, sink)?,
-            Some(algorithm) => disk::produce(&mut self, sink, algorithm)?,
-            None => memory::produce(&mut self, sink)?,
+            At::Partitions(algorithm) => disk::produce(&mut self, sink, algorithm)?,
+            At::Tuples(algorithm) => levels::produce(&mut self, sink, algorithm)?,
+            At::Memory => memory::produce(&mut self, sink)?,
         };
         self.watch.check()?;
         let sealed = sink.seal()?;
@@ -531,39 +545,63 @@ impl<'a> Walk<'a> {
         self.job.policy.roles(&names, &self.source.file(), false)
     }
 
-    /// The algorithm, if rows are partitioned on disk: if the policy asks for it, or the table
-    /// exceeds the memory and the algorithm can work on disk too. Any other algorithm is refused if
-    /// the rows would exceed a given limit.
-    fn on_disk(&self, sink: &dyn Sink) -> Result<Option<Algorithm>> {
+    /// Where the work is done: on disk if the policy asks for it, or if the table exceeds the memory
+    /// and the algorithm can work on disk too. Any other algorithm is refused if the rows would
+    /// exceed a given limit.
+    fn place(&self, sink: &dyn Sink) -> Result<At> {
         let (policy, search) = (&self.job.policy, self.job.policy.search());
-        if !matches!(self.job.decision, Decision::Search) {
-            return Ok(None);
-        }
         let needed = self.source.memory_needed().unwrap_or(0);
         let exceeds = needed > self.job.limits.memory();
-        match search.algorithm {
-            algorithm @ (Algorithm::RothkoT | Algorithm::RothkoS) => Ok(Some(algorithm)),
+        let is_present = policy.privacy().presence.is_some();
+        match &self.job.decision {
+            Decision::Search => {}
+            Decision::Levels(_) | Decision::Saved(Recoding::FullDomain { .. }, _)
+                if exceeds && !is_present =>
+            {
+                return Ok(At::Tuples(Algorithm::Incognito));
+            }
+            Decision::Levels(_) | Decision::Saved(..) => return Ok(At::Memory),
+        }
+        let algorithm = match search.algorithm {
+            Algorithm::Auto if exceeds && !is_present => self.beyond_memory(sink),
+            algorithm => algorithm,
+        };
+        match algorithm {
+            Algorithm::RothkoT | Algorithm::RothkoS => Ok(At::Partitions(algorithm)),
+            Algorithm::MInstant if exceeds && !is_present => Ok(At::Partitions(algorithm)),
             // Labels are not counted on disk, nor is the size of the whole table.
-            Algorithm::Local if search.loss == LossChoice::Lm => {
-                Ok(exceeds.then_some(Algorithm::Local))
+            Algorithm::Local if search.loss == LossChoice::Lm && exceeds => {
+                Ok(At::Partitions(algorithm))
             }
-            Algorithm::Auto if policy.privacy().presence.is_none() => {
-                // Local recodings minimize LM, and cannot be saved.
-                let is_local = search.recoding.allows(Kind::Local)
-                    && search.loss == LossChoice::Lm
-                    && !sink.wants_recoding();
-                let algorithm = if is_local { Algorithm::Local } else { Algorithm::RothkoS };
-                Ok(exceeds.then_some(algorithm))
+            algorithm if exceeds && !is_present && levels::is_supported(algorithm, policy) => {
+                Ok(At::Tuples(algorithm))
             }
-            _ => self.check_memory(needed, Some("use rothko-s")).map(|()| None),
+            Algorithm::Auto | Algorithm::Local => Ok(At::Memory),
+            _ => self.check_memory(needed, Some("use rothko-s")).map(|()| At::Memory),
+        }
+    }
+
+    /// The algorithm that stands for `auto` if the table exceeds the memory. It finds the kind of
+    /// recoding that is wanted.
+    fn beyond_memory(&self, sink: &dyn Sink) -> Algorithm {
+        let search = self.job.policy.search();
+        // Local recodings minimize LM, and cannot be saved.
+        let is_local = search.recoding.allows(Kind::Local)
+            && search.loss == LossChoice::Lm
+            && !sink.wants_recoding();
+        match search.recoding {
+            _ if is_local => Algorithm::Local,
+            Kind::Levels => Algorithm::Incognito,
+            Kind::Cuts => Algorithm::LPlusOptimize,
+            Kind::Any | Kind::Regions | Kind::Local => Algorithm::RothkoS,
         }
     }
 
     /// Refuses a key that must have an effect and has none.
-    fn check_given(&self, on_disk: Option<Algorithm>, is_saved: bool) -> Result<()> {
+    fn check_given(&self, at: At, is_saved: bool) -> Result<()> {
         let (policy, presence) = (&self.job.policy, &self.job.policy.privacy().presence);
-        let algorithm = match (on_disk, policy.search().algorithm) {
-            (Some(algorithm), _) => algorithm,
+        let algorithm = match (at, policy.search().algorithm) {
+            (At::Partitions(algorithm) | At::Tuples(algorithm), _) => algorithm,
             (_, Algorithm::Auto) => {
                 match presence.as_ref().map(|asked| asked.marginals().is_some()) {
                     Some(true) => Algorithm::Sfalm,
@@ -575,7 +613,7 @@ impl<'a> Walk<'a> {
             (_, Algorithm::SaOnly | Algorithm::QiSa) => Algorithm::Incognito,
             (_, algorithm) => algorithm,
         };
-        let is_on_disk = on_disk.is_some();
+        let is_on_disk = matches!(at, At::Partitions(_));
         let is_searched = matches!(self.job.decision, Decision::Search);
         let way = Way { algorithm, is_searched, is_on_disk };
         policy.check_weights(way)?;

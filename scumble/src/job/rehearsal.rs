@@ -4,7 +4,7 @@
 //! memory. A rehearsal is the whole walk: what it reports was written, read back and verified, into
 //! a sink that is then forgotten.
 
-use super::{Effort, Job, Walk, memory};
+use super::{At, Effort, Job, Walk, memory};
 use crate::error::Result;
 use crate::release::{ReleaseBatches, ReleaseStream, Report};
 use crate::source::{FileFormat, Format, Source, encode};
@@ -47,7 +47,7 @@ impl<'a> Rehearsal<'a> {
     pub(super) fn is_on_disk(&self, job: &Job, watch: &Watch) -> Result<bool> {
         let limits = &job.limits;
         self.source.settle(limits.memory() / 2, &limits.spill_folder(), watch)?;
-        Ok(self.walk(job, watch).on_disk(&ReleaseBatches::new())?.is_some())
+        Ok(self.walk(job, watch).place(&ReleaseBatches::new())? != At::Memory)
     }
 
     /// Fails as the job would if nothing can be released. Nothing is written, and the search ends with
@@ -57,7 +57,7 @@ impl<'a> Rehearsal<'a> {
         let walk = self.walk(&job, watch);
         let sink = ReleaseBatches::new();
         walk.check_ends(&sink)?;
-        walk.check_given(None, false)?;
+        walk.check_given(At::Memory, false)?;
         memory::probe(walk)
     }
 

@@ -15,6 +15,9 @@ use rayon::iter::{
 /// Rows of a sample by default.
 const SAMPLED: usize = 20_000;
 
+/// Bytes of counts that fit into any memory.
+const LEAST: u64 = 1 << 20;
+
 /// Rows of a table in memory that are counted at a time.
 const ROWS: usize = 1 << 16;
 
@@ -32,17 +35,23 @@ impl Job {
     }
 }
 
-fn builder(columns: usize, instant: &InstantParameters, seed: u64, memory: u64) -> Builder {
+pub(super) fn builder(
+    columns: usize,
+    instant: &InstantParameters,
+    seed: u64,
+    memory: u64,
+) -> Builder {
     let structure = match instant.structure {
         Structure::Annealed { .. } => Structure::Annealed { seed },
         structure => structure,
     };
     let sampled =
         instant.sampled.unwrap_or(SAMPLED).min((memory / 8 / (4 * columns.max(1)) as u64) as usize);
-    Builder::new(columns, instant.kind, structure, sampled, seed, memory)
+    Builder::new(columns, instant.kind, structure, sampled, seed, memory.max(LEAST))
 }
 
-fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
+/// Summarizes a source whose columns are read in the plain way.
+pub(super) fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result<Summary> {
     let (policy, file) = (&job.policy, source.file());
     let names = source.names();
     let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();

@@ -21,6 +21,7 @@ mod risk;
 mod rows;
 mod rules;
 mod sink;
+mod sorted;
 mod stream;
 mod suppress;
 mod values;
@@ -51,8 +52,10 @@ pub use sink::{
     DISTRIBUTION, RELEASE, ReleaseBatches, ReleaseFile, ReleaseFolder, ReleaseStream, Sink,
     TableSink, Tables,
 };
+pub use sorted::{ClassTotals, ClassWriter, Sorter};
 pub use stream::{CountedTarget, From, Stream, Totals};
 pub use suppress::{Draws, Records, Within};
+pub(crate) use values::mapped_values;
 pub use values::{Lost, RecodedValue, RecodedValues};
 pub(crate) use verify::{Checked, RowNeeds, check_table};
 pub use verify::{DistributionChecked, Read, SameValue, Verification};

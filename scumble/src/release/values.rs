@@ -1,6 +1,6 @@
 //! What the values of a recoded column are called, and what each of them has lost.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{CellId, ClassId, IdMap};
 use crate::loss::Codes;
 use crate::recoding::{Local, Mapping, Place, Regions, Style};
@@ -121,6 +121,23 @@ impl RecodedValues {
 /// The values of each column, the classes coded by them, and the class of each cell.
 type ValuesAndClasses = (Vec<RecodedValues>, Cells<ClassId>, IdMap<CellId, ClassId>);
 
+/// The values of each column of a recoding by levels or cuts.
+pub(crate) fn mapped_values(task: &Task, mapping: &Mapping) -> Result<Vec<RecodedValues>> {
+    let trees = task.taxonomies.iter();
+    match mapping {
+        Mapping::Levels(levels) => {
+            let level = |(tree, level): (&Arc<Taxonomy>, &usize)| {
+                RecodedValues::Level(tree.clone(), *level)
+            };
+            Ok(trees.zip(levels).map(level).collect())
+        }
+        Mapping::Cuts(cuts) => {
+            Ok(trees.zip(cuts).map(|(tree, cut)| RecodedValues::of_cut(tree, cut)).collect())
+        }
+        Mapping::Regions(_) | Mapping::Local(_) => Err(Error::Defect),
+    }
+}
+
 /// The classes of a mapping.
 pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<ValuesAndClasses> {
     match mapping {
@@ -128,23 +145,12 @@ pub(super) fn classes(task: &Task, mapping: &Mapping, watch: &Watch) -> Result<V
             let nodes =
                 task.taxonomies.iter().zip(levels).map(|(tree, level)| tree.level(*level).nodes());
             let (classes, class_of) = task.cells.recode(&nodes.collect::<Vec<_>>(), watch)?;
-            let values = task
-                .taxonomies
-                .iter()
-                .zip(levels)
-                .map(|(tree, level)| RecodedValues::Level(tree.clone(), *level));
-            Ok((values.collect(), classes, class_of))
+            Ok((mapped_values(task, mapping)?, classes, class_of))
         }
         Mapping::Cuts(cuts) => {
             let maps: Vec<&[u32]> = cuts.iter().map(|cut| cut.node_of()).collect();
             let (classes, class_of) = task.cells.recode(&maps, watch)?;
-            let values = task
-                .taxonomies
-                .iter()
-                .zip(cuts)
-                .map(|(tree, cut)| RecodedValues::of_cut(tree, cut))
-                .collect();
-            Ok((values, classes, class_of))
+            Ok((mapped_values(task, mapping)?, classes, class_of))
         }
         Mapping::Regions(regions) => of_regions(task, regions, watch),
         Mapping::Local(local) => of_local(task, local, watch),

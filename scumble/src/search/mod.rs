@@ -5,6 +5,7 @@
 
 pub mod buckets;
 pub mod cuts;
+pub mod grouping;
 pub mod instant;
 pub mod lattice;
 pub mod local;

@@ -64,6 +64,16 @@ pub enum Seen {
     Values(Dictionary, Vec<u64>),
 }
 
+impl Seen {
+    /// Memory, without what does not grow.
+    fn bytes(&self) -> u64 {
+        match self {
+            Seen::Values(dictionary, rows) => dictionary.bytes() as u64 + 8 * rows.len() as u64,
+            Seen::Nothing | Seen::Numbers { .. } => 0,
+        }
+    }
+}
+
 /// A file after a first scan.
 #[derive(Debug)]
 pub struct Survey {
@@ -89,17 +99,18 @@ struct SurveyedColumn<'a> {
 }
 
 impl Survey {
-    /// Scans a source. The sample has at most `sampled` rows.
+    /// Scans a source. The sample has at most `sampled` rows, and distinct values take no more than
+    /// about `most_bytes`.
     pub fn of(
         source: &dyn Source,
         wanted: &[Wanted],
-        sampled: u64,
-        seed: u64,
+        (sampled, seed): (u64, u64),
+        most_bytes: u64,
         watch: &Watch,
     ) -> Result<Survey> {
         let mut as_values = vec![false; wanted.len()];
         loop {
-            match scan(source, wanted, &as_values, (sampled, seed), watch)? {
+            match scan(source, wanted, &as_values, (sampled, seed, most_bytes), watch)? {
                 Ok(survey) => return Ok(survey),
                 Err(NotNumbers(column)) => as_values[column] = true,
             }
@@ -111,7 +122,7 @@ fn scan(
     source: &dyn Source,
     wanted: &[Wanted],
     as_values: &[bool],
-    (sampled, seed): (u64, u64),
+    (sampled, seed, most_bytes): (u64, u64, u64),
     watch: &Watch,
 ) -> Result<Result<Survey, NotNumbers>> {
     let (names, file) = (source.names(), source.file());
@@ -162,6 +173,10 @@ fn scan(
                     // Nothing more is learnt of a file that will be read again.
                     return Ok(Some(NotNumbers(*column)));
                 }
+            }
+            if columns.iter().map(|column| column.seen.bytes()).sum::<u64>() > most_bytes {
+                let what = "the distinct values of the table".into();
+                return Err(Error::TooLittleMemory { what, instead: None });
             }
         }
         Ok(None)

@@ -79,7 +79,7 @@ impl Series {
     }
 
     /// The array that is passed on: the values as they were written.
-    pub(super) fn as_written(&self) -> Result<ArrayRef, ArrowError> {
+    pub(crate) fn as_written(&self) -> Result<ArrayRef, ArrowError> {
         match self {
             Series::Written(both) => both.written.to_array(),
             plain => plain.to_array(),

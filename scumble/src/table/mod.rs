@@ -10,6 +10,7 @@ mod decimal;
 mod dictionary;
 mod moment;
 mod notation;
+mod packing;
 mod value;
 
 pub use cells::{Cells, Tallies};
@@ -19,6 +20,7 @@ pub use dictionary::Dictionary;
 pub(crate) use dictionary::ShortText;
 pub use moment::Moment;
 pub use notation::{DatePattern, Detected, Notation};
+pub use packing::{Field, Packing};
 pub use value::{Day, Type};
 
 use crate::ids::{Code, IdMap, RowId, TableCellId};

@@ -90,7 +90,7 @@ fn a_stream_is_held_to_the_memory_limit() {
     let spill = folder.path("spill");
     std::fs::create_dir(&spill).unwrap();
     let little = |asked: &str| job(&folder, asked).memory(100_000).spill_folder(&spill);
-    let refused = little("privacy.k = 40\nsearch.algorithm = \"incognito\"");
+    let refused = little("privacy.k = 40\nsearch.algorithm = \"mondrian\"");
     let refused = refused.run(stream(&batches), ReleaseBatches::new(), &Watch::silent());
     assert!(matches!(refused, Err(Error::TooLittleMemory { .. })), "{refused:?}");
     for (asked, algorithm) in [
@@ -98,6 +98,8 @@ fn a_stream_is_held_to_the_memory_limit() {
         ("search.algorithm = \"local\"", "local"),
         ("search.recoding = \"regions\"", "rothko-s"),
         ("search.loss = \"dm\"", "rothko-s"),
+        ("search.algorithm = \"incognito\"", "incognito"),
+        ("search.recoding = \"levels\"", "incognito"),
     ] {
         let asked = format!("privacy.k = 40\n{asked}");
         let (rows, report) = released(&little(&asked), stream(&batches));

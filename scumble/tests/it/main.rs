@@ -35,6 +35,7 @@
 //! | `docs` | do the documents say what the program does? |
 //! | `abort` | does an abort end every search, and never with part of an answer? |
 //! | `layers` | does a room know only those before it? |
+//! | `large` | is the release the same if the table exceeds the memory? |
 //! | `lines` | is the first bad line named, and are columns without any value read? |
 
 mod abort;
@@ -57,6 +58,7 @@ mod faults;
 mod fixture;
 mod golden;
 mod instant;
+mod large;
 mod layers;
 mod lines;
 mod local;

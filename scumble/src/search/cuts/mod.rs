@@ -55,7 +55,7 @@ pub struct Problem {
 
 impl Problem {
     /// The most records (or values) that a cut may suppress. A release must keep a record.
-    fn suppressible(&self, rows: u64) -> u64 {
+    pub(crate) fn suppressible(&self, rows: u64) -> u64 {
         let limit = self.suppressible.unwrap_or(u64::MAX);
         if self.scheme.is_of_records() { limit.min(rows.saturating_sub(1)) } else { limit }
     }
@@ -124,6 +124,17 @@ pub struct Machine {
 impl Machine {
     /// Prepares a search, which `watch` can abort.
     pub fn new(problem: &Problem, cells: &Cells<CellId>, watch: &Watch) -> Result<Machine> {
+        Machine::above_levels(problem, cells, &vec![0; problem.taxonomies.len()], watch)
+    }
+
+    /// The same for cuts that do not go below a level of each tree. A cell has the first code of
+    /// each node.
+    pub fn above_levels(
+        problem: &Problem,
+        cells: &Cells<CellId>,
+        lowest: &[usize],
+        watch: &Watch,
+    ) -> Result<Machine> {
         let columns = problem.taxonomies.len();
         let mut rows_of: Vec<Vec<u64>> =
             problem.taxonomies.iter().map(|tree| vec![0; tree.codes() as usize]).collect();
@@ -140,7 +151,8 @@ impl Machine {
             .taxonomies
             .iter()
             .zip(&rows_of)
-            .map(|(taxonomy, rows)| Tree::new(taxonomy, rows))
+            .zip(lowest)
+            .map(|((taxonomy, rows), lowest)| Tree::above_level(taxonomy, rows, *lowest))
             .collect();
         let rows: u64 = cells.counts().iter().map(|count| u64::from(*count)).sum();
         let width = problem.caps.of_values().len() * problem.labels;

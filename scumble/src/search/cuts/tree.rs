@@ -47,35 +47,41 @@ pub struct Tree {
 impl Tree {
     /// The tree of a column; `rows[code]` counts its values.
     pub fn new(taxonomy: &Taxonomy, rows: &[u64]) -> Tree {
+        Tree::above_level(taxonomy, rows, 0)
+    }
+
+    /// The same without what is below a level. The rows of a node of that level are counted at its
+    /// first code.
+    pub fn above_level(taxonomy: &Taxonomy, rows: &[u64], lowest: usize) -> Tree {
         let mut below = vec![0u64];
         for count in rows {
             below.push(below[below.len() - 1] + count);
         }
         let mut tree = Tree { branches: Vec::new(), leaf_of: vec![u32::MAX; rows.len()] };
-        tree.grow(taxonomy, &below, TreeNode { level: taxonomy.height(), index: 0 });
+        tree.grow(taxonomy, &below, lowest, TreeNode { level: taxonomy.height(), index: 0 });
         tree
     }
 
     /// Adds what lies below a node that has rows; returns its number. `below[code]` counts the rows
     /// before a code.
-    fn grow(&mut self, taxonomy: &Taxonomy, below: &[u64], node: TreeNode) -> u32 {
+    fn grow(&mut self, taxonomy: &Taxonomy, below: &[u64], lowest: usize, node: TreeNode) -> u32 {
         let level = taxonomy.level(node.level);
         let codes = level.range(node.index);
         let count =
             |codes: &std::ops::Range<u32>| below[codes.end as usize] - below[codes.start as usize];
         let mut children = Vec::new();
-        if let Some(lower) = node.level.checked_sub(1) {
+        if let Some(lower) = node.level.checked_sub(1).filter(|lower| *lower >= lowest) {
             let finer = taxonomy.level(lower);
             let all = finer.node_of(codes.start)..=finer.node_of(codes.end - 1);
             let with_rows = |index: &u32| count(&finer.range(*index)) > 0;
             children =
                 all.filter(with_rows).map(|index| TreeNode { level: lower, index }).collect();
             if let [only] = children[..] {
-                return self.grow(taxonomy, below, only);
+                return self.grow(taxonomy, below, lowest, only);
             }
         }
         let children: Vec<u32> =
-            children.into_iter().map(|child| self.grow(taxonomy, below, child)).collect();
+            children.into_iter().map(|child| self.grow(taxonomy, below, lowest, child)).collect();
         let number = self.branches.len() as u32;
         for child in &children {
             self.branches[*child as usize].parent = Some(number);

@@ -7,13 +7,16 @@
 use super::{Node, many};
 use crate::error::Result;
 use crate::search::Task;
-use crate::table::Tallies;
+use crate::search::grouping::PartGroups;
+use crate::table::{Field, Packing, Tallies};
 use crate::watch::{PIECE, Watch};
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The nodes of a group, one for each column, in bit fields.
-pub(super) trait GroupKey: Copy + Eq + Default + Debug + Send + Sync + 'static {
+pub(in crate::search) trait GroupKey:
+    Copy + Eq + Default + Debug + Send + Sync + 'static
+{
     /// The node in a field.
     fn node(&self, field: Field) -> u32;
 
@@ -67,14 +70,6 @@ where
     }
 }
 
-/// Where a column's node stands in a key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Field {
-    word: usize,
-    shift: u32,
-    mask: u32,
-}
-
 /// How long keys must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {
@@ -96,17 +91,8 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(task: &Task) -> Layout {
-        let (mut word, mut shift) = (0, 0);
-        let mut fields = Vec::new();
-        for taxonomy in &task.taxonomies {
-            // A bit also for a column of one value: no field begins behind the end of a word.
-            let bits = (u32::BITS - (taxonomy.codes() - 1).leading_zeros()).max(1);
-            if shift + bits > u64::BITS {
-                (word, shift) = (word + 1, 0);
-            }
-            fields.push(Field { word, shift, mask: u32::MAX >> (u32::BITS - bits) });
-            shift += bits;
-        }
+        let packing = Packing::new(task.taxonomies.iter().map(|taxonomy| taxonomy.codes()));
+        let fields = packing.fields().to_vec();
         let lifts = task.taxonomies.iter().map(|taxonomy| {
             let top = taxonomy.height();
             let bits = |from, to| {
@@ -118,8 +104,7 @@ impl Layout {
             (0..top).map(|from| (from + 1..=top).map(|to| bits(from, to)).collect()).collect()
         });
         let lifts = lifts.collect();
-        let length =
-            if word == 0 && shift <= u32::BITS { Length::Half } else { Length::Words(word + 1) };
+        let length = if packing.is_half() { Length::Half } else { Length::Words(packing.words()) };
         Layout { fields, length, lifts }
     }
 
@@ -195,6 +180,12 @@ impl<K: GroupKey> NodeGroups<K> {
             task.tallies.iter().map(|tallies| tallies.try_clone(watch)).collect::<Result<_>>()?;
         let tallies = OnceLock::from(tallies);
         Ok(NodeGroups { node: bottom, groups, tallies, from: Mutex::new(None) })
+    }
+
+    /// Groups that were put together from counted tuples.
+    pub(super) fn of_tuples(node: Node, part: PartGroups<K>) -> NodeGroups<K> {
+        let PartGroups { groups, tallies } = part;
+        NodeGroups { node, groups, tallies: OnceLock::from(tallies), from: Mutex::new(None) }
     }
 
     /// How many groups there are.
@@ -371,9 +362,9 @@ fn lifted<K: GroupKey>(key: K, field: Field, lift: &[u32]) -> K {
 /// Groups of fewer than `least` rows, with more than `limit` rows in all: whatever else is asked,
 /// they fail here and at every finer node, where they are smaller still.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TooSmall {
-    pub(super) least: u64,
-    pub(super) limit: u64,
+pub(in crate::search) struct TooSmall {
+    pub(in crate::search) least: u64,
+    pub(in crate::search) limit: u64,
 }
 
 impl TooSmall {

@@ -23,6 +23,7 @@ use super::{Assessment, Engine, GroupKey, Lattice, Layout, Length, Node};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
 use crate::recoding::Mapping;
+use crate::search::grouping::Grouping;
 use crate::search::{Found, Task, Warrant};
 use crate::watch::Watch;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -58,11 +59,30 @@ pub fn search(task: &Task, strategy: Strategy, watch: &Watch) -> Result<Found> {
     search_with(task, strategy, practical, watch)
 }
 
+/// The same for a task without cells, whose rows are counted tuples.
+pub fn search_tuples(
+    task: &Task,
+    tuples: Grouping<'_>,
+    strategy: Strategy,
+    watch: &Watch,
+) -> Result<Found> {
+    search_in(task, Some(tuples), (strategy, false), watch)
+}
+
 /// The same, with or without practical anti-monotonicity where presence is confident.
 pub(super) fn search_with(
     task: &Task,
     strategy: Strategy,
     practical: bool,
+    watch: &Watch,
+) -> Result<Found> {
+    search_in(task, None, (strategy, practical), watch)
+}
+
+fn search_in(
+    task: &Task,
+    tuples: Option<Grouping<'_>>,
+    how: (Strategy, bool),
     watch: &Watch,
 ) -> Result<Found> {
     let lattice = Lattice::new(task.taxonomies.iter().map(|taxonomy| taxonomy.height()).collect())?;
@@ -71,15 +91,11 @@ pub(super) fn search_with(
     // Within the threads' pool from the beginning: going there for every few nodes would cost more
     // than these.
     rayon::scope(|_| match layout.length() {
-        Length::Half => BestFirst::<u32>::run(task, lattice, layout, (strategy, practical), watch),
-        Length::Words(1) => {
-            BestFirst::<[u64; 1]>::run(task, lattice, layout, (strategy, practical), watch)
-        }
-        Length::Words(2) => {
-            BestFirst::<[u64; 2]>::run(task, lattice, layout, (strategy, practical), watch)
-        }
+        Length::Half => BestFirst::<u32>::run(task, tuples, lattice, layout, how, watch),
+        Length::Words(1) => BestFirst::<[u64; 1]>::run(task, tuples, lattice, layout, how, watch),
+        Length::Words(2) => BestFirst::<[u64; 2]>::run(task, tuples, lattice, layout, how, watch),
         Length::Words(3..=8) => {
-            BestFirst::<[u64; 8]>::run(task, lattice, layout, (strategy, practical), watch)
+            BestFirst::<[u64; 8]>::run(task, tuples, lattice, layout, how, watch)
         }
         // The lattice of so many columns is beyond MOST_NODES, which Lattice::new has refused,
         // unless they are wide.
@@ -90,6 +106,9 @@ pub(super) fn search_with(
 /// Nodes that are examined at a time, and evaluated in parallel. Fixed, so that what is visited
 /// does not depend on the number of threads.
 const AT_A_TIME: usize = 6;
+
+/// Passes over counted tuples at a time, each of which may take the memory of a pass.
+pub const PASSES: usize = 2;
 
 struct BestFirst<'a, K> {
     engine: Engine<'a, K>,
@@ -110,13 +129,14 @@ struct BestFirst<'a, K> {
 impl<'a, K: GroupKey> BestFirst<'a, K> {
     fn run(
         task: &'a Task,
+        tuples: Option<Grouping<'a>>,
         lattice: Lattice,
         layout: Layout,
         (strategy, practical): (Strategy, bool),
         watch: &'a Watch,
     ) -> Result<Found> {
         let mut search = BestFirst {
-            engine: Engine::<K>::new(task, lattice, layout, practical, watch)?,
+            engine: Engine::<K>::new(task, tuples, lattice, layout, practical, watch)?,
             best: None,
             seen: FxHashMap::default(),
             hopeless: Vec::new(),
@@ -162,6 +182,13 @@ impl<'a, K: GroupKey> BestFirst<'a, K> {
         let engine = &self.engine;
         let assessed: Vec<Assessment> = match nodes {
             [node] => vec![engine.assess(*node)?],
+            // Each pass has its share of the memory.
+            nodes if engine.tuples.is_some() => {
+                let pairs = nodes.chunks(PASSES).map(|nodes| {
+                    nodes.par_iter().map(|node| engine.assess(*node)).collect::<Result<Vec<_>>>()
+                });
+                pairs.collect::<Result<Vec<_>>>()?.concat()
+            }
             nodes => nodes.par_iter().map(|node| engine.assess(*node)).collect::<Result<_>>()?,
         };
         for (node, assessment) in nodes.iter().zip(assessed) {

@@ -8,22 +8,25 @@ mod groups;
 pub mod incognito;
 mod many;
 mod node;
+mod parts;
 pub mod s_instant;
 pub mod sfalm;
 pub mod spalm;
 
+pub(super) use groups::{GroupKey, TooSmall};
 pub use node::{Lattice, MOST_NODES, Node};
 
+use super::Task;
+use super::grouping::Grouping;
 use crate::error::Result;
 use crate::loss::{LevelLoss, Lm, Loss, ReleaseFigures};
 use crate::privacy::{
     ConfidentPresence, Group, Monotone, Requirement, Tuple, all_hold, asks_nothing,
 };
-use crate::search::Task;
 use crate::table::Tallies;
 use crate::taxonomy::{Level, Taxonomy};
 use crate::watch::{PIECE, Watch};
-use groups::{GroupKey, GroupScratch, Layout, Length, MANY_GROUPS, NodeGroups, Step, TooSmall};
+use groups::{GroupScratch, Layout, Length, MANY_GROUPS, NodeGroups, Step};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Groups that are kept for roll-up beside the cells, in all: a few hundred megabytes.
@@ -71,6 +74,12 @@ struct Engine<'a, K> {
     /// Memory for roll-up that no thread uses now.
     idle: Mutex<Vec<GroupScratch<K>>>,
     rows: u64,
+    /// Distinct tuples of quasi-identifiers, or more.
+    cells: usize,
+    /// The rows, if the task has no cells.
+    tuples: Option<Grouping<'a>>,
+    /// Groups that may be kept, in all.
+    most_kept: usize,
     watch: &'a Watch,
 }
 
@@ -98,6 +107,15 @@ fn rows_of(task: &Task, column: usize, watch: &Watch) -> Result<Vec<u64>> {
     Ok(rows)
 }
 
+/// The groups at a node.
+enum Reached<K> {
+    Groups(Arc<NodeGroups<K>>),
+    /// The node is hopeless because too many groups are too small; nothing else is known of it.
+    TooSmall,
+    /// They do not fit into memory.
+    TooMany,
+}
+
 /// Groups of nodes seen before.
 struct Kept<K> {
     /// Each with the number of its groups; the cells first.
@@ -107,17 +125,34 @@ struct Kept<K> {
 
 impl<'a, K: GroupKey> Engine<'a, K> {
     /// `practical`: a node whose presence is not confident is taken to fail with all finer ones.
+    /// If there are tuples, the task has no cells.
     fn new(
         task: &'a Task,
+        tuples: Option<Grouping<'a>>,
         lattice: Lattice,
         layout: Layout,
         practical: bool,
         watch: &'a Watch,
     ) -> Result<Self> {
-        let bottom = NodeGroups::bottom(task, &layout, lattice.bottom(), watch)?;
-        let rows_of: Vec<Vec<u64>> = (0..task.taxonomies.len())
-            .map(|column| rows_of(task, column, watch))
-            .collect::<Result<_>>()?;
+        let mut kept = Kept { weight: 0, nodes: Vec::new() };
+        let (rows_of, rows) = match &tuples {
+            None => {
+                let bottom = NodeGroups::bottom(task, &layout, lattice.bottom(), watch)?;
+                kept.nodes.push((bottom.len(), lattice.bottom(), Arc::new(bottom)));
+                let columns = 0..task.taxonomies.len();
+                let rows_of: Vec<Vec<u64>> =
+                    columns.map(|column| rows_of(task, column, watch)).collect::<Result<_>>()?;
+                (rows_of, task.rows())
+            }
+            Some(tuples) => {
+                (tuples.leaf_rows(task.taxonomies.iter().map(|tree| tree.codes()))?, tuples.rows)
+            }
+        };
+        let cells = match &tuples {
+            None => task.cells.len(),
+            Some(tuples) => parts::distinct::<K>(task, tuples)?,
+        };
+        let most_kept = tuples.map_or(KEPT_GROUPS, |tuples| parts::most_kept::<K>(&tuples));
         let lm = Lm::new(task.taxonomies.iter().map(Arc::as_ref), &task.weights);
         let marginal = |column: usize| {
             let (whole, weight) = (lm.whole()[column], lm.weights()[column]);
@@ -157,12 +192,12 @@ impl<'a, K: GroupKey> Engine<'a, K> {
             mergeable: monotone.iter().all(|monotone| *monotone != Monotone::Never)
                 && (practical || task.confident.is_none()),
             marked: task.confident.as_ref().map_or(Vec::new(), |confident| marked(task, confident)),
-            rows: task.rows(),
+            rows,
+            cells,
+            tuples,
+            most_kept,
             idle: Mutex::default(),
-            kept: RwLock::new(Kept {
-                weight: 0,
-                nodes: vec![(bottom.len(), lattice.bottom(), Arc::new(bottom))],
-            }),
+            kept: RwLock::new(kept),
             task,
             lattice,
             layout,
@@ -190,7 +225,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
     pub fn bound_without(&self, node: Node, lost: u64) -> f64 {
         let levels = self.marginals.iter().enumerate();
         let levels = levels.map(|(column, levels)| &levels[self.lattice.level(node, column)]);
-        self.task.loss.bound(levels, self.rows, self.task.cells.len(), lost)
+        self.task.loss.bound(levels, self.rows, self.cells, lost)
     }
 
     /// Whether [`bound`](Self::bound) is at least as good as the floor of any finer node.
@@ -204,12 +239,14 @@ impl<'a, K: GroupKey> Engine<'a, K> {
     }
 
     /// The groups at a node, rolled up from the finer node with the fewest groups that is kept, the
-    /// columns that join most groups first. Every step on the way is kept for other nodes. Few
+    /// columns that join most groups first; from the tuples if there is none. Every step on the way is
+    /// kept for other nodes. Few
     /// groups go up one column at a time, so that more steps can be shared; many go up all columns
-    /// at once, since large steps between would not stay in cache. `None` where the node is
-    /// hopeless because too many groups are too small, and nothing else is to be known of it.
-    fn groups(&self, node: Node) -> Result<Option<Arc<NodeGroups<K>>>> {
-        let mut groups = self.smallest_start(node);
+    /// at once, since large steps between would not stay in cache.
+    fn groups(&self, node: Node) -> Result<Reached<K>> {
+        let Some(mut groups) = self.smallest_start(node) else {
+            return self.reach_from_tuples(node);
+        };
         let mut scratch =
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
         let reached = loop {
@@ -220,7 +257,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
             };
             let mut steps: Vec<Step> = self.order.iter().filter_map(step).collect();
             if steps.is_empty() {
-                break Some(groups);
+                break Reached::Groups(groups);
             }
             if groups.len() <= MANY_GROUPS {
                 steps.truncate(1);
@@ -230,11 +267,11 @@ impl<'a, K: GroupKey> Engine<'a, K> {
                 .fold(groups.node, |node, step| self.lattice.with(node, step.column, step.to));
             // Floors of other losses are drawn from groups, those of hopeless nodes too.
             let unless = (next == node && self.bound_is_floor()).then_some(self.too_small);
-            let with_tallies = !self.task.tallies.is_empty();
+            let with_tallies = !self.task.values.is_empty();
             let (layout, to) = (&self.layout, (next, &steps[..]));
             let raised =
                 groups.raise(&mut scratch, layout, to, with_tallies, unless, self.watch)?;
-            let Some(raised) = raised else { break None };
+            let Some(raised) = raised else { break Reached::TooSmall };
             groups = Arc::new(raised);
             self.keep(&groups);
         };
@@ -242,17 +279,12 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         Ok(reached)
     }
 
-    /// Of the kept nodes that are finer, the one with the fewest groups. The cells are always
-    /// there.
-    fn smallest_start(&self, node: Node) -> Arc<NodeGroups<K>> {
+    /// Of the kept nodes that are finer, the one with the fewest groups. If the task has cells, they
+    /// are always there.
+    fn smallest_start(&self, node: Node) -> Option<Arc<NodeGroups<K>>> {
         let kept = self.kept.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let mut best = &kept.nodes[0];
-        for other in &kept.nodes[1..] {
-            if other.0 < best.0 && self.lattice.is_finer(other.1, node) {
-                best = other;
-            }
-        }
-        best.2.clone()
+        let finer = kept.nodes.iter().filter(|known| self.lattice.is_finer(known.1, node));
+        finer.min_by_key(|known| known.0).map(|(.., groups)| groups.clone())
     }
 
     /// Keeps groups for later; where there is no room, the largest go first, since the smallest
@@ -261,24 +293,28 @@ impl<'a, K: GroupKey> Engine<'a, K> {
         let mut kept = self.kept.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         kept.weight += groups.weight();
         kept.nodes.push((groups.len(), groups.node, groups.clone()));
-        while kept.weight > KEPT_GROUPS && kept.nodes.len() > 1 {
-            let largest = (1..kept.nodes.len()).max_by_key(|at| kept.nodes[*at].0).unwrap_or(1);
+        // The cells stay.
+        let first = usize::from(self.tuples.is_none());
+        while kept.weight > self.most_kept && kept.nodes.len() > first {
+            let largest =
+                (first..kept.nodes.len()).max_by_key(|at| kept.nodes[*at].0).unwrap_or(first);
             let (_, _, dropped) = kept.nodes.swap_remove(largest);
             kept.weight = kept.weight.saturating_sub(dropped.weight());
         }
     }
 
+    /// What is known of a node with too many groups that are too small.
+    fn too_small_at(&self, node: Node) -> Assessment {
+        let (cost, floor) = (f64::INFINITY, self.bound(node));
+        Assessment { cost, feasible: false, hopeless: true, never: 0, floor }
+    }
+
     /// Judges the groups at a node.
     pub fn assess(&self, node: Node) -> Result<Assessment> {
-        let Some(groups) = self.groups(node)? else {
-            let floor = self.bound(node);
-            return Ok(Assessment {
-                cost: f64::INFINITY,
-                feasible: false,
-                hopeless: true,
-                never: 0,
-                floor,
-            });
+        let groups = match self.groups(node)? {
+            Reached::Groups(groups) => groups,
+            Reached::TooSmall => return Ok(self.too_small_at(node)),
+            Reached::TooMany => return self.assess_in_parts(node),
         };
         let judged = self.judge(&groups)?;
         let limit = self.task.suppressible;

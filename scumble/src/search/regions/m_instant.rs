@@ -15,6 +15,9 @@
 //! | [`partition`] | lines 1 to 17, the queue Q |
 //! | [`settle`] | lines 18 to 22: "merge with their siblings", "further partition big segments" |
 //!
+//! Of a table that does not fit in memory, the foreseen regions are the first partitions on disk, and
+//! [`rothko_s`](super::rothko_s) does the rest.
+//!
 //! Departures: where the widest attribute cannot be split the paper's first phase goes on with a
 //! narrower one. That decides by belief what the rows decide better: on the Adult table it costs
 //! 0.07 of LM. Here such a region is left to the rows, and the result is Mondrian's wherever belief

@@ -19,14 +19,14 @@
 
 use super::disk::{Branch, Disk, Receiver, Scan, Stock};
 use super::mondrian::Growth;
-use super::{FrequencySet, Judge, Points, choose};
-use crate::error::Result;
+use super::{Choice, FrequencySet, Judge, Points, choose};
+use crate::error::{Error, Result};
 use crate::estimate::z_above;
 use crate::privacy::Sample;
 use crate::random::Reservoir;
-use crate::recoding::Place;
+use crate::recoding::{Place, RegionNode, Regions};
 use crate::watch::Watch;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// How a sample is drawn and trusted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +79,28 @@ pub fn partition<R: Receiver>(
     })
 }
 
+/// Partitions rows by a tree that was foreseen, as far as it goes: splits that fail are undone, and
+/// what does not fit into memory is partitioned by samples.
+pub fn partition_foreseen<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    rows: &dyn Scan,
+    foreseen: &Regions,
+    sampling: Sampling,
+    places: &[Place],
+) -> Result<()> {
+    let tree = as_branches(foreseen, disk.limits.fan_out)?;
+    let left = if tree.len() == 1 {
+        Some(disk.gather(rows)?)
+    } else {
+        by_tree(disk, rows, &tree, sampling, places)?
+    };
+    // Nothing is left of what was foreseen, so the rows decide alone.
+    let Some(stock) = left else { return Ok(()) };
+    let (width, most) = (disk.layout.width(), disk.limits.tuples);
+    let drawn = sample(&stock, width, most, sampling.seed, disk.growth.watch)?;
+    partition(disk, &stock, drawn, sampling, places)
+}
+
 /// One round: growth, repartitioning, pruning, and all rounds below. Rows that no confident split
 /// could part are handed back, in files.
 fn part<R: Receiver>(
@@ -96,7 +118,18 @@ fn part<R: Receiver>(
     if tree.len() == 1 {
         return disk.gather(rows).map(Some);
     }
-    let limb = disk.repartition(rows, &tree)?;
+    by_tree(disk, rows, &tree, sampling, places)
+}
+
+/// A round after its growth.
+fn by_tree<R: Receiver>(
+    disk: &mut Disk<'_, R>,
+    rows: &dyn Scan,
+    tree: &[Branch],
+    sampling: Sampling,
+    places: &[Place],
+) -> Result<Option<Stock>> {
+    let limb = disk.repartition(rows, tree)?;
     if let super::disk::Limb::Leaf(stock, _) = limb {
         // Everything was undone: trying again would thrash.
         return Ok(Some(stock));
@@ -133,6 +166,41 @@ fn give_up<R: Receiver>(
             disk.region(stock, places)
         }
     }
+}
+
+/// A tree of regions as far as it has no more leaves than `most`, more or less: a split may have
+/// many parts.
+fn as_branches(regions: &Regions, most: usize) -> Result<Vec<Branch>> {
+    let mut tree = vec![Branch::Leaf { plain: false }];
+    let (mut open, mut leaves) = (VecDeque::from([(0u32, 0usize)]), 1);
+    while let Some((from, to)) = open.pop_front() {
+        if leaves >= most {
+            break;
+        }
+        let (choice, nodes) = match regions.nodes.get(from as usize).ok_or(Error::Defect)? {
+            RegionNode::Region => continue,
+            RegionNode::Threshold { column, before, up_to, below, above } => {
+                let (column, before, up_to) = (*column, *before, *up_to);
+                let last = before.saturating_sub(1);
+                (Choice::Threshold { column, before, last, up_to }, vec![*below, *above])
+            }
+            // What is below none of the children would not be told from what was not foreseen.
+            RegionNode::Children { rest: Some(_), .. } => continue,
+            RegionNode::Children { column, level, children, rest: None } => {
+                let (column, level, rest) = (*column, *level, Vec::new());
+                let nodes = children.iter().map(|(_, node)| *node).collect();
+                let children = children.iter().map(|(child, _)| *child).collect();
+                (Choice::Children { column, level, children, rest }, nodes)
+            }
+        };
+        let first = tree.len();
+        leaves += nodes.len() - 1;
+        open.extend(nodes.iter().copied().zip(first..));
+        let parts: Vec<usize> = (first..first + nodes.len()).collect();
+        tree.extend(nodes.iter().map(|_| Branch::Leaf { plain: false }));
+        tree[to] = Branch::Split { choice, parts, plain: false };
+    }
+    Ok(tree)
 }
 
 /// The growth phase, until leaves are expected to have at most so many rows as are `fitting`.

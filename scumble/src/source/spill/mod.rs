@@ -20,9 +20,11 @@ mod folder;
 mod leftovers;
 #[cfg(test)]
 mod tests;
+mod tuples;
 
 pub use file::{Blocks, SpillFile, SpillWriter};
 pub use folder::{SpillFolder, WaitingFile};
+pub use tuples::{CountedTuples, EachPiece, TupleCounter, Tuples};
 
 /// Encoded rows: `width` words each, and bytes that only travel with the row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
