@@ -5,6 +5,7 @@ mod distribution;
 mod full_domain;
 mod harness;
 mod init;
+mod estimates;
 mod instant;
 mod l_plus;
 mod l_plus_utility;
@@ -41,7 +42,7 @@ struct Args {
     #[arg(long, value_name = "PATH")]
     scumble: Option<PathBuf>,
     /// Runs of each case, of which the fastest counts (default: 20); for rothko-quality, data sets
-    /// that are averaged over (default: 3)
+    /// that are averaged over (default: 3); for estimates, random cases (default: 800)
     #[arg(long)]
     runs: Option<u32>,
     /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, distribution, presence,
@@ -83,6 +84,8 @@ enum Experiment {
     Init,
     /// Decided from a summary: figures 5 to 12 and table V of the paper on instant anonymization
     Instant,
+    /// Estimates of instant anonymization, and the errors they state, against dealt tables
+    Estimates,
 }
 
 fn main() -> ExitCode {
@@ -114,9 +117,9 @@ impl Args {
     /// The first option that was given and has no effect on the experiment.
     fn unused(&self) -> Option<&'static str> {
         use Experiment::*;
-        let on_rows = !matches!(self.name, FullDomain | Mondrian | LPlusUtility);
-        let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality);
-        let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality);
+        let on_rows = !matches!(self.name, FullDomain | Mondrian | LPlusUtility | Estimates);
+        let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality | Estimates);
+        let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality | Estimates);
         let on_commands = matches!(self.name, Mondrian);
         let options = [
             ("--adult", self.adult.is_some(), on_adult),
@@ -161,6 +164,7 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
         Experiment::Presence => presence::presence(adult, args.rows)?,
         Experiment::Init => init::init(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
+        Experiment::Estimates => vec![estimates::estimates(args.runs.unwrap_or(800))?],
     })
 }
 

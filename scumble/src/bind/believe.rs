@@ -48,8 +48,19 @@ impl Policy {
         self.check_named_values(surveyed.iter().map(|column| (column.name, column.dictionary)))?;
         let Required { columns, leaf_of: leaves, values, requirements, .. } =
             self.required(&surveyed, file)?;
-        let conditions = requirements.iter().map(|requirement| requirement.believed(&values));
-        let condition = conditions.fold(Condition::default(), Condition::and);
+        let mut not_estimated = Vec::new();
+        let mut condition = Condition::default();
+        for requirement in &requirements {
+            let believed = requirement.believed(&values);
+            if believed.is_partial {
+                not_estimated.push(requirement.statement().requirement.to_string());
+            }
+            condition = condition.and(believed);
+        }
+        // A presence is about a population, of which a summary says nothing.
+        if self.privacy().presence.is_some() {
+            not_estimated.push("delta-presence".into());
+        }
         let sensitive =
             columns.iter().zip(leaves).zip(&values).map(|((column, leaf_of), values)| Sensitive {
                 attribute: sensitive[*column].0,
@@ -63,6 +74,7 @@ impl Policy {
             leaf_of,
             sensitive: sensitive.collect(),
             condition,
+            not_estimated,
             loss: self.search().loss,
             weights,
             suppressible: self.search().suppression.floor_of(summary.rows),

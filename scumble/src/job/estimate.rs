@@ -4,6 +4,7 @@ use super::memory::Bound;
 use super::search::{Searched, levels_by_hand, most_general, with_refusal};
 use super::{Decision, InstantParameters, Job, summarize};
 use crate::error::{Error, Result, Shortfall};
+use crate::estimate::multinomial::Total;
 use crate::policy::{Algorithm, ByAsked, Policy, Space, Way};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::Believed;
@@ -126,6 +127,7 @@ impl BelievedSearch<'_> {
             lm: 1.0,
             lm_weighted: 1.0,
             cost: 1.0,
+            total: Total::default(),
         };
         let number = list.len() as u64;
         let all = list.iter().map(|one| (one, !foreign)).chain([(&last, true)]);
@@ -196,6 +198,8 @@ pub struct Estimation {
     pub rows: u64,
     /// The kind of summary.
     pub summary: String,
+    /// Requirements that the estimates leave out.
+    pub not_estimated: Vec<String>,
     /// Recodings that were estimated.
     pub visited: u64,
     /// Wall-clock time.
@@ -217,9 +221,8 @@ pub struct Estimate {
     pub expected_outliers: f64,
     /// What it costs.
     pub loss: EstimatedLoss,
-    /// By how much shortcuts may have moved the figures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<EstimationError>,
+    /// How far the figures may be off.
+    pub error: EstimationError,
 }
 
 /// A recoding by name.
@@ -243,12 +246,12 @@ pub struct EstimatedLoss {
     pub lm_weighted: Option<f64>,
 }
 
-/// By how much shortcuts may have moved an estimate.
+/// How far an estimate may be off, if the rows are as the summary believes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct EstimationError {
-    /// Of the logarithm of the probability.
-    pub ln_probability: f64,
+    /// Of the probability.
+    pub probability: f64,
     /// Of the expected number of rows that fail.
     pub expected_outliers: f64,
 }
@@ -288,7 +291,9 @@ impl Job {
         let candidates = list.iter().map(|one| estimated(one, beliefs, &estimator));
         let candidates = candidates.collect::<Result<_>>()?;
         let summary = beliefs.summary.kind().name().into();
-        Ok(Estimation { rows: beliefs.rows(), summary, visited, seconds, candidates })
+        let not_estimated = beliefs.not_estimated.clone();
+        let rows = beliefs.rows();
+        Ok(Estimation { rows, summary, not_estimated, visited, seconds, candidates })
     }
 }
 
@@ -299,7 +304,7 @@ fn estimated(
     estimator: &Estimator<'_>,
 ) -> Result<Estimate> {
     let keys = beliefs.grouped_by(&candidate.mapping);
-    let error = keys.map_or(Ok([0.0; 2]), |keys| estimator.error(&keys))?;
+    let error = keys.map_or(Ok([0.0; 2]), |keys| estimator.error(&keys, &candidate.total))?;
     let named = |values: Vec<Value>| beliefs.names.iter().cloned().zip(values).collect();
     let recoding = match &candidate.mapping {
         Mapping::Cuts(cuts) => {
@@ -313,7 +318,7 @@ fn estimated(
             Estimated::Levels(named(mapping.levels().iter().map(|level| json!(level)).collect()))
         }
     };
-    let [ln_probability, expected_outliers] = error;
+    let [probability, expected_outliers] = error;
     Ok(Estimate {
         recoding,
         probability: candidate.probability,
@@ -322,8 +327,7 @@ fn estimated(
             lm: candidate.lm,
             lm_weighted: beliefs.weights.is_given().then_some(candidate.lm_weighted),
         },
-        error: (expected_outliers > 0.0)
-            .then_some(EstimationError { ln_probability, expected_outliers }),
+        error: EstimationError { probability, expected_outliers },
     })
 }
 

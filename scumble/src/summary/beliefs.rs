@@ -48,6 +48,8 @@ pub struct Beliefs {
     pub sensitive: Vec<Sensitive>,
     /// When a bucket is fine.
     pub condition: Condition,
+    /// The requirements of which the condition asks only a part, or nothing.
+    pub not_estimated: Vec<String>,
     /// What is minimised.
     pub loss: LossChoice,
     /// How much the detail of each quasi-identifier matters to LM.
@@ -165,11 +167,11 @@ impl<'a> Estimator<'a> {
     pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts, watch: &Watch) -> Result<Estimator<'a>> {
         let mut estimator = Estimator { beliefs, shortcuts, grid: None, watch: watch.clone() };
         if beliefs.summary.belief == Belief::Histogram {
-            let caps = beliefs.condition.caps.iter();
-            let diverse = caps.map(|(position, caps)| {
-                Diversity::new(&beliefs.shares_of(*position), caps, shortcuts)
+            let values = beliefs.condition.values.iter();
+            let diverse = values.map(|(position, asked)| {
+                Diversity::new(&beliefs.shares_of(*position), asked, shortcuts)
             });
-            let diverse: Vec<Diversity> = diverse.map(Diversity::remembering).collect();
+            let diverse: Vec<Diversity> = diverse.map(Diversity::shared).collect();
             let scale = if diverse.is_empty() {
                 beliefs.condition.least
             } else {
@@ -239,10 +241,10 @@ impl<'a> Estimator<'a> {
         }
         let beliefs = self.beliefs;
         let Some(buckets) = beliefs.joint(keys, None, &self.watch)? else { return Ok(None) };
-        // For each capped column, shares by bucket and value: values of one bucket stand side by
-        // side.
+        // For each column that is asked about, shares by bucket and value: values of one bucket stand
+        // side by side.
         let mut columns: Vec<Joint> = Vec::new();
-        for (position, _) in &beliefs.condition.caps {
+        for (position, _) in &beliefs.condition.values {
             let joint = beliefs.joint(keys, Some(*position), &self.watch)?;
             let Some(joint) = joint else { return Ok(None) };
             columns.push(joint);
@@ -253,7 +255,7 @@ impl<'a> Estimator<'a> {
             self.watch.check()?;
             let mut shares = Vec::new();
             for ((joint, at), (position, _)) in
-                columns.iter().zip(&mut at).zip(&beliefs.condition.caps)
+                columns.iter().zip(&mut at).zip(&beliefs.condition.values)
             {
                 let values = beliefs.sensitive[*position].values as u64;
                 let mut of_bucket = vec![0.0; values as usize];
@@ -265,9 +267,9 @@ impl<'a> Estimator<'a> {
                 }
                 shares.push(of_bucket);
             }
-            let caps = beliefs.condition.caps.iter().zip(&shares);
-            let diverse: Vec<Diversity> = caps
-                .map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts))
+            let values = beliefs.condition.values.iter().zip(&shares);
+            let diverse: Vec<Diversity> = values
+                .map(|((_, asked), shares)| Diversity::new(shares, asked, self.shortcuts))
                 .collect();
             let (size, bucket) = self.believed(*likelihood, &diverse)?;
             total.add(size, &bucket, 1.0);
@@ -278,13 +280,14 @@ impl<'a> Estimator<'a> {
         Ok(Some(total))
     }
 
-    /// By how much the logarithm of the probability and the expectation of a mapping may be off for
-    /// the sake of speed.
-    pub fn error(&self, keys: &[Grouped]) -> Result<[f64; 2]> {
-        match &self.grid {
-            None => Ok([0.0; 2]),
-            Some(grid) => Ok(grid.error(&self.multiset(grid, keys)?, keys.len())),
-        }
+    /// How far the probability and the expected outliers of a mapping may be off, if rows are dealt
+    /// as is believed. `total` is what was estimated of it.
+    pub fn error(&self, keys: &[Grouped], total: &Total) -> Result<[f64; 2]> {
+        let rows = self.beliefs.rows();
+        let Some(grid) = &self.grid else { return Ok(total.error(rows, [0.0; 2])) };
+        // Totals that mappings share have no doubts.
+        let multiset = self.multiset(grid, keys)?;
+        Ok(grid.total(&multiset).error(rows, grid.error(&multiset, keys.len())))
     }
 
     /// The likelihoods of all buckets.
@@ -312,12 +315,12 @@ impl<'a> Estimator<'a> {
         let Some(joint) = beliefs.joint(&keys, None, &self.watch)? else { return Ok(None) };
         let share: f64 = joint.tuples.iter().map(|(_, share)| share).sum();
         let mut diverse = Vec::new();
-        for (position, caps) in &beliefs.condition.caps {
+        for (position, asked) in &beliefs.condition.values {
             let mut shares = vec![0.0; beliefs.sensitive[*position].values];
             let joint = beliefs.joint(&keys, Some(*position), &self.watch)?;
             let Some(joint) = joint else { return Ok(None) };
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
-            diverse.push(Diversity::new(&shares, caps, self.shortcuts));
+            diverse.push(Diversity::new(&shares, asked, self.shortcuts));
         }
         Ok(Some(self.believed(share, &diverse)?))
     }

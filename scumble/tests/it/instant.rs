@@ -276,13 +276,14 @@ fn coarser_nodes_are_not_worse() {
                 let nodes = Nodes::new(&estimator).unwrap();
                 let heights: Vec<usize> =
                     beliefs.taxonomies.iter().map(|tree| tree.height()).collect();
-                let by_rows = beliefs.condition.caps.is_empty();
+                let by_rows = beliefs.condition.values.is_empty();
                 let chance_slack = if by_rows { 0.05 } else { 0.2 };
                 for levels in every(&heights) {
                     let total = nodes.total(&levels).unwrap().unwrap();
                     let error = |levels: &[usize]| {
                         let keys = beliefs.grouped_by(&Mapping::Levels(levels.to_vec())).unwrap();
-                        estimator.error(&keys).unwrap()[1]
+                        let total = nodes.total(levels).unwrap().unwrap();
+                        estimator.error(&keys, &total).unwrap()[1]
                     };
                     for column in
                         (0..levels.len()).filter(|column| levels[*column] < heights[*column])

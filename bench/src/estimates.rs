@@ -1,0 +1,171 @@
+//! Are estimates as good as they say? Random tables are dealt as is believed, some thousand times
+//! each, and judged; what was estimated of them, and the error that was stated, stand beside it.
+
+use crate::harness::Measured;
+use scumble::error::{Error, Result};
+use scumble::estimate::bucket::Condition;
+use scumble::estimate::multinomial::Shortcuts;
+use scumble::estimate::trial::{Outcome, Trial, shares};
+use scumble::privacy::{
+    Distance, Diversity, KAnonymity, LDiversity, Requirement, TCloseness, VarianceDiversity,
+};
+use scumble::random::Random;
+use scumble::ratio::Ratio;
+use serde_json::{Value, json};
+
+/// Tables that are dealt in each case.
+const RUNS: u32 = 3000;
+
+/// A difference of so many standard deviations of the simulation is no error of the estimate.
+const NOISE: f64 = 4.0;
+
+/// What is asked, in turn.
+const KINDS: [&str; 8] = [
+    "k",
+    "frequency",
+    "distinct",
+    "entropy",
+    "recursive, l = 2",
+    "recursive, l = 3",
+    "t-closeness",
+    "variance",
+];
+
+/// What is asked of a table with these shares of values.
+fn requirement(
+    kind: usize,
+    random: &mut Random,
+    shares: &[f64],
+    mean: u64,
+) -> Option<Box<dyn Requirement>> {
+    let values = shares.len() as u64;
+    let diverse = |form| Some(Box::new(LDiversity::new(0, form)?) as Box<dyn Requirement>);
+    let hundredth = |random: &mut Random, from: u64, to: u64| {
+        Ratio::new(from + random.below(to - from), 100)
+    };
+    match kind {
+        0 => Some(Box::new(KAnonymity::new(2 + random.below(mean.max(2)))?)),
+        1 => diverse(Diversity::Frequency(hundredth(random, 120, 100 * values.min(5))?)),
+        2 => diverse(Diversity::Distinct(2 + random.below(values - 1))),
+        3 => diverse(Diversity::Entropy(hundredth(random, 120, 80 * values)?)),
+        4 => diverse(Diversity::Recursive { c: hundredth(random, 50, 400)?, l: 2 }),
+        5 => diverse(Diversity::Recursive { c: hundredth(random, 100, 800)?, l: 3 }),
+        6 => {
+            let whole = shares.iter().map(|share| (share * 1e6).round() as u64 + 1).collect();
+            let distance = match random.below(2) {
+                0 => Distance::Equal,
+                _ => Distance::Ordered((0..shares.len() as u32).collect()),
+            };
+            Some(Box::new(TCloseness::new(0, hundredth(random, 5, 60)?, distance, whole)?))
+        }
+        _ => {
+            let numbers: Vec<f64> = (0..values).map(|_| random.below(20) as f64).collect();
+            let average: f64 = numbers.iter().zip(shares).map(|(x, share)| x * share).sum();
+            let spread = |(x, share): (&f64, &f64)| (x - average).powi(2) * share;
+            let variance: f64 = numbers.iter().zip(shares).map(spread).sum();
+            let asked = (variance * (20 + random.below(80)) as f64).round().max(1.0) as u64;
+            Some(Box::new(VarianceDiversity::new(0, Ratio::new(asked, 100)?, numbers.into())?))
+        }
+    }
+}
+
+/// A random case of a kind.
+fn case(kind: usize, random: &mut Random) -> Option<Trial> {
+    let buckets = [2, 3, 5, 8, 20, 60, 200][random.below(7) as usize];
+    let mean = [4, 8, 15, 30, 60][random.below(5) as usize];
+    let values = 3 + random.below(8) as usize;
+    let (flat, steep) = (random.below(3) as i32, random.below(3) as i32);
+    let (likelihoods, shares) = (shares(random, buckets, flat), shares(random, values, steep));
+    let requirement = requirement(kind, random, &shares, mean)?;
+    let condition = Condition::default().and(requirement.believed(&[values]));
+    Some(Trial { rows: mean * buckets as u64, likelihoods, shares, condition })
+}
+
+/// What one case has shown.
+struct Shown {
+    /// Probability and outliers: how far off, how much of that the simulation explains, and the
+    /// stated error. Outliers as a share of the rows.
+    off: [f64; 2],
+    noise: [f64; 2],
+    stated: [f64; 2],
+}
+
+impl Shown {
+    fn new(trial: &Trial, outcome: &Outcome, shortcuts: Shortcuts) -> Result<Shown> {
+        let (total, error) = trial.estimate(shortcuts)?;
+        let rows = trial.rows as f64;
+        let off = [
+            (total.probability(trial.rows) - outcome.probability).abs(),
+            (total.outliers() - outcome.outliers).abs() / rows,
+        ];
+        let [chance, outliers] = outcome.deviations;
+        // A table whose outliers are rare may have shown none.
+        let noise = [NOISE * chance, NOISE * (outliers / rows).max(chance / rows)];
+        Ok(Shown { off, noise, stated: [error[0], error[1] / rows] })
+    }
+
+    fn is_outside(&self, figure: usize) -> bool {
+        self.off[figure] > self.stated[figure] + self.noise[figure]
+    }
+}
+
+/// `cases` random cases, all kinds in turn, with every shortcut and with none.
+pub fn estimates(cases: u32) -> Result<Measured> {
+    let mut random = Random::new(18);
+    let mut shown: Vec<[Vec<Shown>; 2]> = KINDS.iter().map(|_| [Vec::new(), Vec::new()]).collect();
+    for number in 0..cases as usize {
+        let kind = number % KINDS.len();
+        let trial = case(kind, &mut random).ok_or(Error::Defect)?;
+        let outcome = trial.run(RUNS, &mut random);
+        for (shown, shortcuts) in shown[kind].iter_mut().zip([Shortcuts::ALL, Shortcuts::NONE]) {
+            let one = Shown::new(&trial, &outcome, shortcuts)?;
+            if std::env::var_os("DUMP").is_some() { let (total, error) = trial.estimate(shortcuts)?; eprintln!("DUMP {} {} {} {} {:.4} {} {} {} {} {} {:.5}", kind, trial.rows, trial.likelihoods.len(), trial.shares.len(), 1.0 / trial.likelihoods.iter().map(|l| l * l).sum::<f64>(), total.probability(trial.rows), outcome.probability, error[0], total.outliers(), outcome.outliers, error[1]); }
+            for figure in (0..2).filter(|figure| one.is_outside(*figure)) {
+                eprintln!(
+                    "{}, {}: off by {:.4}, stated {:.4}, noise {:.4}: {trial:?}",
+                    KINDS[kind],
+                    ["probability", "outliers"][figure],
+                    one.off[figure],
+                    one.stated[figure],
+                    one.noise[figure]
+                );
+            }
+            shown.push(one);
+        }
+    }
+    let mut rows = Vec::new();
+    for (kind, shown) in KINDS.iter().zip(&shown) {
+        for (name, shown) in ["all", "none"].iter().zip(shown) {
+            let mut row: Vec<Value> = vec![json!(kind), json!(name), json!(shown.len())];
+            for figure in 0..2 {
+                let mean = |of: &dyn Fn(&Shown) -> f64| {
+                    shown.iter().map(of).sum::<f64>() / shown.len().max(1) as f64
+                };
+                let most = |of: &dyn Fn(&Shown) -> f64| shown.iter().map(of).fold(0.0, f64::max);
+                row.push(json!(mean(&|one| one.off[figure])));
+                row.push(json!(most(&|one| one.off[figure])));
+                row.push(json!(mean(&|one| one.stated[figure])));
+                row.push(json!(most(&|one| one.stated[figure])));
+                row.push(json!(shown.iter().filter(|one| one.is_outside(figure)).count()));
+            }
+            rows.push(row);
+        }
+    }
+    let columns = vec![
+        "requirement",
+        "shortcuts",
+        "cases",
+        "probability: mean off",
+        "most off",
+        "mean stated",
+        "most stated",
+        "outside",
+        "outliers / rows: mean off",
+        "most off ",
+        "mean stated ",
+        "most stated ",
+        "outside ",
+    ];
+    let title = format!("Estimates against {RUNS} dealt tables in each of {cases} cases");
+    Ok(Measured { title, columns, rows })
+}
