@@ -104,8 +104,7 @@ impl Dealt {
 
     /// Every way to deal the rows, with its probability.
     fn listed(&self, rows: u64, watch: &Watch) -> Result<Guess> {
-        let mut listing =
-            Listing { dealt: self, counts: Vec::new(), fine: 0.0, whole: 0.0, watch };
+        let mut listing = Listing { dealt: self, counts: Vec::new(), fine: 0.0, whole: 0.0, watch };
         // As Poisson numbers with the mean that each value has; what is common to all ways falls
         // out at the end.
         listing.go(0, rows, 1.0, rows as f64)?;
