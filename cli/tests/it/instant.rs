@@ -508,7 +508,7 @@ fn summaries_can_be_made_by_hand() {
 fn shares_are_counts_of_the_rows() {
     let bed = Bed::people();
     let shares =
-        "age,30,0.5\nage,55,1/2\ncity,Bern,0.333\ncity,Thun,0.333\ncity,Biel,0.333\nill,flu,1\n";
+        "age,30,0.5\nage,55,1/2\ncity,Bern,0.333\ncity,Thun,0.333\ncity,Biel,0.333\nill,flu,1.0\n";
     bed.file("counts.csv", format!(",,600\n{shares}"));
     let json = estimate(&bed, "counts.csv", &["-k", "2"]);
     assert_eq!((&json["rows"], &json["summary"]), (&600.into(), &"histogram".into()));
@@ -535,7 +535,7 @@ fn counts_that_cannot_be_are_refused_with_their_line() {
     refused(&more("age,31,-1"), "bad.csv:6");
     refused(&more("age,31,1.5"), "a whole number, or a share");
     refused(&more("age,30,1"), "bad.csv:6");
-    refused(&more("age,31,1"), "bad.csv:1: the counts of `age` add up to 7, not");
+    refused(&more("age,31,1"), "bad.csv:3: the counts of `city` add up to 6, not 7");
     refused(&more("name,Ann,6"), "bad.csv:6: `name` is neither a quasi-identifier nor sensitive");
     refused(&more("zip,1,6"), "bad.csv:6: `zip` is neither");
     refused(&good.replace("Bern", "Rome"), "bad.csv:3");

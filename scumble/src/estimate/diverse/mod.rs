@@ -127,7 +127,7 @@ impl Diversity {
     /// The chance that `rows` rows are diverse.
     pub fn chance(&self, rows: u64, watch: &Watch) -> Result<Guess> {
         let Way::Dealt(_) = self.way else { return self.remembered(rows, watch) };
-        let (below, above, way) = Dealt::knots(rows);
+        let (below, above, way) = Dealt::knots(rows, self.effort());
         let first = self.remembered(below, watch)?;
         if way == 0.0 {
             return Ok(first);
@@ -157,11 +157,12 @@ impl Diversity {
                 capped.chance(rows, exact, watch)
             }
             Way::Distinct(shares, least) => distinct::chance(shares, *least, rows, watch),
-            Way::Dealt(dealt) => {
-                let effort = if self.is_shared { Effort::SHARED } else { Effort::OWN };
-                dealt.chance(rows, effort, watch)
-            }
+            Way::Dealt(dealt) => dealt.chance(rows, self.effort(), watch),
         }
+    }
+
+    fn effort(&self) -> Effort {
+        if self.is_shared { Effort::SHARED } else { Effort::OWN }
     }
 
     /// The chances of growing buckets, one size after the other.
