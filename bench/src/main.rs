@@ -1,6 +1,7 @@
 //! Published experiments, re-run: one file each. They reach inside the library.
 
 mod distribution;
+mod estimates;
 mod full_domain;
 mod harness;
 mod init;
@@ -40,7 +41,7 @@ struct Args {
     #[arg(long, value_name = "PATH")]
     scumble: Option<PathBuf>,
     /// Runs of each case, of which the fastest counts (default: 20); for rothko-quality, data sets
-    /// that are averaged over (default: 3)
+    /// that are averaged over (default: 3); for estimates, random cases (default: 800)
     #[arg(long)]
     runs: Option<u32>,
     /// Rows of the synthetic table; for rothko, rothko-tests, rothko-quality, distribution, presence,
@@ -82,6 +83,8 @@ enum Experiment {
     Init,
     /// Decided from a summary: figures 5 to 12 and table V of the paper on instant anonymization
     Instant,
+    /// Estimates of instant anonymization, and the errors they state, against dealt tables
+    Estimates,
 }
 
 fn main() -> ExitCode {
@@ -111,9 +114,9 @@ impl Args {
     /// The first option that was given and has no effect on the experiment.
     fn unused(&self) -> Option<&'static str> {
         use Experiment::*;
-        let on_rows = !matches!(self.name, FullDomain | Mondrian | LPlusUtility);
-        let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality);
-        let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality);
+        let on_rows = !matches!(self.name, FullDomain | Mondrian | LPlusUtility | Estimates);
+        let on_adult = !matches!(self.name, Rothko | RothkoTests | RothkoQuality | Estimates);
+        let on_runs = matches!(self.name, FullDomain | Mondrian | RothkoQuality | Estimates);
         let on_commands = matches!(self.name, Mondrian);
         let options = [
             ("--adult", self.adult.is_some(), on_adult),
@@ -160,6 +163,9 @@ fn measure(args: &Args, shown: &mut Shown) -> Result<()> {
         Experiment::Presence => presence::presence(adult, args.rows)?,
         Experiment::Init => init::init(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
+        Experiment::Estimates => {
+            vec![estimates::estimates(args.runs.unwrap_or(800), estimates::RUNS)?]
+        }
     };
     tables.into_iter().for_each(|table| shown.table(table));
     Ok(())

@@ -7,11 +7,11 @@
 //! Departure: SD_CUT is six standard deviations wide, not four. Four leave out one bucket in some
 //! ten thousand, and there may be a million of them. Within it large buckets are summed in strides.
 
+use super::asked::Asked;
 use super::binomial::{Binomial, Truncated};
-use super::diverse::Diversity;
-use super::multinomial::{Bucket, Shortcuts};
+use super::diverse::{Diversity, Guess};
+use super::multinomial::{Bucket, Doubt, Shortcuts};
 use crate::error::Result;
-use crate::ratio::Ratio;
 use crate::watch::Watch;
 
 /// The cut of SD_CUT: how many standard deviations from the mean sizes still count, plus a constant
@@ -26,20 +26,38 @@ const SIZES: u64 = 384;
 /// Terms below this are ignored.
 const NEGLIGIBLE: f64 = 1e-17;
 
-/// The condition for a bucket to be fine: it is empty, or has enough rows and no value too often.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The probabilities of HYBRID and EXPO are off by at most this share of either tail, and by at
+/// most this much.
+const ROUGH: (f64, f64) = (0.2, 8e-4);
+
+/// The condition for a bucket to be fine: it is empty, or has enough rows and good values.
+#[derive(Clone, Debug, Default)]
 pub struct Condition {
     /// The minimum number of rows.
     pub least: u64,
-    /// For some columns, the cap of each value.
-    pub caps: Vec<(usize, Vec<Ratio>)>,
+    /// What is asked of the values of some columns.
+    pub values: Vec<(usize, Asked)>,
+    /// Whether a requirement asks for more than this.
+    pub is_partial: bool,
 }
 
 impl Condition {
+    /// A minimum number of rows, and what is asked of the values of a column.
+    pub fn new(least: u64, values: Option<(usize, Asked)>) -> Condition {
+        let values = values.into_iter().filter(|(_, asked)| !asked.is_nothing()).collect();
+        Condition { least, values, is_partial: false }
+    }
+
     /// Both conditions at once.
     pub fn and(mut self, other: Condition) -> Condition {
         self.least = self.least.max(other.least);
-        self.caps.extend(other.caps);
+        self.is_partial |= other.is_partial;
+        for (column, asked) in other.values {
+            match self.values.iter_mut().find(|(known, _)| *known == column) {
+                Some((_, known)) => *known = std::mem::take(known).and(asked),
+                None => self.values.push((column, asked)),
+            }
+        }
         self
     }
 }
@@ -47,7 +65,11 @@ impl Condition {
 /// A bucket for which the size alone decides.
 pub fn of_rows(size: Binomial, least: u64, shortcuts: Shortcuts) -> Bucket {
     let fine = size.zero_or_at_least(least, shortcuts);
-    Bucket { fine, outliers: too_few(size, least, shortcuts) }
+    let is_rough = shortcuts.hybrid || shortcuts.expo;
+    let tail = fine.chance().min(1.0 - fine.chance());
+    let chance = if is_rough { ROUGH.1.min(ROUGH.0 * tail) } else { 0.0 };
+    let doubt = Doubt { chance, outliers: 0.0 };
+    Bucket { fine, outliers: too_few(size, least, shortcuts), doubt }
 }
 
 /// The expected rows of a bucket that is not empty but has fewer than `least`. No normal or
@@ -69,7 +91,7 @@ fn too_few(size: Binomial, least: u64, shortcuts: Shortcuts) -> f64 {
 }
 
 /// A bucket for which values count too: `diverse[i]` has the shares of the values of the i-th
-/// capped column.
+/// column about which something is asked.
 pub fn of_values(
     size: Binomial,
     least: u64,
@@ -80,32 +102,40 @@ pub fn of_values(
     let mut growing: Vec<_> = diverse.iter().map(Diversity::growing).collect();
     let chance = |x: u64| {
         watch.check()?;
-        let chances = growing.iter_mut().map(|one| one.chance(x, watch));
-        let chance = chances.product::<Result<f64>>()?;
+        let mut all = Guess { chance: 1.0, doubt: 0.0 };
+        for one in &mut growing {
+            let Guess { chance, doubt } = one.chance(x, watch)?;
+            all = Guess { chance: all.chance * chance, doubt: all.doubt + doubt };
+        }
         let settled = growing.iter().map(|one| one.settled());
-        Ok((chance, settled.into_iter().try_fold(1.0, |all, one| Some(all * one?))))
+        Ok((all, settled.into_iter().try_fold(1.0, |all, one| Some(all * one?))))
     };
-    of_chances(size, least, chance, shortcuts)
+    let periods: Vec<u64> = diverse.iter().map(Diversity::period).collect();
+    of_chances(size, least, chance, &periods, shortcuts)
 }
 
 /// A bucket of x rows that is fine with the probability `chance(x)`. `chance` is called with
-/// ascending sizes; its second value is the probability for all larger sizes, if known.
-pub fn of_chances(
+/// ascending sizes; its second value is the probability for all larger sizes, if known. Rounding
+/// repeats itself after any of the `periods`.
+fn of_chances(
     size: Binomial,
     least: u64,
-    mut chance: impl FnMut(u64) -> Result<(f64, Option<f64>)>,
+    mut chance: impl FnMut(u64) -> Result<(Guess, Option<f64>)>,
+    periods: &[u64],
     shortcuts: Shortcuts,
 ) -> Result<Bucket> {
     let (mean, deviation) = (size.mean(), size.variance().sqrt());
     let ln_zero = size.ln_zero();
     let zero = Truncated { ln_chance: ln_zero, mean: 0.0, variance: 0.0 };
     if size.p <= 0.0 || size.n == 0 {
-        return Ok(Bucket { fine: zero, outliers: 0.0 });
+        return Ok(Bucket { fine: zero, outliers: 0.0, doubt: Doubt::default() });
     }
     if size.p >= 1.0 {
-        let fine = if size.n >= least { chance(size.n)?.0 } else { 0.0 };
+        let Guess { chance: fine, doubt } =
+            if size.n >= least { chance(size.n)?.0 } else { Guess { chance: 0.0, doubt: 0.0 } };
         let fine = Truncated { ln_chance: fine.ln(), mean, variance: 0.0 };
-        return Ok(Bucket { outliers: mean * (1.0 - fine.chance()), fine });
+        let doubt = Doubt { chance: doubt, outliers: doubt * mean };
+        return Ok(Bucket { outliers: mean * (1.0 - fine.chance()), fine, doubt });
     }
     let (mut from, mut to) = (least.max(1), size.n);
     if shortcuts.sd_cut {
@@ -116,18 +146,17 @@ pub fn of_chances(
     // expected rows of those at which it is not.
     let (mut weight, mut first, mut second, mut outliers) =
         (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
-    let stride = if shortcuts.sd_cut { (to.saturating_sub(from) / SIZES).max(1) } else { 1 };
+    let mut doubt = Doubt::default();
+    let stride = if shortcuts.sd_cut {
+        stride((to.saturating_sub(from) / SIZES).max(1), periods)
+    } else {
+        1
+    };
     let (mut term, odds) = (stride as f64 * size.ln_probability(from).exp(), size.odds());
     let (mut x, mut limit) = (from, None);
     while x <= to {
-        let fine = match limit {
-            Some(limit) => limit,
-            None => {
-                let (chance, known) = chance(x)?;
-                limit = known;
-                chance
-            }
-        };
+        let (guess, known) = chance(x)?;
+        limit = limit.or(known);
         // From here on the probability is constant, so the rest of the sum is a tail.
         if let (Some(limit), true) = (limit, x as f64 + 1.0 < mean) {
             let (tail, distance) = (size.at_least(x, Shortcuts::NONE), |at: f64| at - mean);
@@ -136,17 +165,21 @@ pub fn of_chances(
             first += share * distance(tail.mean);
             second += share * (tail.variance + distance(tail.mean) * distance(tail.mean));
             outliers += (1.0 - limit) * tail.chance() * tail.mean;
+            doubt.chance += guess.doubt * tail.chance();
+            doubt.outliers += guess.doubt * tail.chance() * tail.mean;
             break;
         }
         // Far below the mean, terms may underflow; recompute them so that they recover.
         if stride > 1 || term < 1e-290 {
             term = stride as f64 * size.ln_probability(x).exp();
         }
-        let distance = x as f64 - mean;
+        let (fine, distance) = (guess.chance, x as f64 - mean);
         weight += fine * term;
         first += fine * term * distance;
         second += fine * term * distance * distance;
         outliers += (1.0 - fine) * term * x as f64;
+        doubt.chance += guess.doubt * term;
+        doubt.outliers += guess.doubt * term * x as f64;
         if x as f64 > mean && term * (1.0 + distance * distance) < NEGLIGIBLE {
             break;
         }
@@ -154,11 +187,25 @@ pub fn of_chances(
         x += stride;
     }
     if weight <= 0.0 {
-        return Ok(Bucket { fine: zero, outliers });
+        return Ok(Bucket { fine: zero, outliers, doubt });
     }
     let offset = first / weight;
     let variance = (second / weight - offset * offset).max(0.0);
     let fine = Truncated { ln_chance: weight.min(1.0).ln(), mean: mean + offset, variance };
     let fine = fine.or_zero(ln_zero);
-    Ok(Bucket { fine: Truncated { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers })
+    Ok(Bucket { fine: Truncated { ln_chance: fine.ln_chance.min(0.0), ..fine }, outliers, doubt })
+}
+
+/// A stride of about this length that meets every remainder by every period: of two values with l =
+/// 2, even numbers of rows may be diverse and odd ones never are.
+fn stride(length: u64, periods: &[u64]) -> u64 {
+    let gcd = |a: u64, b: u64| {
+        let (mut a, mut b) = (a, b);
+        while b > 0 {
+            (a, b) = (b, a % b);
+        }
+        a
+    };
+    let is_fair = |length: &u64| periods.iter().all(|period| gcd(*length, *period) == 1);
+    (length..length + 100).find(is_fair).unwrap_or(length)
 }

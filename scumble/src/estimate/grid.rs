@@ -26,6 +26,9 @@ const DUST: f64 = 1e-3;
 /// What a bucket adds: ln chance, mean and variance that being fine takes away, outliers.
 const FIGURES: usize = 4;
 
+/// What it adds to the error: the probability of not being fine, doubts of ln chance and outliers.
+const DOUBTS: usize = 3;
+
 /// Estimates of buckets by the logarithm of their likelihood.
 #[derive(Clone, Debug)]
 pub struct Grid {
@@ -36,6 +39,7 @@ pub struct Grid {
     last: usize,
     /// The figures at each point.
     figures: [Vec<f64>; FIGURES],
+    doubts: [Vec<f64>; DOUBTS],
 }
 
 /// A multiset of likelihoods on the grid, and the sum of their squares.
@@ -59,6 +63,7 @@ impl Grid {
         let step = (1.0 / (12.0 * (scale.max(1) as f64).sqrt())).min(1.0 / 32.0);
         let last = ((rows.max(1) as f64 / DUST).ln() / step).ceil() as usize + 1;
         let mut figures = [const { Vec::new() }; FIGURES];
+        let mut doubts = [const { Vec::new() }; DOUBTS];
         for point in 0..=last {
             let size = Binomial { n: rows, p: (-step * point as f64).exp() };
             watch.check()?;
@@ -68,8 +73,9 @@ impl Grid {
             figures[1].push(size.mean() - believed.fine.mean);
             figures[2].push(size.variance() - believed.fine.variance);
             figures[3].push(believed.outliers);
+            doubts.iter_mut().zip(believed.doubts()).for_each(|(all, one)| all.push(one));
         }
-        Ok(Grid { rows, step, last, figures })
+        Ok(Grid { rows, step, last, figures, doubts })
     }
 
     /// The point below a likelihood, and the shares of that point and the next.
@@ -132,7 +138,10 @@ impl Grid {
         let held = multiset.held.clone();
         let sums = [0, 1, 2, 3]
             .map(|figure| dot(&multiset.counts[held.clone()], &self.figures[figure][held.clone()]));
-        self.put_together(sums, multiset.squares)
+        let [failing, ln_doubt, outliers_doubt] = [0, 1, 2]
+            .map(|doubt| dot(&multiset.counts[held.clone()], &self.doubts[doubt][held.clone()]));
+        let total = self.put_together(sums, multiset.squares);
+        Total { failing, ln_doubt, outliers_doubt, ..total }
     }
 
     fn put_together(&self, sums: [f64; FIGURES], squares: f64) -> Total {
@@ -146,6 +155,7 @@ impl Grid {
             fine_variance: (variance - sums[2]).max(0.0),
             outliers: sums[3],
             squares: variance + rows * rows * squares,
+            ..Total::default()
         }
     }
 
@@ -273,7 +283,7 @@ impl<'a> Levels<'a> {
             .fold(0, |position, attribute| position * self.lists[*attribute] + levels[*attribute])
     }
 
-    /// The estimates of the mapping with these levels.
+    /// The estimates of the mapping with these levels, without doubts.
     pub fn total(&self, levels: &[usize]) -> Total {
         let first = &self.first[self.position(0, levels)];
         let (figures, squares) = &self.second[self.position(1, levels)];

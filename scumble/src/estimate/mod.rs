@@ -9,9 +9,10 @@
 
 //!
 //! A second family is about rows that fall into many buckets at random: [`binomial`] sizes,
-//! [`diverse`] values, one [`bucket`] (of which a sample may have [seen](sampled) some rows), all
+//! [`diverse`] values (of which something is [`asked`]), one [`bucket`] (of which a sample may have [seen](sampled) some rows), all
 //! buckets together ([`multinomial`]), and all mappings ([`grid`]).
 
+pub mod asked;
 pub mod binomial;
 pub mod bucket;
 mod chi_square;
@@ -24,6 +25,8 @@ mod normal;
 pub mod sampled;
 #[cfg(test)]
 mod simulated;
+#[cfg(any(test, feature = "internals"))]
+pub mod trial;
 
 pub use chi_square::{chi_square_above, chi_square_tail};
 pub use hypergeometric::{Cut, Hypergeometric, Likelihoods, moments, possible, reaches};

@@ -65,12 +65,43 @@ impl Default for Shortcuts {
     }
 }
 
+/// A logarithm that is this far off says nothing.
+const HOPELESS: f64 = 1e3;
+
+/// Sums of many terms may be off by this much.
+const ROUNDING: f64 = 1e-6;
+
+/// The error of the model: this over the square root of the number of buckets, and at most that. In
+/// 800 random cases of dealt tables it was half of that at most (`bench estimates`).
+const MODEL: (f64, f64) = (0.25, 0.15);
+
 /// The estimates of one bucket.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bucket {
     /// Its size given that it is fine, and the probability of that.
     pub fine: Truncated,
     /// The expected number of its rows that are in a bucket that is not fine.
+    pub outliers: f64,
+    /// How far both may be off.
+    pub doubt: Doubt,
+}
+
+impl Bucket {
+    /// The probability of not being fine, and how far the logarithm of its counterpart and the
+    /// outliers may be off.
+    pub fn doubts(&self) -> [f64; 3] {
+        let chance = self.fine.chance();
+        let doubt = self.doubt.chance / chance.max(f64::MIN_POSITIVE);
+        [1.0 - chance, doubt.min(HOPELESS), self.doubt.outliers]
+    }
+}
+
+/// How far the estimates of a bucket may be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Doubt {
+    /// The probability of being fine.
+    pub chance: f64,
+    /// The expected number of rows that fail.
     pub outliers: f64,
 }
 
@@ -112,6 +143,12 @@ pub struct Total {
     pub outliers: f64,
     /// The expected sum of squared sizes.
     pub squares: f64,
+    /// The expected number of buckets that are not fine.
+    pub failing: f64,
+    /// How far `ln_product` may be off.
+    pub ln_doubt: f64,
+    /// How far `outliers` may be off.
+    pub outliers_doubt: f64,
 }
 
 impl Total {
@@ -126,6 +163,10 @@ impl Total {
         self.fine_variance += times * bucket.fine.variance;
         self.outliers += times * bucket.outliers;
         self.squares += times * (variance + mean * mean);
+        let [failing, ln_doubt, outliers_doubt] = bucket.doubts();
+        self.failing += times * failing;
+        self.ln_doubt += times * ln_doubt;
+        self.outliers_doubt += times * outliers_doubt;
     }
 
     /// The probability that all buckets are fine, given that the sizes add up to `rows`.
@@ -139,6 +180,35 @@ impl Total {
         );
         let probability = (fine.ln() - whole.ln() + self.ln_product).exp();
         if probability.is_nan() { 0.0 } else { probability.min(1.0) }
+    }
+
+    /// How far the probability and the outliers may be off, if rows are dealt as is believed: the
+    /// doubts of the buckets, `more` (of the logarithm of the probability, and of the outliers), and
+    /// the model, which takes sums for normal.
+    ///
+    /// The model is trusted as far as simulation shows, and no farther than two
+    /// bounds that need none: the probability is at least 1 - sum P(i fails), and at most the product
+    /// of P(i is fine) over P(sum X_i = N).
+    pub fn error(&self, rows: u64, more: [f64; 2]) -> [f64; 2] {
+        let probability = self.probability(rows);
+        let ln = self.ln_doubt + more[0];
+        let lower = (1.0 - self.failing - ln).max(0.0);
+        let whole = near(rows as f64, self.mean, self.variance);
+        let upper = (self.ln_product + ln - whole.ln()).exp();
+        let upper = if upper.is_nan() { 1.0 } else { upper.min(1.0) };
+        let farthest = (probability - lower).max(upper - probability).max(0.0);
+        let doubted = (probability * ln.min(HOPELESS).exp_m1()).min(1.0);
+        let found = (self.model(rows) + doubted).min(farthest) + ROUNDING;
+        [found.min(1.0), self.outliers_doubt + more[1] + ROUNDING * (1.0 + self.outliers())]
+    }
+
+    /// How far the normal distribution is off: less, the more buckets there are, where one that
+    /// holds most rows counts for few.
+    fn model(&self, rows: u64) -> f64 {
+        let rows = rows as f64;
+        let shares = (self.squares - self.variance).max(0.0) / (rows * rows).max(1.0);
+        let buckets = 1.0 / shares.clamp(1e-12, 1.0);
+        (MODEL.0 / buckets.sqrt()).min(MODEL.1)
     }
 
     /// Rows that are expected in buckets that are not fine.

@@ -12,7 +12,7 @@
 //! then stands for a bucket of fifty rows, and with k = 20 every mapping is believed in.
 
 use super::binomial::{Binomial, Truncated};
-use super::multinomial::Bucket;
+use super::multinomial::{Bucket, Doubt};
 
 /// Terms below this share of the sum so far are ignored.
 const NEGLIGIBLE: f64 = 1e-18;
@@ -47,12 +47,14 @@ impl Sampled {
 
     /// The estimates of the bucket if it needs `least` rows; it is not empty.
     pub fn bucket(&self, least: u64) -> Bucket {
+        let doubt = Doubt::default();
         let (mean, variance, seen) = (self.mean(), self.variance(), self.seen as f64);
         if self.seen >= least {
-            return Bucket { fine: Truncated { ln_chance: 0.0, mean, variance }, outliers: 0.0 };
+            let fine = Truncated { ln_chance: 0.0, mean, variance };
+            return Bucket { fine, outliers: 0.0, doubt };
         }
         if self.sampled >= self.rows {
-            return Bucket { fine: Truncated::NEVER, outliers: mean };
+            return Bucket { fine: Truncated::NEVER, outliers: mean, doubt };
         }
         // Sizes below `least`, from the largest down: j more rows than were seen, with c / (c + j)
         // times the probability of c successes in c + j trials.
@@ -74,7 +76,7 @@ impl Sampled {
         }
         let left = 1.0 - weight;
         if left <= 0.0 {
-            return Bucket { fine: Truncated::NEVER, outliers };
+            return Bucket { fine: Truncated::NEVER, outliers, doubt };
         }
         let offset = -first / left;
         let spread = (variance - second) / left - offset * offset;
@@ -85,6 +87,7 @@ impl Sampled {
                 variance: spread.max(0.0),
             },
             outliers,
+            doubt,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Are estimates what happens? Against every way to deal out a few rows, and against rows that are
 //! dealt by chance.
 
+use super::asked::{Asked, Cap};
 use super::binomial::Binomial;
 use super::bucket::{of_rows, of_values};
 use super::diverse::Diversity;
@@ -173,8 +174,8 @@ fn a_million_buckets_do_not_underflow() {
     assert!(hopeless.ln_product < -1e5 && hopeless.outliers() > 1.9e6);
 }
 
-fn caps(l: u64, values: usize) -> Vec<Ratio> {
-    vec![Ratio::new(1, l).unwrap(); values]
+fn caps(l: u64, values: usize) -> Asked {
+    Asked::caps(vec![Cap::at_most(Ratio::new(1, l).unwrap()); values])
 }
 
 /// P(I | X = x) against every way to deal values out to few rows.
@@ -195,15 +196,17 @@ fn conditional_diversity_is_near_the_exact_one() {
                 let found = Diversity::new(&shares, &caps(l, values), Shortcuts::NONE)
                     .chance(rows, &Watch::silent())
                     .unwrap();
+                let chance = found.chance;
                 assert!(
-                    (0.0..=1.0).contains(&found) && (exact > 0.0 || found == 0.0),
+                    (0.0..=1.0).contains(&chance) && (exact > 0.0 || chance == 0.0),
                     "{shares:?} {l} {rows}"
                 );
-                worst = worst.max((found - exact).abs());
+                assert!((chance - exact).abs() <= found.doubt, "{shares:?} {l} {rows}");
+                worst = worst.max(found.doubt);
             }
         }
     }
-    assert!(worst < 0.16, "off by {worst}");
+    assert!(worst < 1e-4, "in doubt by {worst}");
 }
 
 /// Diversity of whole tables: rows are dealt to buckets, each with a value.
@@ -287,14 +290,14 @@ fn the_limit_waits_for_a_whole_step() {
     let diversity = Diversity::new(&[0.4, 0.3, 0.3], &caps(2, 3), Shortcuts::ALL);
     let mut growing = diversity.growing();
     let chances: Vec<f64> =
-        (1..2000).map(|rows| growing.chance(rows, &Watch::silent()).unwrap()).collect();
+        (1..2000).map(|rows| growing.chance(rows, &Watch::silent()).unwrap().chance).collect();
     assert_eq!((chances[0], growing.settled()), (0.0, Some(1.0)));
     assert!(chances[1] > 0.3 && chances[1998] == 1.0);
     // A share beyond the cap: down to 0, though the first sizes are 0 for another reason.
     let diversity = Diversity::new(&[0.6, 0.4], &caps(2, 2), Shortcuts::ALL);
     let mut growing = diversity.growing();
-    assert_eq!(growing.chance(1, &Watch::silent()).unwrap(), 0.0);
-    assert!(growing.chance(2, &Watch::silent()).unwrap() > 0.3);
+    assert_eq!(growing.chance(1, &Watch::silent()).unwrap().chance, 0.0);
+    assert!(growing.chance(2, &Watch::silent()).unwrap().chance > 0.3);
 }
 
 fn listed(columns: &[Vec<f64>]) -> Vec<f64> {

@@ -15,7 +15,9 @@
 //! is suppressed.
 
 use super::sample::TOWARD_NO;
-use super::{Group, Monotone, Requirement, Sample, Statement};
+use super::{Alone, Group, Monotone, Requirement, Sample, Statement};
+use crate::estimate::asked::{Asked, Cap};
+use crate::estimate::bucket::Condition;
 use crate::ratio::Ratio;
 
 /// The form of l-diversity.
@@ -203,6 +205,25 @@ impl Requirement for LDiversity {
             }
             Diversity::Distinct(l) | Diversity::Recursive { l, .. } => l,
         }
+    }
+
+    /// Frequency and (c, 2)-diversity are caps: x1 < c (n - x1) if x1 < n c / (1 + c).
+    fn believed(&self, values: &[usize]) -> Condition {
+        let capped = |cap: Cap| Asked::caps(vec![cap; values[self.column]]);
+        let judged = || Asked::judged(Alone(LDiversity { column: 0, ..*self }));
+        let asked = match self.form {
+            Diversity::Frequency(l) => Ratio::new(l.denominator(), l.numerator())
+                .map_or_else(judged, |share| capped(Cap::at_most(share))),
+            Diversity::Distinct(l) => Asked::distinct(l),
+            Diversity::Recursive { l: 1, .. } => Asked::default(),
+            Diversity::Recursive { c, l: 2 } => c
+                .denominator()
+                .checked_add(c.numerator())
+                .and_then(|whole| Ratio::new(c.numerator(), whole))
+                .map_or_else(judged, |share| capped(Cap::below(share))),
+            Diversity::Recursive { .. } | Diversity::Entropy(_) => judged(),
+        };
+        Condition::new(self.least_rows(), Some((self.column, asked)))
     }
 
     fn monotone(&self) -> Monotone {

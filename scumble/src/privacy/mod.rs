@@ -29,6 +29,7 @@ pub use thresholds::{Caps, Thresholds};
 pub use variance::VarianceDiversity;
 
 use crate::error::WorstValue;
+use crate::estimate::asked::{Asked, Cap, Judge};
 use crate::estimate::bucket::Condition;
 use crate::ratio::Ratio;
 use crate::table::Tallies;
@@ -151,12 +152,16 @@ pub trait Requirement: Debug + Send + Sync {
     }
 
     /// What belief can tell of it, before any row is counted: a condition that every group which
-    /// meets it meets too. Where it asks for no more than rows and caps the two are the same; of
-    /// the others the least number of rows is all, and a search by belief finds out the rest when
-    /// it counts. `values[column]` is how many values a counted column has.
+    /// meets it meets too. The two are the same unless the condition says that it is
+    /// [partial](Condition::is_partial); then a search by belief finds out the rest when it counts.
+    /// `values[column]` is how many values a counted column has.
     fn believed(&self, values: &[usize]) -> Condition {
-        let caps = self.statement().column.and_then(|column| self.caps(values[column]));
-        Condition { least: self.least_rows(), caps: caps.into_iter().collect() }
+        let capped = self.statement().column.and_then(|column| self.caps(values[column]));
+        let is_partial = capped.is_none() && !self.rows_decide();
+        let asked = capped.map(|(column, caps)| {
+            (column, Asked::caps(caps.into_iter().map(Cap::at_most).collect()))
+        });
+        Condition { is_partial, ..Condition::new(self.least_rows(), asked) }
     }
 
     /// The same requirement measured against what is released instead of the whole input, where it
@@ -178,6 +183,24 @@ pub fn all_hold(requirements: &[Box<dyn Requirement>], group: &Group<'_>) -> boo
 /// Whether a requirement has nothing to ask of a group, which has no row.
 pub fn asks_nothing(requirement: &dyn Requirement, group: &Group<'_>) -> bool {
     group.rows == 0 && !requirement.is_about_absent()
+}
+
+/// A requirement on the first counted column as a judge of single groups. A margin is how far the
+/// figure is from what is asked, as a share of that, at most 1.
+#[derive(Debug)]
+struct Alone<R>(R);
+
+impl<R: Requirement> Judge for Alone<R> {
+    fn judge(&self, counts: &[(u32, u32)]) -> (bool, f64) {
+        let rows = counts.iter().map(|(_, count)| u64::from(*count)).sum();
+        let tallies = [Tallies::from_parts(vec![0, counts.len() as u32], counts.to_vec())];
+        let group = Group { rows, columns: &tallies, index: 0 };
+        let Statement { required, larger_is_safer, .. } = self.0.statement();
+        let relative = self.0.figure(&group) / required - 1.0;
+        let margin = if larger_is_safer { relative } else { -relative };
+        let margin = if margin.is_nan() { -1.0 } else { margin.clamp(-1.0, 1.0) };
+        (self.0.holds(&group), margin)
+    }
 }
 
 /// What is said of a group with so many rows of each value, in one counted column.

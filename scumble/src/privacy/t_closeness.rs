@@ -17,7 +17,9 @@
 //! may spoil its neighbour. There is no test for a sample: one is taken as it is, and a small one
 //! is rarely close to the whole.
 
-use super::{Group, Monotone, Requirement, Statement};
+use super::{Alone, Group, Monotone, Requirement, Statement};
+use crate::estimate::asked::Asked;
+use crate::estimate::bucket::Condition;
 use crate::ratio::Ratio;
 use crate::taxonomy::Taxonomy;
 use std::sync::Arc;
@@ -142,6 +144,11 @@ impl Requirement for TCloseness {
             also: [None; 2],
             larger_is_safer: false,
         }
+    }
+
+    fn believed(&self, _values: &[usize]) -> Condition {
+        let asked = Asked::judged(Alone(TCloseness { column: 0, ..self.clone() }));
+        Condition::new(self.least_rows(), Some((self.column, asked)))
     }
 
     fn monotone(&self) -> Monotone {

@@ -18,7 +18,9 @@
 //! where its parts were not; that can cost a release, never let one pass.)
 
 use super::sample::TOWARD_NO;
-use super::{Group, Monotone, Requirement, Sample, Statement};
+use super::{Alone, Group, Monotone, Requirement, Sample, Statement};
+use crate::estimate::asked::Asked;
+use crate::estimate::bucket::Condition;
 use crate::estimate::chi_square_tail;
 use crate::ratio::Ratio;
 use std::sync::Arc;
@@ -231,6 +233,11 @@ impl Requirement for VarianceDiversity {
         let (rows, squares) = self.squares(group);
         let statistic = squares / self.at_least.to_f64() / TOWARD_NO;
         rows > 1 && chi_square_tail(statistic, rows - 1) <= sample.alpha()
+    }
+
+    fn believed(&self, _values: &[usize]) -> Condition {
+        let asked = Asked::judged(Alone(VarianceDiversity { column: 0, ..self.clone() }));
+        Condition::new(self.least_rows(), Some((self.column, asked)))
     }
 
     /// A variance above 0 takes two numbers.

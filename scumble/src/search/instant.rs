@@ -61,6 +61,8 @@ pub struct Candidate {
     pub lm_weighted: f64,
     /// What it would cost as the loss that is minimised.
     pub cost: f64,
+    /// All that was estimated.
+    pub total: Total,
 }
 
 /// What the first phase of a search hands to the second.

@@ -3,11 +3,12 @@
 
 use super::{Belief, Believe, Grouping, Histogram, Joint, NOWHERE, Summary};
 use crate::error::Result;
-use crate::estimate::binomial::Binomial;
+use crate::estimate::asked::Asked;
+use crate::estimate::binomial::{Binomial, Truncated};
 use crate::estimate::bucket::{Condition, of_rows, of_values};
 use crate::estimate::diverse::Diversity;
 use crate::estimate::grid::{Grid, Multiset};
-use crate::estimate::multinomial::{Bucket, Shortcuts, Size, Total};
+use crate::estimate::multinomial::{Bucket, Doubt, Shortcuts, Size, Total};
 use crate::estimate::sampled::Sampled;
 use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::loss::{LossChoice, Weights};
@@ -48,6 +49,8 @@ pub struct Beliefs {
     pub sensitive: Vec<Sensitive>,
     /// When a bucket is fine.
     pub condition: Condition,
+    /// The requirements of which the condition asks only a part, or nothing.
+    pub not_estimated: Vec<String>,
     /// What is minimised.
     pub loss: LossChoice,
     /// How much the detail of each quasi-identifier matters to LM.
@@ -165,11 +168,11 @@ impl<'a> Estimator<'a> {
     pub fn new(beliefs: &'a Beliefs, shortcuts: Shortcuts, watch: &Watch) -> Result<Estimator<'a>> {
         let mut estimator = Estimator { beliefs, shortcuts, grid: None, watch: watch.clone() };
         if beliefs.summary.belief == Belief::Histogram {
-            let caps = beliefs.condition.caps.iter();
-            let diverse = caps.map(|(position, caps)| {
-                Diversity::new(&beliefs.shares_of(*position), caps, shortcuts)
+            let values = beliefs.condition.values.iter();
+            let diverse = values.map(|(position, asked)| {
+                Diversity::new(&beliefs.shares_of(*position), asked, shortcuts)
             });
-            let diverse: Vec<Diversity> = diverse.map(Diversity::remembering).collect();
+            let diverse: Vec<Diversity> = diverse.map(Diversity::shared).collect();
             let scale = if diverse.is_empty() {
                 beliefs.condition.least
             } else {
@@ -196,22 +199,47 @@ impl<'a> Estimator<'a> {
         self.grid.as_ref()
     }
 
-    /// A bucket that holds this share of the rows, as far as is believed.
-    fn believed(&self, share: f64, diverse: &[Diversity]) -> Result<(Size, Bucket)> {
-        let rows = self.beliefs.rows();
-        match &self.beliefs.summary.belief {
+    /// A bucket that holds this share of the rows, as far as is believed. `shares` are the shares of
+    /// the values about which something is asked.
+    fn believed(&self, share: f64, shares: &[Vec<f64>]) -> Result<(Size, Bucket)> {
+        let (rows, condition) = (self.beliefs.rows(), &self.beliefs.condition);
+        if let Belief::Sample(drawn) = &self.beliefs.summary.belief
+            && share > 0.0
+        {
+            let sampled = drawn.rows().len() as u64;
+            if sampled >= rows {
+                return Ok(self.counted(share, shares));
+            }
             // What a sample has counted is no likelihood; where values decide it is taken for one.
-            Belief::Sample(drawn) if diverse.is_empty() && share > 0.0 => {
-                let sampled = drawn.rows().len() as u64;
+            if shares.is_empty() {
                 let seen = ((share * sampled as f64).round() as u64).max(1);
                 let size = Sampled { seen, sampled, rows };
-                Ok((size.into(), size.bucket(self.beliefs.condition.least)))
-            }
-            _ => {
-                let size = Binomial { n: rows, p: share.min(1.0) };
-                Ok((size.into(), self.bucket(size, diverse)?))
+                return Ok((size.into(), size.bucket(condition.least)));
             }
         }
+        let asked = condition.values.iter().zip(shares);
+        let diverse: Vec<Diversity> = asked
+            .map(|((_, asked), shares)| Diversity::new(shares, asked, self.shortcuts))
+            .collect();
+        let size = Binomial { n: rows, p: share.min(1.0) };
+        Ok((size.into(), self.bucket(size, &diverse)?))
+    }
+
+    /// A bucket all of whose rows are known, because the sample is the table.
+    fn counted(&self, share: f64, shares: &[Vec<f64>]) -> (Size, Bucket) {
+        let Beliefs { condition, .. } = self.beliefs;
+        let rows_of = |share: &f64| (share * self.beliefs.rows() as f64).round();
+        let rows = rows_of(&share);
+        let holds = |(asked, shares): (&Asked, &Vec<f64>)| {
+            let counts = (0..).zip(shares).map(|(value, share)| (value, rows_of(share) as u32));
+            let counts: Vec<(u32, u32)> = counts.filter(|(_, count)| *count > 0).collect();
+            asked.judge(&counts).0
+        };
+        let is_fine = rows as u64 >= condition.least
+            && condition.values.iter().map(|(_, asked)| asked).zip(shares).all(holds);
+        let certain = Truncated { ln_chance: 0.0, mean: rows, variance: 0.0 };
+        let (fine, outliers) = if is_fine { (certain, 0.0) } else { (Truncated::NEVER, rows) };
+        (Size { mean: rows, variance: 0.0 }, Bucket { fine, outliers, doubt: Doubt::default() })
     }
 
     fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Result<Bucket> {
@@ -239,10 +267,10 @@ impl<'a> Estimator<'a> {
         }
         let beliefs = self.beliefs;
         let Some(buckets) = beliefs.joint(keys, None, &self.watch)? else { return Ok(None) };
-        // For each capped column, shares by bucket and value: values of one bucket stand side by
-        // side.
+        // For each column that is asked about, shares by bucket and value: values of one bucket stand
+        // side by side.
         let mut columns: Vec<Joint> = Vec::new();
-        for (position, _) in &beliefs.condition.caps {
+        for (position, _) in &beliefs.condition.values {
             let joint = beliefs.joint(keys, Some(*position), &self.watch)?;
             let Some(joint) = joint else { return Ok(None) };
             columns.push(joint);
@@ -253,7 +281,7 @@ impl<'a> Estimator<'a> {
             self.watch.check()?;
             let mut shares = Vec::new();
             for ((joint, at), (position, _)) in
-                columns.iter().zip(&mut at).zip(&beliefs.condition.caps)
+                columns.iter().zip(&mut at).zip(&beliefs.condition.values)
             {
                 let values = beliefs.sensitive[*position].values as u64;
                 let mut of_bucket = vec![0.0; values as usize];
@@ -265,11 +293,7 @@ impl<'a> Estimator<'a> {
                 }
                 shares.push(of_bucket);
             }
-            let caps = beliefs.condition.caps.iter().zip(&shares);
-            let diverse: Vec<Diversity> = caps
-                .map(|((_, caps), shares)| Diversity::new(shares, caps, self.shortcuts))
-                .collect();
-            let (size, bucket) = self.believed(*likelihood, &diverse)?;
+            let (size, bucket) = self.believed(*likelihood, &shares)?;
             total.add(size, &bucket, 1.0);
             if !promising(&total) {
                 return Ok(None);
@@ -278,13 +302,14 @@ impl<'a> Estimator<'a> {
         Ok(Some(total))
     }
 
-    /// By how much the logarithm of the probability and the expectation of a mapping may be off for
-    /// the sake of speed.
-    pub fn error(&self, keys: &[Grouped]) -> Result<[f64; 2]> {
-        match &self.grid {
-            None => Ok([0.0; 2]),
-            Some(grid) => Ok(grid.error(&self.multiset(grid, keys)?, keys.len())),
-        }
+    /// How far the probability and the expected outliers of a mapping may be off, if rows are dealt
+    /// as is believed. `total` is what was estimated of it.
+    pub fn error(&self, keys: &[Grouped], total: &Total) -> Result<[f64; 2]> {
+        let rows = self.beliefs.rows();
+        let Some(grid) = &self.grid else { return Ok(total.error(rows, [0.0; 2])) };
+        // Totals that mappings share have no doubts.
+        let multiset = self.multiset(grid, keys)?;
+        Ok(grid.total(&multiset).error(rows, grid.error(&multiset, keys.len())))
     }
 
     /// The likelihoods of all buckets.
@@ -311,15 +336,15 @@ impl<'a> Estimator<'a> {
             .collect();
         let Some(joint) = beliefs.joint(&keys, None, &self.watch)? else { return Ok(None) };
         let share: f64 = joint.tuples.iter().map(|(_, share)| share).sum();
-        let mut diverse = Vec::new();
-        for (position, caps) in &beliefs.condition.caps {
+        let mut values = Vec::new();
+        for (position, _) in &beliefs.condition.values {
             let mut shares = vec![0.0; beliefs.sensitive[*position].values];
             let joint = beliefs.joint(&keys, Some(*position), &self.watch)?;
             let Some(joint) = joint else { return Ok(None) };
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
-            diverse.push(Diversity::new(&shares, caps, self.shortcuts));
+            values.push(shares);
         }
-        Ok(Some(self.believed(share, &diverse)?))
+        Ok(Some(self.believed(share, &values)?))
     }
 
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those
