@@ -185,7 +185,7 @@ mod tests {
             let at = measured.columns.iter().position(|column| *column == name).unwrap();
             measured.rows.iter().map(|row| row[at].as_u64().unwrap()).sum()
         };
-        assert_eq!((outside("outside"), outside("outside ")), (0, 0), "{}", measured.to_text());
+        assert_eq!((outside("outside"), outside("outside ")), (0, 0), "{:?}", measured.rows);
         assert_eq!(measured.rows.len(), WAYS.len() * KINDS.len());
     }
 }

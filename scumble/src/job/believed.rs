@@ -1,17 +1,23 @@
-//! What a summary suggests, for a table that does not fit in memory.
+//! What a summary suggests for a table, whether its rows are in memory or not.
 
 use super::Job;
 use super::estimate::{by, candidates, columns};
 use crate::error::{Error, Result};
-use crate::policy::Policy;
+use crate::policy::{Policy, Space};
 use crate::recoding::{Columns, Mapping, Recoding, Regions};
 use crate::release::Believed;
-use crate::search::instant::{Candidate, Candidates};
+use crate::search::instant::{By, Candidate, Candidates};
+use crate::search::lattice::s_instant::Nodes;
 use crate::search::regions::m_instant;
 use crate::search::{Found, Warrant};
-use crate::summary::{Estimator, Summary};
+use crate::summary::{Beliefs, Estimator};
+use crate::taxonomy::{Cut, Taxonomy};
 use crate::watch::Watch;
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Candidates that are checked at most. If so many fail, what they have in common is a wrong belief.
+const MOST_FAILED: usize = 5;
 
 /// Refuses splits that a summary knows nothing of.
 pub(super) fn check_criterion(policy: &Policy) -> Result<()> {
@@ -26,101 +32,128 @@ pub(super) fn check_criterion(policy: &Policy) -> Result<()> {
     })
 }
 
-/// The regions that m-instant foresees, in the codes of a table.
-pub(super) fn foreseen(
-    job: &Job,
-    summary: Summary,
-    table: Columns<'_>,
-    watch: &Watch,
-) -> Result<(Regions, Believed)> {
-    let file = PathBuf::from(summary.file());
-    let beliefs = job.policy.believe(summary, &file)?;
-    let instant = &job.parameters.instant;
-    let by = by(&job.policy, instant, beliefs.suppressible)?;
-    let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
-    let _heeding = watch.heed();
-    let foreseen = m_instant::partition(&estimator, by, watch)?;
-    watch.check()?;
-    let believed = Believed {
-        summary: beliefs.summary.kind().name().into(),
-        candidates: foreseen.regions.nodes.len() as u64,
-        checks: 1,
-        probability: foreseen.probability,
-        outliers: foreseen.outliers,
-    };
-    let mapping = Mapping::Regions(foreseen.regions);
-    let recoding = Recoding::of(columns(&beliefs), &mapping).ok_or(Error::Defect)?;
-    match recoding.bind(table, &file)? {
-        Mapping::Regions(regions) => Ok((regions, believed)),
-        _ => Err(Error::Defect),
-    }
+/// What a summary makes one believe of a table.
+pub(super) struct Belief<'a> {
+    policy: &'a Policy,
+    beliefs: &'a Beliefs,
+    estimator: Estimator<'a>,
+    by: By,
+    table: Columns<'a>,
+    file: &'a Path,
 }
 
-/// Candidates in the order in which they are checked.
+/// The candidates that are checked, in this order, in the codes of the table.
 pub(super) struct Listed {
-    /// Those that are believed in, the cheapest first, and then the most general recoding.
     pub(super) candidates: Vec<Candidate>,
-    /// How many are believed in.
-    pub(super) believed: u64,
-    summary: String,
+    /// How many recodings are believed in.
+    believed: u64,
     visited: u64,
     space: Option<u128>,
 }
 
-/// The candidates of a summary in the codes of a table. Those of another table's summary are
-/// foreign, and have to be translated.
-pub(super) fn listed(
-    job: &Job,
-    summary: Summary,
-    table: Columns<'_>,
-    is_foreign: bool,
-    watch: &Watch,
-) -> Result<Listed> {
-    let file = PathBuf::from(summary.file());
-    let beliefs = job.policy.believe(summary, &file)?;
-    let instant = &job.parameters.instant;
-    let by = by(&job.policy, instant, beliefs.suppressible)?;
-    let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
-    let _heeding = watch.heed();
-    let Candidates { mut list, visited, space } = candidates(&job.policy, &estimator, by, watch)?;
-    if is_foreign {
-        for candidate in &mut list {
-            let recoding = Recoding::of(columns(&beliefs), &candidate.mapping);
-            candidate.mapping = recoding.ok_or(Error::Defect)?.bind(table, &file)?;
-        }
+impl<'a> Belief<'a> {
+    /// `table` has the columns of the table, which is called `file`.
+    pub(super) fn new(
+        job: &'a Job,
+        beliefs: &'a Beliefs,
+        (table, file): (Columns<'a>, &'a Path),
+        watch: &Watch,
+    ) -> Result<Belief<'a>> {
+        let (policy, instant) = (&job.policy, &job.parameters.instant);
+        let by = by(policy, instant, beliefs.suppressible)?;
+        let estimator = Estimator::new(beliefs, instant.shortcuts, watch)?;
+        Ok(Belief { policy, beliefs, estimator, by, table, file })
     }
-    let believed = list.len() as u64;
-    list.push(Candidate {
-        mapping: Mapping::Levels(table.taxonomies.iter().map(|tree| tree.height()).collect()),
-        probability: 0.0,
-        outliers: 0.0,
-        lm: 1.0,
-        lm_weighted: 1.0,
-        cost: 1.0,
-    });
-    let summary = beliefs.summary.kind().name().into();
-    Ok(Listed { candidates: list, believed, summary, visited, space })
-}
 
-impl Listed {
+    /// A mapping of the summary in the codes of the table, which may have other values.
+    fn translated(&self, mapping: &Mapping) -> Result<Mapping> {
+        let recoding = Recoding::of(columns(self.beliefs), mapping).ok_or(Error::Defect)?;
+        recoding.bind(self.table, self.file)
+    }
+
+    fn believed(
+        &self,
+        candidates: u64,
+        checks: usize,
+        probability: f64,
+        outliers: f64,
+    ) -> Believed {
+        let (summary, checks) = (self.beliefs.summary.kind().name().into(), checks as u64);
+        Believed { summary, candidates, checks, fallback: None, probability, outliers }
+    }
+
+    /// S-INSTANT's first phase. The candidates of another table's summary are `foreign`.
+    pub(super) fn listed(&self, foreign: bool, watch: &Watch) -> Result<Listed> {
+        let Candidates { mut list, visited, space } =
+            candidates(self.policy, &self.estimator, self.by, watch)?;
+        let believed = list.len() as u64;
+        list.truncate(MOST_FAILED);
+        if foreign {
+            for candidate in &mut list {
+                candidate.mapping = self.translated(&candidate.mapping)?;
+            }
+        }
+        Ok(Listed { candidates: list, believed, visited, space })
+    }
+
     /// What was found if a candidate holds and those before it do not.
-    pub(super) fn found(&self, at: usize) -> Result<(Found, Believed)> {
-        let candidate = self.candidates.get(at).ok_or(Error::Defect)?;
+    pub(super) fn found(&self, listed: &Listed, at: usize) -> Result<(Found, Believed)> {
+        let candidate = listed.candidates.get(at).ok_or(Error::Defect)?;
         let Candidate { mapping, probability, outliers, cost, .. } = candidate;
-        let found = Found {
-            mapping: mapping.clone(),
-            warrant: Warrant::Likely,
-            cost: Some(*cost),
-            space: self.space,
-            visited: self.visited,
+        let (warrant, cost) = (Warrant::Likely, Some(*cost));
+        let Listed { space, visited, believed, .. } = *listed;
+        let found = Found { mapping: mapping.clone(), warrant, cost, space, visited };
+        Ok((found, self.believed(believed, at + 1, *probability, *outliers)))
+    }
+
+    /// What was found if no candidate holds: the best levels by the rows themselves, and what was
+    /// believed of them.
+    pub(super) fn fallen_back(&self, listed: &Listed, found: Found) -> Result<(Found, Believed)> {
+        let Found { mapping, warrant, cost, space, visited } = found;
+        let levels = mapping.levels();
+        // Another table's summary may have the columns in another order, and lower trees.
+        let Beliefs { names, taxonomies, .. } = self.beliefs;
+        let known = |(name, tree): (&String, &Arc<Taxonomy>)| {
+            let at = self.table.names.iter().position(|known| known == name)?;
+            levels.get(at).copied().filter(|level| *level <= tree.height())
         };
+        let known: Option<Vec<usize>> = names.iter().zip(taxonomies).map(known).collect();
+        let total = match known {
+            Some(levels) => Nodes::new(&self.estimator)?.total(&levels)?,
+            None => None,
+        };
+        let rows = self.beliefs.rows();
+        let (probability, outliers) =
+            total.map_or((0.0, rows as f64), |total| (total.probability(rows), total.outliers()));
+        let checks = listed.candidates.len();
         let believed = Believed {
-            summary: self.summary.clone(),
-            candidates: self.believed,
-            checks: at as u64 + 1,
-            probability: *probability,
-            outliers: *outliers,
+            fallback: Some("incognito".into()),
+            ..self.believed(listed.believed, checks, probability, outliers)
+        };
+        let visited = visited + listed.visited;
+        let found = match self.policy.search().space {
+            Space::FullDomain => Found { mapping, warrant, cost, space, visited },
+            // Levels are cuts, but of these the best was not looked for.
+            Space::Subtree => {
+                let trees = self.table.taxonomies.iter().zip(levels);
+                let cuts = trees.map(|(tree, level)| Cut::at_level(tree, *level)).collect();
+                let (mapping, warrant) = (Mapping::Cuts(cuts), Warrant::Likely);
+                Found { mapping, warrant, cost, space: listed.space, visited }
+            }
         };
         Ok((found, believed))
+    }
+
+    /// M-INSTANT's first phase: the regions that it foresees, in the codes of the table, and how
+    /// many were looked at.
+    pub(super) fn foreseen(&self, watch: &Watch) -> Result<(Regions, Believed, u64)> {
+        let foreseen = m_instant::partition(&self.estimator, self.by, watch)?;
+        watch.check()?;
+        let candidates = foreseen.regions.nodes.len() as u64;
+        let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
+        match self.translated(&Mapping::Regions(foreseen.regions))? {
+            Mapping::Regions(regions) => Ok((regions, believed, foreseen.visited)),
+            _ => Err(Error::Defect),
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! Tables that do not fit in memory: scans of the input, partitions on disk, and a release that is
 //! written as partitions are finished.
 
+use super::believed::{Belief, check_criterion};
 use super::memory::check_saving;
 use super::parts::PartPace;
-use super::{
-    Beside, DiskParameters, Job, Produced, ToldCaps, Walk, believed, summarize, tight_note,
-};
+use super::{Beside, DiskParameters, Job, Produced, ToldCaps, Walk, summarize, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
@@ -499,14 +498,20 @@ pub(super) fn produce(
 
 /// The regions that a summary foresees, in the codes of the table.
 fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)> {
-    let policy = &walk.job.policy;
-    believed::check_criterion(policy)?;
-    let summary = match &walk.job.summary {
-        Some(summary) => summary.clone(),
-        None => summarize::summarize(walk.job, walk.source, walk.watch)?,
+    let Walk { job, source, watch, .. } = *walk;
+    check_criterion(&job.policy)?;
+    let (summary, file) = match &job.summary {
+        Some(summary) => (summary.clone(), PathBuf::from(summary.file())),
+        None => (summarize::summarize(job, source, watch)?, source.file()),
     };
+    let beliefs = job.policy.believe(summary, &file)?;
     let ScannedTable { names, taxonomies, axes, .. } = known;
-    believed::foreseen(walk.job, summary, Columns { names, taxonomies, axes }, walk.watch)
+    let table = Columns { names, taxonomies, axes };
+    let file = source.file();
+    let belief = Belief::new(job, &beliefs, (table, &file), watch)?;
+    let _heeding = watch.heed();
+    let (regions, believed, _) = belief.foreseen(watch)?;
+    Ok((regions, believed))
 }
 
 /// Partitions all rows and waits until they are written.

@@ -1,18 +1,18 @@
 //! Decided from a summary: candidates without any data, and releases that are checked against it.
 
-use super::believed::check_criterion;
+use super::believed::{Belief, check_criterion};
 use super::memory::Bound;
 use super::search::{Searched, levels_by_hand, most_general, refused, with_refusal};
 use super::{Decision, InstantParameters, Job, summarize};
 use crate::error::{Error, Result, Shortfall};
 use crate::policy::{Algorithm, ByAsked, Policy, Space, Way};
-use crate::recoding::{Columns, Mapping, Recoding};
+use crate::recoding::{Columns, Mapping};
 use crate::release::Believed;
 use crate::search::instant::{By, Candidate, Candidates, holds};
-use crate::search::lattice::incognito::{self, Strategy};
+use crate::search::lattice::incognito;
 use crate::search::lattice::s_instant::Nodes;
 use crate::search::regions::m_instant;
-use crate::search::{Found, Warrant, cuts};
+use crate::search::{Found, cuts};
 use crate::summary::{Beliefs, Estimator, Summary};
 use crate::taxonomy::{Cut, Taxonomy, TreeNode};
 use crate::watch::Watch;
@@ -54,9 +54,6 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
     }
 }
 
-/// Candidates that are checked at most. If so many fail, what they have in common is a wrong belief.
-const MOST_FAILED: usize = 5;
-
 pub(super) fn columns(beliefs: &Beliefs) -> Columns<'_> {
     Columns { names: &beliefs.names, taxonomies: &beliefs.taxonomies, axes: &beliefs.axes }
 }
@@ -76,139 +73,64 @@ pub(super) fn candidates(
 
 /// Searches by a summary: what was found, and what it went by.
 pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Searched> {
-    let instant = &job.parameters.instant;
-    let policy = &job.policy;
+    let (policy, file) = (&job.policy, &bound.table.file);
     let beliefs = match &job.summary {
         Some(summary) => policy.believe(summary.clone(), summary.file())?,
-        None => {
-            let summary = summarize::of_table(job, &bound.table, watch)?;
-            policy.believe(summary, &bound.table.file)?
-        }
+        None => policy.believe(summarize::of_table(job, &bound.table, watch)?, file)?,
     };
-    let by = by(policy, instant, beliefs.suppressible)?;
-    let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
+    let belief = Belief::new(job, &beliefs, (bound.columns(), file), watch)?;
     let _heeding = watch.heed();
-    let strategy = job.parameters.strategy;
-    let search =
-        BelievedSearch { policy, bound, beliefs: &beliefs, estimator, by, strategy, watch };
     match policy.search().algorithm {
-        Algorithm::MInstant => search.regions(),
-        _ => search.levels_or_cuts(job.summary.is_some()),
+        Algorithm::MInstant => regions(policy, bound, &belief, watch),
+        _ => levels_or_cuts(job, bound, &belief, watch),
     }
 }
 
-struct BelievedSearch<'a> {
-    policy: &'a Policy,
-    bound: &'a Bound<'a>,
-    beliefs: &'a Beliefs,
-    estimator: Estimator<'a>,
-    by: By,
-    strategy: Strategy,
-    watch: &'a Watch,
-}
-
-impl BelievedSearch<'_> {
-    /// A mapping of the summary in the codes of the table, which may have other values.
-    fn translated(&self, mapping: &Mapping) -> Result<Mapping> {
-        let recoding = Recoding::of(columns(self.beliefs), mapping).ok_or(Error::Defect)?;
-        recoding.bind(self.bound.columns(), &self.bound.table.file)
-    }
-
-    fn believed(&self, candidates: u64, checks: u64, probability: f64, outliers: f64) -> Believed {
-        let summary = self.beliefs.summary.kind().name().into();
-        Believed { summary, candidates, checks, fallback: None, probability, outliers }
-    }
-
-    /// S-INSTANT: candidates one after the other until one holds. If the first few do not, the
-    /// summary is wrong about this table, and the rows decide. The candidates of another table's
-    /// summary are `foreign`.
-    fn levels_or_cuts(self, foreign: bool) -> Result<Searched> {
-        let task = &self.bound.prepared.task;
-        let Candidates { list, visited, space } =
-            candidates(self.policy, &self.estimator, self.by, self.watch)?;
-        let number = list.len() as u64;
-        for (checks, candidate) in (1..).zip(list.iter().take(MOST_FAILED)) {
-            self.watch.check()?;
-            if self.watch.stopped() {
-                return Err(Error::Interrupted);
-            }
-            let mapping = if foreign {
-                self.translated(&candidate.mapping)?
-            } else {
-                candidate.mapping.clone()
-            };
-            self.watch.progress("check", checks, Some(number));
-            if holds(task, &mapping, self.watch)? {
-                let (warrant, cost) = (Warrant::Likely, Some(candidate.cost));
-                let found = Found { mapping, warrant, cost, space, visited };
-                let Candidate { probability, outliers, .. } = *candidate;
-                return Ok(searched(found, self.believed(number, checks, probability, outliers)));
-            }
+/// S-INSTANT: candidates one after the other until one holds. If the first few do not, the summary
+/// is wrong about this table, and the rows decide.
+fn levels_or_cuts(
+    job: &Job,
+    bound: &Bound<'_>,
+    belief: &Belief<'_>,
+    watch: &Watch,
+) -> Result<Searched> {
+    let prepared = &bound.prepared;
+    let listed = belief.listed(job.summary.is_some(), watch)?;
+    for (at, candidate) in listed.candidates.iter().enumerate() {
+        watch.check()?;
+        if watch.stopped() {
+            return Err(Error::Interrupted);
         }
-        let checks = number.min(MOST_FAILED as u64);
-        self.by_rows(Candidates { list, visited, space }, checks)
+        watch.progress("check", at as u64 + 1, Some(listed.candidates.len() as u64));
+        if holds(&prepared.task, &candidate.mapping, watch)? {
+            return Ok(searched(belief.found(&listed, at)?));
+        }
     }
+    let found = incognito::search(&prepared.task, job.parameters.strategy, watch)
+        .map_err(|error| refused(error, prepared, watch))?;
+    Ok(searched(belief.fallen_back(&listed, found)?))
+}
 
-    /// The best full-domain recoding by the rows themselves, and what was believed of it.
-    fn by_rows(self, candidates: Candidates, checks: u64) -> Result<Searched> {
-        let prepared = &self.bound.prepared;
-        let Found { mapping, warrant, cost, space, visited } =
-            incognito::search(&prepared.task, self.strategy, self.watch)
-                .map_err(|error| refused(error, prepared, self.watch))?;
-        let levels = mapping.levels();
-        // Another table's summary may have the columns in another order, and lower trees.
-        let Beliefs { names, taxonomies, .. } = self.beliefs;
-        let known = |(name, tree): (&String, &Arc<Taxonomy>)| {
-            let at = prepared.names.iter().position(|known| known == name)?;
-            levels.get(at).copied().filter(|level| *level <= tree.height())
-        };
-        let known: Option<Vec<usize>> = names.iter().zip(taxonomies).map(known).collect();
-        let total = match known {
-            Some(levels) => Nodes::new(&self.estimator)?.total(&levels)?,
-            None => None,
-        };
-        let (probability, outliers) = total.map_or((0.0, self.beliefs.rows() as f64), |total| {
-            (total.probability(self.beliefs.rows()), total.outliers())
-        });
-        let candidates_number = candidates.list.len() as u64;
-        let believed = Believed {
-            fallback: Some("incognito".into()),
-            ..self.believed(candidates_number, checks, probability, outliers)
-        };
-        let found = match self.policy.search().space {
-            Space::FullDomain => Found { mapping, warrant, cost, space, visited },
-            // Levels are cuts, but of these the best was not looked for.
-            Space::Subtree => {
-                let trees = prepared.task.taxonomies.iter().zip(levels);
-                let cuts = trees.map(|(tree, level)| Cut::at_level(tree, *level)).collect();
-                let (mapping, space) = (Mapping::Cuts(cuts), candidates.space);
-                Found { mapping, warrant: Warrant::Likely, cost, space, visited }
-            }
-        };
-        let visited = found.visited + candidates.visited;
-        Ok(searched(Found { visited, ..found }, believed))
-    }
-
-    /// M-INSTANT.
-    fn regions(self) -> Result<Searched> {
-        let prepared = &self.bound.prepared;
-        let partitioning = self.policy.search().partitioning;
-        check_criterion(self.policy)?;
-        let foreseen = m_instant::partition(&self.estimator, self.by, self.watch)?;
-        let candidates = foreseen.regions.nodes.len() as u64;
-        let foreseen_regions = self.translated(&Mapping::Regions(foreseen.regions))?;
-        let Mapping::Regions(regions) = foreseen_regions else { return Err(Error::Defect) };
-        let settled = m_instant::settle(&prepared.task, &regions, partitioning, self.watch);
-        let mut found = settled
-            .map_err(|error| with_refusal(error, prepared, &most_general(prepared), self.watch))?;
-        found.visited += foreseen.visited;
-        let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
-        Ok(Searched { algorithm: "m-instant", ..searched(found, believed) })
-    }
+/// M-INSTANT.
+fn regions(
+    policy: &Policy,
+    bound: &Bound<'_>,
+    belief: &Belief<'_>,
+    watch: &Watch,
+) -> Result<Searched> {
+    let prepared = &bound.prepared;
+    let partitioning = policy.search().partitioning;
+    check_criterion(policy)?;
+    let (regions, believed, visited) = belief.foreseen(watch)?;
+    let settled = m_instant::settle(&prepared.task, &regions, partitioning, watch);
+    let mut found =
+        settled.map_err(|error| with_refusal(error, prepared, &most_general(prepared), watch))?;
+    found.visited += visited;
+    Ok(Searched { algorithm: "m-instant", ..searched((found, believed)) })
 }
 
 /// What S-INSTANT found.
-fn searched(found: Found, believed: Believed) -> Searched {
+fn searched((found, believed): (Found, Believed)) -> Searched {
     let (believed, alternatives) = (Some(believed), Vec::new());
     Searched { algorithm: "s-instant", found, believed, alternatives, proven: None }
 }

@@ -6,10 +6,11 @@
 //! sorted on disk, so that their order says nothing about the input's. The release is the same as
 //! that of a table in memory.
 
+use super::believed::Belief;
 use super::disk::most_values;
 use super::memory::check_saving;
 use super::search::levels_by_hand;
-use super::{Beside, Decision, Produced, ToldCaps, Walk, believed, cuts, summarize};
+use super::{Beside, Decision, Produced, ToldCaps, Walk, cuts, summarize};
 use crate::bind::{AskedOfCuts, Required, Surveyed};
 use crate::error::{Error, Refusal, Result, Shortfall};
 use crate::ids::{CellId, Code, Id, IdMap, LeafId};
@@ -43,9 +44,6 @@ use rayon::iter::{
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Candidates of a summary that are checked in one scan.
-const TOGETHER: usize = 4;
 
 /// Generations of groups that a search for cuts keeps, as far as memory is planned.
 const GENERATIONS: usize = 8;
@@ -681,28 +679,35 @@ fn judged(
     }
 }
 
-/// S-INSTANT: the first few candidates are checked in one scan, the others by counted tuples.
+/// S-INSTANT: the candidates are checked in one scan, or by counted tuples if it does not suffice. If
+/// none holds, the counted tuples decide.
 fn by_belief(
     walk: &Walk<'_>,
     scanned: &mut Scanned,
     bound: &BoundTable,
     folder: &SpillFolder,
 ) -> Result<Decided> {
-    let (watch, memory) = (walk.watch, walk.job.limits.memory());
-    let (summary, is_foreign) = match (&walk.job.summary, scanned.summary.take()) {
+    let (job, watch, memory) = (walk.job, walk.watch, walk.job.limits.memory());
+    let (summary, foreign) = match (&job.summary, scanned.summary.take()) {
         (Some(summary), _) => (summary.clone(), true),
         (None, Some(summary)) => (summary, false),
         (None, None) => return Err(Error::Defect),
     };
-    let list = believed::listed(walk.job, summary, bound.columns(), is_foreign, watch)?;
+    let file = walk.source.file();
+    let named = if foreign { PathBuf::from(summary.file()) } else { file.clone() };
+    let beliefs = job.policy.believe(summary, &named)?;
+    let belief = Belief::new(job, &beliefs, (bound.columns(), &file), watch)?;
+    let heeding = watch.heed();
+    let listed = belief.listed(foreign, watch)?;
+    drop(heeding);
     let (mut counted, mut next) = (None, 0);
-    while next < list.candidates.len() {
+    while next < listed.candidates.len() {
         watch.check()?;
         if watch.stopped() {
             return Err(Error::Interrupted);
         }
-        watch.progress("check", next as u64, Some(list.candidates.len() as u64));
-        let candidates = list.candidates[next..].iter().take(TOGETHER);
+        watch.progress("check", next as u64, Some(listed.candidates.len() as u64));
+        let candidates = listed.candidates[next..].iter();
         let maps = candidates.map(|one| bound.maps(&one.mapping)).collect::<Result<Vec<_>>>()?;
         let judged = match &counted {
             None => {
@@ -716,7 +721,7 @@ fn by_belief(
         for judged in judged {
             match judged {
                 Judged::Holds(failing) => {
-                    let (found, believed) = list.found(next)?;
+                    let (found, believed) = belief.found(&listed, next)?;
                     let mapping = found.mapping.clone();
                     let found = Some((found, Some(believed)));
                     return Ok(Decided { algorithm: "s-instant", mapping, found, failing });
@@ -725,13 +730,21 @@ fn by_belief(
                 Judged::Fails(_) | Judged::FarFromRelease(_) => next += 1,
             }
         }
-        if counted.is_none() && next < list.candidates.len() {
+        if counted.is_none() && next < listed.candidates.len() {
             counted = Some(count(walk, scanned, bound, folder)?);
         }
     }
-    let (candidates, rows) = (list.believed, bound.rows);
-    let suppressible = bound.task.suppressible;
-    Err(Shortfall::NoCandidate { candidates, rows, suppressible }.into())
+    let counted = match counted {
+        Some(counted) => counted,
+        None => count(walk, scanned, bound, folder)?,
+    };
+    let passes = bound.grouping(&counted, memory / 8, watch);
+    let found = incognito::search_tuples(&bound.task, passes, job.parameters.strategy, watch)?;
+    let (found, believed) = belief.fallen_back(&listed, found)?;
+    let mapping = found.mapping.clone();
+    let grouping = bound.grouping(&counted, memory / 3, watch);
+    let failing = judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?;
+    Ok(Decided { algorithm: "s-instant", mapping, found: Some((found, Some(believed))), failing })
 }
 
 /// The last scan.

@@ -95,7 +95,7 @@ fn compare(
         let job = Job::new(policy).seed(3);
         let (in_memory, little) =
             (job.clone().memory(1 << 30), open(&case.input).memory_needed().unwrap() - 1);
-        let beyond = job.memory(little).spill_folder(&case.drawn.folder.path(""));
+        let beyond = job.memory(little).spill_folder(case.drawn.folder.path(""));
         let truth = match run(&in_memory, &case.input, &outputs[0], &Watch::silent()) {
             Ok(truth) => truth,
             // What a policy does not allow is refused before anything is read.
