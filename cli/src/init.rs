@@ -1,5 +1,7 @@
 //! What `init` says: which roles it guessed, what to check first, and what to run next.
 
+use crate::args::FormatArg;
+use clap::ValueEnum;
 use scumble::{Role, Suggestion};
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -17,7 +19,12 @@ pub fn json(suggestion: &Suggestion, files: &[PathBuf]) -> Value {
 }
 
 /// The same for people.
-pub fn text(suggestion: &Suggestion, input: &Path, files: &[PathBuf]) -> String {
+pub fn text(
+    suggestion: &Suggestion,
+    input: &Path,
+    format: Option<FormatArg>,
+    files: &[PathBuf],
+) -> String {
     let [policy, hierarchies @ ..] = files else { return String::new() };
     let mut text = format!("wrote {}", policy.display());
     if let Some(folder) = hierarchies.first().and_then(|file| file.parent()) {
@@ -31,13 +38,25 @@ pub fn text(suggestion: &Suggestion, input: &Path, files: &[PathBuf]) -> String 
         text += "check first:\n";
         text.extend(checks.iter().map(|check| format!("  {check}\n")));
     }
+    let format = format.and_then(|format| format.to_possible_value());
+    let format = format.map_or(String::new(), |value| format!(" --format {}", value.get_name()));
     let _ = writeln!(
         text,
-        "check every role, then run\n  scumble anonymize {} --policy {} -o release.csv",
-        input.display(),
-        policy.display(),
+        "check every role, then run\n  scumble anonymize {}{format} --policy {} -o release.csv",
+        typed(input),
+        typed(policy),
     );
     text
+}
+
+/// A path as one word of a shell.
+fn typed(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |one: char| one.is_alphanumeric() || "_-./,:@%+=".contains(one);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// How many columns have each role.

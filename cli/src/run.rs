@@ -193,7 +193,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             let suggestion = scumble::suggest(&open(&input)?, &output, !no_learned, watch)?;
             let files = suggestion.write()?;
             let json = init::json(&suggestion, &files);
-            Ok(Output::new(json, init::text(&suggestion, &input, &files)))
+            Ok(Output::new(json, init::text(&suggestion, &input, common.format, &files)))
         }
         Command::Anonymize {
             input,

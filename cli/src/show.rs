@@ -1,5 +1,6 @@
 //! Output for people.
 
+use crate::ends::is_standard;
 use crate::failure::{Failure, Result};
 use crate::text::{self, BAD, GOOD, HEADING, NOTE, Text};
 use anstyle::Style;
@@ -128,10 +129,16 @@ pub fn portrait(portrait: &Portrait) -> Text {
     text
 }
 
+/// A file, or the stream that - means.
+fn named(file: &Path, stream: &str) -> String {
+    if is_standard(file) { stream.into() } else { file.display().to_string() }
+}
+
 /// Where a result comes from and where it went, as a heading.
 pub fn heading(input: &Path, output: &Path) -> Text {
     let mut text = Text::default();
-    text.add(HEADING, &format!("{} -> {}", input.display(), output.display()));
+    let (from, to) = (named(input, "standard input"), named(output, "standard output"));
+    text.add(HEADING, &format!("{from} -> {to}"));
     let _ = writeln!(text);
     text
 }
@@ -139,7 +146,7 @@ pub fn heading(input: &Path, output: &Path) -> Text {
 /// What a result is about, as a heading, with a fact.
 pub fn about(file: &Path, fact: &str) -> Text {
     let mut text = Text::default();
-    text.add(HEADING, &file.display().to_string());
+    text.add(HEADING, &named(file, "standard input"));
     let _ = writeln!(text, ": {fact}");
     text
 }

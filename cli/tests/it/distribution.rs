@@ -817,5 +817,5 @@ fn the_encoding_of_a_folder_is_detected_and_said_or_given() {
     guessed.complains().says("out/records.csv").says("windows-1252");
     let given = |name| bed.run(&["verify", "out", "--policy", "policy.toml", "--encoding", name]);
     given("windows-1252").ok();
-    given("utf-16le").fails_with(2, "out/records.csv");
+    given("utf-16le").fails_with(2, "out/").says("not valid UTF-16LE");
 }

@@ -353,6 +353,27 @@ fn many_columns_and_many_rows() {
     assert!(bed.read("policy.toml").contains("About "), "{}", bed.read("policy.toml"));
 }
 
+/// The command that comes next can be typed as it is shown.
+#[test]
+fn what_comes_next_can_be_typed() {
+    let bed = Bed::new();
+    let rows: String = (0..60).map(|row| ordinary(row).join(",") + "\n").collect();
+    let name = "Anna's patients 2025.csv";
+    bed.file(name, format!("sex,age,zip\n{rows}"));
+    let next = |said: Outcome| said.ok().stdout.lines().last().unwrap().trim().to_string();
+    let typed = next(bed.run(&["init", name, "-o", "my policy.toml"]));
+    let program = env!("CARGO_BIN_EXE_scumble");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &typed.replacen("scumble", program, 1)]).current_dir(bed.path("."));
+    bed.finish(shell).ok();
+    assert!(bed.exists("release.csv"));
+    let init = format!("'{program}' init - --format csv -o p.toml <\"{name}\"");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &init]).current_dir(bed.path("."));
+    let typed = next(bed.finish(shell));
+    assert_eq!(typed, "scumble anonymize - --format csv --policy p.toml -o release.csv");
+}
+
 /// Five million rows, in bounded memory.
 #[test]
 fn millions_of_rows() {
