@@ -19,6 +19,7 @@ mod instant;
 mod json_lines;
 mod killed;
 mod l_plus;
+mod memory;
 mod notation;
 mod outputs;
 mod page;

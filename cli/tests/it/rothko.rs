@@ -1,7 +1,7 @@
 //! Tables larger than the memory that is allowed: what a person types, how much memory that takes,
 //! and what is left when it goes wrong.
 
-use crate::bed::{Bed, Outcome, sorted};
+use crate::bed::{Bed, Outcome, peak_of, sorted};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -97,24 +97,6 @@ fn an_order_that_is_not_known_cannot_be_kept() {
     outcome.fails_with(2, "--keep-order requires an algorithm that works in memory");
 }
 
-/// The most memory that a run of the tool ever held, in bytes.
-fn peak_of(mut command: Command) -> u64 {
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        // Only grows while the process lives, so the last answer before its end counts.
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find(|line| line.starts_with("VmHWM:"));
-        let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-        peak = kilobytes.unwrap_or(0).max(peak);
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    peak * 1024
-}
-
 const LIMIT: &str = "64MiB";
 /// 1.25 times as much, which is more than 64 MiB above a bare process.
 const MOST: u64 = (64 << 20) / 4 * 5;
@@ -122,7 +104,8 @@ const MOST: u64 = (64 << 20) / 4 * 5;
 #[track_caller]
 fn assert_memory(bed: &Bed, table: &str, output: &str, more: &[&str]) {
     let all = arguments(table, output, &[&["--memory", LIMIT], more].concat());
-    let peak = peak_of(bed.command(&all));
+    let (output, peak) = peak_of(bed.command(&all));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(peak <= MOST, "{table} to {output}, {more:?}: {} MiB", peak >> 20);
     assert!(is_empty(&bed.path("spill")));
 }

@@ -346,13 +346,23 @@ impl BoundTable {
         watch: &'a Watch,
     ) -> Grouping<'a> {
         let (packing, values, rows) = (&self.packing, self.task.values.as_slice(), self.rows);
-        Grouping { tuples, packing, values, rows, memory, repeats: true, watch }
+        Grouping { tuples, packing, values, rows, memory, folder: None, watch }
     }
 
     /// The same for tuples that are read from the source, which is done once.
     fn once<'a>(&'a self, tuples: &'a dyn Tuples, memory: u64, watch: &'a Watch) -> Grouping<'a> {
-        let memory = (memory / 3).max(LEAST);
-        Grouping { repeats: false, ..self.grouping(tuples, memory, watch) }
+        self.grouping(tuples, (memory / 3).max(LEAST), watch)
+    }
+
+    /// The same for counted tuples, which are sorted in a folder if their groups do not fit.
+    fn again<'a>(
+        &'a self,
+        tuples: &'a CountedTuples,
+        folder: &'a SpillFolder,
+        memory: u64,
+        watch: &'a Watch,
+    ) -> Grouping<'a> {
+        Grouping { folder: Some(folder), ..self.grouping(tuples, memory, watch) }
     }
 
     /// What a mapping makes of the leaves of each column.
@@ -452,7 +462,7 @@ fn count(
     let mut counter = TupleCounter::new(folder, words, memory, walk.watch)?;
     let rows = RowTuples { walk, columns: Mutex::new(&mut scanned.columns), bound };
     rows.scan(&mut |tuples, _| {
-        tuples.chunks_exact(words).try_for_each(|tuple| counter.add(tuple))?;
+        tuples.chunks_exact(words).try_for_each(|tuple| counter.add(tuple, 1))?;
         Ok(true)
     })?;
     counter.finish()
@@ -567,7 +577,7 @@ fn decide(
             Some(failing) => failing,
             None => {
                 let counted = count(walk, scanned, bound, folder)?;
-                let grouping = bound.grouping(&counted, memory / 3, watch);
+                let grouping = bound.again(&counted, folder, memory / 3, watch);
                 judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?
             }
         };
@@ -580,13 +590,13 @@ fn decide(
     let found = match &bound.cuts {
         Some(asked) => by_cuts(walk, bound, asked, &counted)?,
         None => {
-            let passes = bound.grouping(&counted, memory / 8, watch);
+            let passes = bound.again(&counted, folder, memory / 8, watch);
             incognito::search_tuples(&bound.task, passes, job.parameters.strategy, watch)?
         }
     };
     let algorithm = if bound.cuts.is_some() { algorithm.name() } else { "incognito" };
     let mapping = found.mapping.clone();
-    let grouping = bound.grouping(&counted, memory / 3, watch);
+    let grouping = bound.again(&counted, folder, memory / 3, watch);
     let failing = judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?;
     Ok(Decided { algorithm, mapping, found: Some((found, None)), failing })
 }
@@ -715,7 +725,8 @@ fn by_belief(
                 bound.once(&rows, memory, watch).judge(&maps, bound.asked(false))?
             }
             Some(tuples) => {
-                bound.grouping(tuples, memory / 3, watch).judge(&maps, bound.asked(false))?
+                let grouping = bound.again(tuples, folder, memory / 3, watch);
+                grouping.judge(&maps, bound.asked(false))?
             }
         };
         for judged in judged {

@@ -1,27 +1,25 @@
 //! The groups that a mapping of levels or cuts makes of counted tuples, in any memory.
 //!
-//! A pass over the tuples puts together the groups whose hashes lie in one part of all hashes. If
-//! they do not fit into memory, the part is divided, and each piece of it takes a pass of its own.
-//! What is asked of groups one by one, or added up over them, does not depend on the parts.
+//! A pass over the tuples puts groups together in memory. If they do not fit, tuples are sorted on
+//! disk by what their leaves became, so that each group comes in one piece, and groups are handed
+//! over some at a time. What is asked of groups one by one, or added up over them, does not depend
+//! on how many come together.
 
 use super::lattice::{GroupKey, TooSmall};
 use crate::error::{Error, Result};
 use crate::privacy::{Group, Requirement, all_hold};
-use crate::source::spill::Tuples;
+use crate::source::spill::{SpillFolder, TupleCounter, Tuples};
 use crate::table::{Field, Packing, Tallies};
 use crate::watch::Watch;
 use hashbrown::HashTable;
 use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
 use rustc_hash::FxHashSet;
 
-/// Pieces of a part that does not fit.
-const PIECES: u64 = 4;
-
 /// Groups that are judged between two polls for an abort.
 const JUDGED: usize = 1 << 12;
 
-/// Parts that are tried at most: if groups do not fit then, it is one group that does not.
-const MOST_PARTS: u64 = 1 << 24;
+/// The part of all groups that is looked at to find that too many are too small.
+const PROBED: u64 = 8;
 
 /// Counted tuples, and how much memory a pass over them may take.
 #[derive(Clone, Copy)]
@@ -36,8 +34,8 @@ pub struct Grouping<'a> {
     pub rows: u64,
     /// Bytes of memory for a pass.
     pub memory: u64,
-    /// Whether tuples may be read again for groups that do not fit.
-    pub repeats: bool,
+    /// Where they are sorted if groups do not fit; `None` if tuples are read only once.
+    pub folder: Option<&'a SpillFolder>,
     /// Can abort it.
     pub watch: &'a Watch,
 }
@@ -56,15 +54,9 @@ impl HashPart {
     fn holds(self, hash: u64) -> bool {
         ((hash >> 32) * self.of) >> 32 == self.part
     }
-
-    /// The pieces of a part.
-    fn pieces(self) -> impl Iterator<Item = HashPart> {
-        let HashPart { part, of } = self;
-        (0..PIECES).map(move |piece| HashPart { part: part * PIECES + piece, of: of * PIECES })
-    }
 }
 
-/// Some groups: all those with a hash in a part.
+/// Some groups.
 #[derive(Debug)]
 pub(super) struct PartGroups<K> {
     pub(super) groups: Vec<(K, u32)>,
@@ -279,15 +271,19 @@ impl<'a> Grouping<'a> {
         Ok(states.into_iter().map(PassState::finish).collect())
     }
 
-    /// Hands over all groups, part by part, until `each` answers false. Answers false if too many
-    /// rows are in groups that are too small; not all parts are handed over then.
+    /// Hands over all groups, some at a time, until `each` answers false. Answers false if too many
+    /// rows are in groups that are too small; not all groups are handed over then.
     pub(super) fn each_part<K: GroupKey>(
         &self,
         maps: &[&'a [u32]],
         unless: Option<TooSmall>,
         each: &mut dyn FnMut(PartGroups<K>) -> Result<bool>,
     ) -> Result<bool> {
-        self.each_piece(maps, vec![HashPart::WHOLE], unless, each)
+        match self.pass(maps, HashPart::WHOLE, unless)? {
+            Pass::Groups(groups) => each(groups).map(|_| true),
+            Pass::TooSmall => Ok(false),
+            Pass::TooMany => self.each_of_many(maps, unless, each),
+        }
     }
 
     /// The same if it is known that they do not fit all at once.
@@ -297,33 +293,86 @@ impl<'a> Grouping<'a> {
         unless: Option<TooSmall>,
         each: &mut dyn FnMut(PartGroups<K>) -> Result<bool>,
     ) -> Result<bool> {
-        self.each_piece(maps, HashPart::WHOLE.pieces().collect(), unless, each)
-    }
-
-    fn each_piece<K: GroupKey>(
-        &self,
-        maps: &[&'a [u32]],
-        mut open: Vec<HashPart>,
-        unless: Option<TooSmall>,
-        each: &mut dyn FnMut(PartGroups<K>) -> Result<bool>,
-    ) -> Result<bool> {
-        while let Some(part) = open.pop() {
-            self.watch.check()?;
-            match self.pass(maps, part, unless)? {
-                Pass::Groups(groups) => {
-                    if !each(groups)? {
-                        return Ok(true);
-                    }
-                }
-                Pass::TooSmall => return Ok(false),
-                Pass::TooMany if part.of < MOST_PARTS => open.extend(part.pieces()),
-                Pass::TooMany => {
-                    let what = "the values of one group".into();
-                    return Err(Error::TooLittleMemory { what, instead: None });
-                }
+        // Of most nodes too many groups are too small, which a part of them tells without sorting.
+        if let Some(small) = unless {
+            let part = HashPart { part: 0, of: PROBED };
+            let mut state = PassState::<K>::new(self, maps, part, unless);
+            state.entries.clear();
+            self.tuples.scan(&mut |tuples, counts| Ok(state.take(tuples, counts)))?;
+            let is_too_small = match state.finish() {
+                Pass::Groups(part) => small.are(part.groups.iter().map(|(_, rows)| *rows)),
+                Pass::TooSmall => true,
+                Pass::TooMany => false,
+            };
+            if is_too_small {
+                return Ok(false);
             }
         }
-        Ok(true)
+        self.each_sorted(maps, each).map(|()| true)
+    }
+
+    /// Sorts tuples by what their leaves became, and hands over the groups in this order.
+    fn each_sorted<K: GroupKey>(
+        &self,
+        maps: &[&'a [u32]],
+        each: &mut dyn FnMut(PartGroups<K>) -> Result<bool>,
+    ) -> Result<()> {
+        let folder = self.folder.ok_or(Error::Defect)?;
+        let (keys, counted) = self.packing.fields().split_at(self.keys());
+        let (key_words, words) = (self.key_words(), self.packing.words());
+        // The key comes first, and the counted values in words of their own.
+        let behind = Packing::new(self.values.iter().map(|values| *values as u32));
+        let behind_words = if counted.is_empty() { 0 } else { behind.words() };
+        let width = key_words + behind_words;
+        let mut counter = TupleCounter::new(folder, width, self.memory, self.watch)?;
+        let mut lifted = vec![0; width];
+        self.tuples.scan(&mut |tuples, counts| {
+            for (tuple, rows) in tuples.chunks_exact(words).zip(counts) {
+                lifted.fill(0);
+                for (field, map) in keys.iter().zip(maps) {
+                    field.put(&mut lifted, map[field.get(tuple) as usize]);
+                }
+                for (from, to) in counted.iter().zip(behind.fields()) {
+                    to.put(&mut lifted[key_words..], from.get(tuple));
+                }
+                counter.add(&lifted, *rows)?;
+            }
+            Ok(true)
+        })?;
+        let mut last = vec![u64::MAX; key_words];
+        let mut groups: Vec<(K, u32)> = Vec::new();
+        let mut entries: Vec<Entries> = counted.iter().map(|_| Entries::default()).collect();
+        let mut is_over = false;
+        let mut hand_over = |groups: &mut Vec<(K, u32)>, entries: &mut Vec<Entries>| {
+            let tallies = entries.iter_mut().map(|one| std::mem::take(one).tallies(groups.len()));
+            let tallies = tallies.collect();
+            each(PartGroups { groups: std::mem::take(groups), tallies })
+        };
+        counter.finish()?.scan(&mut |tuples, counts| {
+            for (tuple, rows) in tuples.chunks_exact(width).zip(counts) {
+                if groups.is_empty() || last != tuple[..key_words] {
+                    let listed: usize = entries.iter().map(|one| one.list.len()).sum();
+                    let bytes = groups.len() * size_of::<(K, u32)>() + listed * 24;
+                    if bytes as u64 > self.memory / 2 && !hand_over(&mut groups, &mut entries)? {
+                        is_over = true;
+                        return Ok(false);
+                    }
+                    last.copy_from_slice(&tuple[..key_words]);
+                    let flip = |key: K, field: &Field| key.flip(*field, field.get(tuple));
+                    groups.push((keys.iter().fold(K::default(), flip), 0));
+                }
+                let group = groups.len() - 1;
+                groups[group].1 += rows;
+                for (entries, field) in entries.iter_mut().zip(behind.fields()) {
+                    entries.add(group as u32, field.get(&tuple[key_words..]), *rows);
+                }
+            }
+            Ok(true)
+        })?;
+        if !is_over && !groups.is_empty() {
+            hand_over(&mut groups, &mut entries)?;
+        }
+        Ok(())
     }
 }
 
@@ -475,7 +524,7 @@ impl<'a> Grouping<'a> {
                 self.conclude(sums, asked, &mut |each| each(&part).map(|_| ()))
             }
             Pass::TooSmall => Ok(Judged::Fails(asked.suppressible.saturating_add(1))),
-            Pass::TooMany if !self.repeats => Ok(Judged::TooMany),
+            Pass::TooMany if self.folder.is_none() => Ok(Judged::TooMany),
             Pass::TooMany => {
                 let mut sums = self.no_sums();
                 let is_complete = self.each_part::<K>(maps, asked.unless(), &mut |part| {

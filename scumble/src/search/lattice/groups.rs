@@ -369,7 +369,7 @@ pub(in crate::search) struct TooSmall {
 
 impl TooSmall {
     /// Whether groups of these sizes are so.
-    pub(super) fn are(&self, sizes: impl Iterator<Item = u32>) -> bool {
+    pub(in crate::search) fn are(&self, sizes: impl Iterator<Item = u32>) -> bool {
         self.rows(sizes) > self.limit
     }
 

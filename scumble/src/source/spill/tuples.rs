@@ -29,7 +29,7 @@ pub type EachPiece<'a> = dyn FnMut(&[u64], &[u32]) -> Result<bool> + 'a;
 /// Tuples that are gathered, of a number of words that is known here only.
 trait Gathered: Send {
     fn len(&self) -> usize;
-    fn push(&mut self, words: &[u64]);
+    fn push(&mut self, words: &[u64], rows: u32);
     /// Sorts and merges.
     fn merge(&mut self, watch: &Watch) -> Result<()>;
     fn each(&self, each: &mut dyn FnMut(&[u64], u32) -> Result<()>) -> Result<()>;
@@ -45,10 +45,10 @@ impl<const W: usize> Gathered for OfWords<W> {
         self.list.len()
     }
 
-    fn push(&mut self, words: &[u64]) {
+    fn push(&mut self, words: &[u64], rows: u32) {
         let mut tuple = [0; W];
         tuple[..words.len()].copy_from_slice(words);
-        self.list.push((tuple, 1));
+        self.list.push((tuple, rows));
     }
 
     fn merge(&mut self, watch: &Watch) -> Result<()> {
@@ -120,14 +120,14 @@ impl<'a> TupleCounter<'a> {
         Ok(TupleCounter { folder, words, most, block, list, runs: Vec::new(), rows: 0, watch })
     }
 
-    /// One more row.
+    /// Rows that have a tuple.
     #[inline]
-    pub fn add(&mut self, words: &[u64]) -> Result<()> {
+    pub fn add(&mut self, words: &[u64], rows: u32) -> Result<()> {
         if self.list.len() >= self.most {
             self.make_room()?;
         }
-        self.list.push(words);
-        self.rows += 1;
+        self.list.push(words, rows);
+        self.rows += u64::from(rows);
         Ok(())
     }
 
@@ -375,7 +375,7 @@ mod tests {
                 let mut truth: BTreeMap<Vec<u64>, u32> = BTreeMap::new();
                 for _ in 0..rows {
                     let tuple: Vec<u64> = (0..words).map(|_| random.below(values)).collect();
-                    counter.add(&tuple).unwrap();
+                    counter.add(&tuple, 1).unwrap();
                     *truth.entry(tuple).or_default() += 1;
                 }
                 let counted = counter.finish().unwrap();
