@@ -32,8 +32,7 @@ pub(super) fn read(document: Setting, file: &Path, loaded: &Loaded) -> Result<Po
         default_role = section.choice("role", Role::NAMES)?;
         missing = section.get("missing").map_or(Ok(Vec::new()), Entry::texts)?;
     }
-    check_sets(&root, &attributes, default_role)?;
-    check_weights(&root, &attributes, default_role)?;
+    check_generalized(&root, &attributes, default_role)?;
     let privacy = match root.get("privacy") {
         None => Privacy::default(),
         Some(entry) => privacy(entry, &attributes)?,
@@ -101,47 +100,33 @@ fn weight(entry: &Entry<'_>) -> Result<Ratio> {
     if weight > Ratio::ZERO { Ok(weight) } else { Err(entry.wrong(expected)) }
 }
 
-/// Refuses sets in columns that are never generalized.
-fn check_sets(
-    root: &Section<'_>,
-    attributes: &[Attribute],
-    default_role: Option<Role>,
-) -> Result<()> {
-    let Some(section) = root.get("attributes") else { return Ok(()) };
-    let section = section.table(None)?;
-    let is_key =
-        |attribute: &&Attribute| attribute.role.or(default_role) == Some(Role::QuasiIdentifier);
-    let mut with_sets = attributes.iter().filter(|attribute| attribute.has_sets());
-    match with_sets.find(|attribute| !is_key(attribute)) {
-        None => Ok(()),
-        Some(attribute) => {
-            let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
-            Err(entry.required("sets")?.inapplicable("requires the role quasi-identifier"))
-        }
-    }
-}
-
-/// Refuses weights of columns that are never generalized, and weights that have no common
+/// Refuses sets and weights in columns that are never generalized, and weights that have no common
 /// denominator of a reasonable size, together with the default.
-fn check_weights(
+fn check_generalized(
     root: &Section<'_>,
     attributes: &[Attribute],
     default_role: Option<Role>,
 ) -> Result<()> {
     let Some(section) = root.get("attributes") else { return Ok(()) };
     let section = section.table(None)?;
-    let mut given = vec![None];
-    for attribute in attributes.iter().filter(|attribute| attribute.weight.is_some()) {
-        let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
-        let entry = entry.required("weight")?;
-        if attribute.role.or(default_role) != Some(Role::QuasiIdentifier) {
-            return Err(entry.inapplicable("requires the role quasi-identifier"));
-        }
-        given.push(attribute.weight);
-        if Weights::new(&given).is_none() {
-            return Err(
-                entry.wrong("weights whose common denominator is smaller; use shorter numbers")
-            );
+    let mut weights = vec![None];
+    for attribute in attributes {
+        let given = [("sets", attribute.has_sets()), ("weight", attribute.weight.is_some())];
+        for (key, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            let entry = section.required(&attribute.name)?.table(Some("attributes.*"))?;
+            let entry = entry.required(key)?;
+            if attribute.role.or(default_role) != Some(Role::QuasiIdentifier) {
+                return Err(entry.inapplicable("requires the role quasi-identifier"));
+            }
+            if key == "sets" {
+                continue;
+            }
+            weights.push(attribute.weight);
+            if Weights::new(&weights).is_none() {
+                return Err(
+                    entry.wrong("weights whose common denominator is smaller; use shorter numbers")
+                );
+            }
         }
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! What a class costs, by the loss that is to be small.
 
 use super::judge::Tally;
+use super::members;
 use super::space::Space;
 use crate::loss::{Loss, LossChoice};
 use crate::search::Task;
@@ -64,9 +65,7 @@ impl<'a> Aim<'a> {
         if self.columns_decide {
             return cost;
         }
-        let number = of_units.iter().max().map_or(0, |class| *class as usize + 1);
-        let mut members = vec![Vec::new(); number];
-        (0..).zip(of_units).for_each(|(unit, class)| members[*class as usize].push(unit));
+        let members = members(of_units.iter().copied());
         let (mut low, mut high) = (Vec::new(), Vec::new());
         let beside = |units: &Vec<u32>| {
             space.hull(units, &mut low, &mut high);

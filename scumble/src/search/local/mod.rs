@@ -73,8 +73,8 @@ pub struct Course {
 }
 
 /// Searches for the classes with the least loss. Returns the best recodings that it came across,
-/// the best one first. If allowable classes are `known` already, as the class of each cell, and they
-/// cost no more than the first classes of a search, it starts with them. `heat` is asked before
+/// the best one first. If allowable classes are `known` already, as the class of each cell, the
+/// search starts with them, unless vectors of levels make cheaper ones. `heat` is asked before
 /// every batch of steps: it falls from 1 to 0 in the course of the search, and the search ends if
 /// there is none.
 pub fn search(
@@ -88,13 +88,8 @@ pub fn search(
     let space = Space::new(task, course.style, watch)?;
     let (judge, aim) = (Judge::new(task), Aim::new(task, &space));
     let ground = (&space, &judge, &aim);
-    let mut first = start::start(task, &space, &judge, watch)?;
-    if let Some(known) = known {
-        let known = members(&space, known);
-        if space.cost(&known) <= space.cost(&first) {
-            first = known;
-        }
-    }
+    let known = known.map(|known| members(space.cells.iter().map(|cell| known[*cell as usize])));
+    let first = start::start(task, (&space, &judge), known, watch)?;
     let most = suppressible(task);
     let mut classes = Classes::new(ground, first, most, course.seed, watch)?;
     let planned = STEPS_PER_UNIT.saturating_mul(space.len() as u64).clamp(STEPS.0, STEPS.1);
@@ -149,12 +144,15 @@ impl Best {
     }
 }
 
-/// The units of each class, of which the cells are known.
-fn members(space: &Space, class_of: &[u32]) -> Vec<Vec<u32>> {
-    let classes = class_of.iter().max().map_or(0, |class| *class as usize + 1);
-    let mut members = vec![Vec::new(); classes];
-    for (unit, cell) in (0..).zip(&space.cells) {
-        members[class_of[*cell as usize] as usize].push(unit);
+/// The units of each class, from the class of each unit.
+fn members(of_units: impl Iterator<Item = u32>) -> Vec<Vec<u32>> {
+    let mut members: Vec<Vec<u32>> = Vec::new();
+    for (unit, class) in (0..).zip(of_units) {
+        let class = class as usize;
+        if class >= members.len() {
+            members.resize(class + 1, Vec::new());
+        }
+        members[class].push(unit);
     }
     members
 }

@@ -3,8 +3,9 @@
 //! All vectors of levels are walked in ascending order of their cost. At each, the units that have
 //! no class yet are grouped by their generalized values, and every group that is allowable becomes
 //! a class, or what is left of it without units that it is better off without. In the end, units
-//! without a class go where there is room for them. If there are too many vectors, units are parted
-//! from the top instead, at the column and the place where both parts stay allowable.
+//! without a class go where there is room for them. If there are too many vectors, a search starts
+//! with classes that are known, or units are parted from the top, at the column and the place where
+//! both parts stay allowable.
 
 use super::class::Common;
 use super::judge::{Judge, Tally};
@@ -34,24 +35,28 @@ const COMPARED: usize = 1 << 26;
 /// The node of each code, at each level of one column.
 type Levels = Vec<Vec<u32>>;
 
-/// Classes that are all allowable, as lists of units.
+/// Classes that are all allowable, as lists of units; those that are `known` already, unless
+/// vectors of levels make cheaper ones.
 pub fn start(
     task: &Task,
-    space: &Space,
-    judge: &Judge<'_>,
+    (space, judge): (&Space, &Judge<'_>),
+    known: Option<Vec<Vec<u32>>>,
     watch: &Watch,
 ) -> Result<Vec<Vec<u32>>> {
-    let all: Vec<u32> = (0..space.len() as u32).collect();
-    let mut tally = judge.nothing();
     let of_column = |column: &usize| levels(&task.axes[*column]);
     let levels: Vec<Levels> = space.columns.iter().map(of_column).collect();
     let vectors = levels.iter().try_fold(1usize, |sum, levels| sum.checked_mul(levels.len()));
     let keys = levels.iter().try_fold(1u64, |sum, levels| sum.checked_mul(levels[0].len() as u64));
     if vectors.is_some_and(|vectors| vectors <= VECTORS) && keys.is_some() {
-        return walk(space, judge, &levels, watch);
+        let classes = walk(space, judge, &levels, watch)?;
+        let cost = space.cost(&classes);
+        return Ok(known.filter(|known| space.cost(known) <= cost).unwrap_or(classes));
     }
-    let mut classes = Vec::new();
-    let mut open = vec![all];
+    if let Some(known) = known {
+        return Ok(known);
+    }
+    let (mut tally, mut classes) = (judge.nothing(), Vec::new());
+    let mut open = vec![(0..space.len() as u32).collect::<Vec<u32>>()];
     while let Some(part) = open.pop() {
         watch.check()?;
         match split(task, space, judge, &part, &mut tally) {

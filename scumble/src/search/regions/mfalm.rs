@@ -24,7 +24,8 @@
 //! same way and the others in another. So those are tried too, up to a limit, and no partition is
 //! called minimal where one was left out.
 
-use super::choose::{Splits, apart, child_ranges, splits};
+use super::children::child_ranges;
+use super::choose::{Splits, apart, splits};
 use super::mpalm::{extents, part};
 use super::{Choice, FrequencySet, Judge};
 use crate::error::Shortfall;

@@ -24,9 +24,11 @@
 //! `regression`: the allowable split with the greatest gain, of equal ones the first attribute and
 //! the lowest threshold.
 
+mod children;
 mod choose;
 pub mod disk;
 mod frequency;
+mod gain;
 pub mod m_instant;
 pub mod mfalm;
 pub mod mondrian;

@@ -16,7 +16,8 @@
 //! Cost: O(n log n) for the median under k-anonymity, O(n log² n) otherwise, n rows (along trees n
 //! cells, where rows alone decide) and a fixed number of attributes.
 
-use super::choose::{WORTHLESS, by_loss, by_range, halved, parted, pool_rows, worth};
+use super::children::{parted, pool_rows, worth};
+use super::choose::{WORTHLESS, by_loss, by_range, halved};
 use super::{Aim, Choice, Criterion, FrequencySet, Judge, Layout, Partitioning, Points, choose};
 use crate::error::Shortfall;
 use crate::error::{Error, Result};
