@@ -104,8 +104,8 @@ const MOST: u64 = (64 << 20) / 4 * 5;
 #[track_caller]
 fn assert_memory(bed: &Bed, table: &str, output: &str, more: &[&str]) {
     let all = arguments(table, output, &[&["--memory", LIMIT], more].concat());
-    let (output, peak) = peak_of(bed.command(&all));
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let (done, peak) = peak_of(bed.command(&all));
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(peak <= MOST, "{table} to {output}, {more:?}: {} MiB", peak >> 20);
     assert!(is_empty(&bed.path("spill")));
 }
