@@ -2,9 +2,9 @@
 //!
 //! A partition is a box of Rothko's tree whose rows fit into memory. Mondrian finishes it first. If
 //! the search of the whole box does not fit into memory, each part of Mondrian's first split is
-//! searched by itself, and so on. Regions of Mondrian are what a search starts with, if they lose
-//! less than its own first classes. Requirements are those of the whole table: what compares a
-//! class with all rows compares it with the rows of all partitions.
+//! searched by itself, and so on. Regions of Mondrian are what a search starts with, unless vectors
+//! of levels give first classes that lose less. Requirements are those of the whole table: what
+//! compares a class with all rows compares it with the rows of all partitions.
 //!
 //! Cost: a part takes a number of steps that is proportional to its units, so the time is linear in
 //! the rows.
