@@ -26,11 +26,12 @@ pub(super) fn check_criterion(policy: &Policy) -> Result<()> {
     })
 }
 
-/// The regions that m-instant foresees, in the codes of a table.
+/// The first regions that m-instant foresees, about so many, in the codes of a table.
 pub(super) fn foreseen(
     job: &Job,
     summary: Summary,
     table: Columns<'_>,
+    most: usize,
     watch: &Watch,
 ) -> Result<(Regions, Believed)> {
     let file = PathBuf::from(summary.file());
@@ -39,7 +40,7 @@ pub(super) fn foreseen(
     let by = by(&job.policy, instant, beliefs.suppressible)?;
     let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
     let _heeding = watch.heed();
-    let foreseen = m_instant::partition(&estimator, by, watch)?;
+    let foreseen = m_instant::partition_within(&estimator, by, most, watch)?;
     watch.check()?;
     let believed = Believed {
         summary: beliefs.summary.kind().name().into(),

@@ -381,15 +381,15 @@ pub(super) fn produce(
     check_whole(&known, rows, watch)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
-    let foreseen = match algorithm {
-        Algorithm::MInstant => Some(foreseen(walk, &known)?),
-        _ => None,
-    };
     let mut limits = chosen.limits(memory, known.layout.width());
     // The values of every leaf are counted while rows are written to it.
     let counted = known.coder.counted.iter().map(|(_, values, _)| values.len() as u64);
     let leaves = (memory / 8).max(1 << 20) / (VALUE * counted.sum::<u64>().max(1));
     limits.fan_out = limits.fan_out.min(leaves.max(2) as usize);
+    let foreseen = match algorithm {
+        Algorithm::MInstant => Some(foreseen(walk, &known, limits.fan_out)?),
+        _ => None,
+    };
     let numbered = known.layout.numbered();
     let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
     let (schema, columns) = released(&schema, &roles, &known.coder);
@@ -498,7 +498,7 @@ pub(super) fn produce(
 }
 
 /// The regions that a summary foresees, in the codes of the table.
-fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)> {
+fn foreseen(walk: &Walk<'_>, known: &ScannedTable, most: usize) -> Result<(Regions, Believed)> {
     let policy = &walk.job.policy;
     believed::check_criterion(policy)?;
     let summary = match &walk.job.summary {
@@ -506,7 +506,7 @@ fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)
         None => summarize::summarize(walk.job, walk.source, walk.watch)?,
     };
     let ScannedTable { names, taxonomies, axes, .. } = known;
-    believed::foreseen(walk.job, summary, Columns { names, taxonomies, axes }, walk.watch)
+    believed::foreseen(walk.job, summary, Columns { names, taxonomies, axes }, most, walk.watch)
 }
 
 /// Partitions all rows and waits until they are written.
