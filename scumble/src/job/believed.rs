@@ -144,10 +144,10 @@ impl<'a> Belief<'a> {
         Ok((found, believed))
     }
 
-    /// M-INSTANT's first phase: the regions that it foresees, in the codes of the table, and how
-    /// many were looked at.
-    pub(super) fn foreseen(&self, watch: &Watch) -> Result<(Regions, Believed, u64)> {
-        let foreseen = m_instant::partition(&self.estimator, self.by, watch)?;
+    /// M-INSTANT's first phase: the regions that it foresees, about so many at most, in the codes of
+    /// the table, and how many were looked at.
+    pub(super) fn foreseen(&self, most: usize, watch: &Watch) -> Result<(Regions, Believed, u64)> {
+        let foreseen = m_instant::partition_within(&self.estimator, self.by, most, watch)?;
         watch.check()?;
         let candidates = foreseen.regions.nodes.len() as u64;
         let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);

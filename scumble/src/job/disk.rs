@@ -380,15 +380,15 @@ pub(super) fn produce(
     check_whole(&known, rows, watch)?;
     let drawn = known.coder.sample(&survey);
     drop(survey);
-    let foreseen = match algorithm {
-        Algorithm::MInstant => Some(foreseen(walk, &known)?),
-        _ => None,
-    };
     let mut limits = chosen.limits(memory, known.layout.width());
     // The values of every leaf are counted while rows are written to it.
     let counted = known.coder.counted.iter().map(|(_, values, _)| values.len() as u64);
     let leaves = (memory / 8).max(1 << 20) / (VALUE * counted.sum::<u64>().max(1));
     limits.fan_out = limits.fan_out.min(leaves.max(2) as usize);
+    let foreseen = match algorithm {
+        Algorithm::MInstant => Some(foreseen(walk, &known, limits.fan_out)?),
+        _ => None,
+    };
     let numbered = known.layout.numbered();
     let folder = SpillFolder::create(&walk.job.limits.spill_folder())?;
     let (schema, columns) = released(&schema, &roles, &known.coder);
@@ -497,7 +497,7 @@ pub(super) fn produce(
 }
 
 /// The regions that a summary foresees, in the codes of the table.
-fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)> {
+fn foreseen(walk: &Walk<'_>, known: &ScannedTable, most: usize) -> Result<(Regions, Believed)> {
     let Walk { job, source, watch, .. } = *walk;
     check_criterion(&job.policy)?;
     let (summary, file) = match &job.summary {
@@ -510,7 +510,7 @@ fn foreseen(walk: &Walk<'_>, known: &ScannedTable) -> Result<(Regions, Believed)
     let file = source.file();
     let belief = Belief::new(job, &beliefs, (table, &file), watch)?;
     let _heeding = watch.heed();
-    let (regions, believed, _) = belief.foreseen(watch)?;
+    let (regions, believed, _) = belief.foreseen(most, watch)?;
     Ok((regions, believed))
 }
 

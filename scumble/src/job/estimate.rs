@@ -121,7 +121,7 @@ fn regions(
     let prepared = &bound.prepared;
     let partitioning = policy.search().partitioning;
     check_criterion(policy)?;
-    let (regions, believed, visited) = belief.foreseen(watch)?;
+    let (regions, believed, visited) = belief.foreseen(usize::MAX, watch)?;
     let settled = m_instant::settle(&prepared.task, &regions, partitioning, watch);
     let mut found =
         settled.map_err(|error| with_refusal(error, prepared, &most_general(prepared), watch))?;

@@ -81,8 +81,8 @@ pub(super) fn summarize(job: &Job, source: &dyn Source, watch: &Watch) -> Result
             rows += ordered.first().map_or(0, |column| column.len());
             builder.see(&ordered)?;
             watch.progress("summarize", rows as u64, total);
-            if codes.iter().map(|codes| codes.dictionary().bytes() as u64).sum::<u64>() > memory / 2
-            {
+            let bytes = codes.iter().map(|codes| codes.dictionary().bytes() as u64);
+            if bytes.sum::<u64>() > (memory / 2).max(LEAST) {
                 let what = "the distinct values of the table".into();
                 return Err(Error::TooLittleMemory { what, instead: None });
             }

@@ -180,7 +180,7 @@ fn asked(folder: &Folder, algorithm: &str, more: &str) -> Policy {
         id = {{ role = "identifier" }}
         q-a = {{ role = "quasi-identifier", type = "integer", hierarchy = {{ intervals = [10, 100], from = 0, to = 1000 }} }}
         q-b = {{ role = "quasi-identifier", type = "integer", hierarchy = {{ intervals = [10, 100], from = 0, to = 1000 }} }}
-        q-c = {{ role = "quasi-identifier" }}
+        q-c = {{ role = "quasi-identifier", type = "text" }}
         sick = {{ role = "sensitive" }}
 
         [privacy]

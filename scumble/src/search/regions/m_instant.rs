@@ -67,6 +67,16 @@ struct OpenRegion {
 
 /// Parts the domain as long as the partition is believed in.
 pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<Foreseen> {
+    partition_within(estimator, by, usize::MAX, watch)
+}
+
+/// The same, no further than to so many regions, more or less: a split may have many parts.
+pub fn partition_within(
+    estimator: &Estimator<'_>,
+    by: By,
+    most: usize,
+    watch: &Watch,
+) -> Result<Foreseen> {
     let beliefs = estimator.beliefs();
     let rows = beliefs.rows();
     let enough = KAnonymity::new(beliefs.condition.least.max(1).saturating_mul(PARTS_OF_A_ROW));
@@ -81,8 +91,8 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
         total.add(whole.0, &whole.1, 1.0);
         queue.push_back(OpenRegion { ranges, believed: whole, at: 0 });
     }
-    let mut visited = 1;
-    while let Some(open) = queue.pop_front() {
+    let (mut visited, mut leaves) = (1, 1);
+    while let Some(open) = queue.pop_front().filter(|_| leaves < most) {
         watch.check()?;
         if watch.stopped() || !total.ln_product.is_finite() {
             break;
@@ -102,6 +112,7 @@ pub fn partition(estimator: &Estimator<'_>, by: By, watch: &Watch) -> Result<For
                 continue;
             }
             total = next;
+            leaves += parts.len() - 1;
             let numbers: Vec<u32> =
                 (0..parts.len() as u32).map(|part| regions.nodes.len() as u32 + part).collect();
             regions.nodes[open.at as usize] = choice.node(&numbers);
