@@ -2,10 +2,10 @@
 
 mod agrawal;
 mod distribution;
+mod estimates;
 mod full_domain;
 mod harness;
 mod init;
-mod estimates;
 mod instant;
 mod l_plus;
 mod l_plus_utility;
@@ -164,7 +164,9 @@ fn measure(args: &Args) -> Result<Vec<Measured>> {
         Experiment::Presence => presence::presence(adult, args.rows)?,
         Experiment::Init => init::init(adult, args.rows)?,
         Experiment::Instant => instant::instant(adult, args.rows)?,
-        Experiment::Estimates => vec![estimates::estimates(args.runs.unwrap_or(800))?],
+        Experiment::Estimates => {
+            vec![estimates::estimates(args.runs.unwrap_or(800), estimates::RUNS)?]
+        }
     })
 }
 

@@ -107,6 +107,8 @@ pub fn estimation(estimation: &Estimation, file: &Path, is_given: bool) -> Text 
     let likely = match list.len() {
         // The recoding that was asked for is listed in any case.
         _ if is_given => String::new(),
+        // Nobody knows how likely the others are.
+        _ if !estimation.not_estimated.is_empty() => String::new(),
         0 => ", none is likely to hold".to_string(),
         1 => ", 1 is likely to hold".to_string(),
         several => format!(", {} are likely to hold", thousands(several as u128)),
@@ -121,6 +123,10 @@ pub fn estimation(estimation: &Estimation, file: &Path, is_given: bool) -> Text 
             duration(estimation.seconds),
         ),
     );
+    if !estimation.not_estimated.is_empty() {
+        let names = estimation.not_estimated.join(", ");
+        let _ = writeln!(text, "  not estimated, and left out of the figures: {names}");
+    }
     let Some(first) = list.first() else { return text };
     let (Estimated::Levels(named) | Estimated::Cuts(named)) = &first.recoding;
     let loss = if first.loss.lm_weighted.is_some() { "weighted LM" } else { "LM" };
@@ -130,8 +136,11 @@ pub fn estimation(estimation: &Estimation, file: &Path, is_given: bool) -> Text 
     for candidate in list.iter().take(SHOWN) {
         let mut row = vec![
             format!("{:.6}", candidate.loss.lm_weighted.unwrap_or(candidate.loss.lm)),
-            format!("{:.4}", candidate.probability),
-            format!("{:.1}", candidate.expected_outliers),
+            format!("{:.4} ± {:.4}", candidate.probability, candidate.error.probability),
+            format!(
+                "{:.1} ± {:.1}",
+                candidate.expected_outliers, candidate.error.expected_outliers
+            ),
         ];
         match &candidate.recoding {
             Estimated::Levels(levels) => row.extend(levels.values().map(Value::to_string)),

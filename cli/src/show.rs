@@ -339,10 +339,21 @@ fn searched(text: &mut Text, search: &SearchReport) {
         _ => writeln!(text, "  not proven optimal; {visited} steps in {seconds}"),
     };
     if let Some(believed) = &search.believed {
+        let failed = match (&believed.fallback, believed.candidates) {
+            (None, _) => String::new(),
+            (Some(algorithm), 0) => {
+                format!("no recoding was likely to hold, so {algorithm} decided by the rows; ")
+            }
+            (Some(algorithm), _) => {
+                format!(
+                    "the recodings that were checked fail, so {algorithm} decided by the rows; "
+                )
+            }
+        };
         let _ = writeln!(
             text,
-            "  estimated from {}: it holds with probability {:.4}, and {:.1} rows are expected to \
-             fail; {} of {} candidates checked",
+            "  {failed}estimated from {}: it holds with probability {:.4}, and {:.1} rows are \
+             expected to fail; {} of {} candidates checked",
             crate::instant::article(&believed.summary),
             believed.probability,
             believed.outliers,

@@ -400,7 +400,7 @@ pub const ERRORS: &[Case] = &[
         ANONYMIZE,
     ),
     case(
-        "NoCandidate",
+        "NoRecoding: s-instant",
         people,
         "anonymize table.csv -p policy.toml -o out.csv -k 7 --algorithm s-instant",
     ),

@@ -220,15 +220,6 @@ pub enum Shortfall {
         /// Rows that may be suppressed; `None` for a presence, which allows no suppression.
         suppressible: Option<u64>,
     },
-    /// None of the recodings that a summary suggested holds.
-    NoCandidate {
-        /// The number of recodings that were checked.
-        candidates: u64,
-        /// Rows of the table.
-        rows: u64,
-        /// Rows that may be suppressed.
-        suppressible: u64,
-    },
     /// No cut can be released.
     NoCut {
         /// Whether this is proven; otherwise the search ended early.
@@ -324,9 +315,7 @@ impl Shortfall {
             Shortfall::NoConfidentRecoding { .. } => {
                 Some("switch refinement on, or widen the range of `presence`")
             }
-            Shortfall::NoRecoding { .. }
-            | Shortfall::NoCandidate { .. }
-            | Shortfall::NoCutWithin { .. } => {
+            Shortfall::NoRecoding { .. } | Shortfall::NoCutWithin { .. } => {
                 Some("relax the requirements, or raise the suppression limit")
             }
             Shortfall::ClassesFail { levels: Some(_), .. } => {
@@ -361,7 +350,6 @@ impl Shortfall {
             self,
             Shortfall::NoRecoding { .. }
                 | Shortfall::NoConfidentRecoding { .. }
-                | Shortfall::NoCandidate { .. }
                 | Shortfall::NoCut { .. }
                 | Shortfall::NoCutWithin { .. }
         )
@@ -430,17 +418,6 @@ impl Shortfall {
                 f,
                 "none of {space} recodings meets them with at most {most} of {rows} rows suppressed"
             ),
-            Shortfall::NoCandidate { candidates: 0, .. } => {
-                write!(f, "the summary suggests no recoding")
-            }
-            Shortfall::NoCandidate { candidates, rows, suppressible } => {
-                let recodings = if *candidates == 1 { "recoding" } else { "recodings" };
-                write!(
-                    f,
-                    "neither the {candidates} {recodings} that the summary suggests nor the most \
-                     general one meets them with at most {suppressible} of {rows} rows suppressed"
-                )
-            }
             Shortfall::NoCut { proven: true } => write!(f, "even the most general cut fails"),
             Shortfall::NoCutWithin { what, rows, suppressible } => {
                 write!(

@@ -105,7 +105,7 @@ impl Asked {
     }
 
     /// Whether a bucket with these values meets everything, and the smallest margin.
-    pub(super) fn judge(&self, counts: &[(u32, u32)]) -> (bool, f64) {
+    pub fn judge(&self, counts: &[(u32, u32)]) -> (bool, f64) {
         let rows: u64 = counts.iter().map(|(_, count)| u64::from(*count)).sum();
         let mut verdict = (true, f64::INFINITY);
         let mut add = |(fine, margin): (bool, f64)| {

@@ -147,8 +147,11 @@ fn of_chances(
     let (mut weight, mut first, mut second, mut outliers) =
         (0.0, 0.0, 0.0, too_few(size, least, shortcuts));
     let mut doubt = Doubt::default();
-    let stride =
-        if shortcuts.sd_cut { stride((to.saturating_sub(from) / SIZES).max(1), periods) } else { 1 };
+    let stride = if shortcuts.sd_cut {
+        stride((to.saturating_sub(from) / SIZES).max(1), periods)
+    } else {
+        1
+    };
     let (mut term, odds) = (stride as f64 * size.ln_probability(from).exp(), size.odds());
     let (mut x, mut limit) = (from, None);
     while x <= to {

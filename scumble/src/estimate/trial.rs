@@ -58,13 +58,14 @@ fn draw(random: &mut Random, ends: &[f64]) -> usize {
 }
 
 impl Trial {
-    /// The estimates of the table, and how far they may be off.
-    pub fn estimate(&self, shortcuts: Shortcuts) -> Result<(Total, [f64; 2])> {
+    /// The estimates of the table, and how far they may be off. Work on values may be shared by all
+    /// buckets, as with a histogram, or not, as with a network.
+    pub fn estimate(&self, shortcuts: Shortcuts, is_shared: bool) -> Result<(Total, [f64; 2])> {
         let (least, watch) = (self.condition.least, Watch::silent());
         let asked = self.condition.values.iter();
-        let diverse: Vec<Diversity> = asked
-            .map(|(_, asked)| Diversity::new(&self.shares, asked, shortcuts).shared())
-            .collect();
+        let diverse = asked.map(|(_, asked)| Diversity::new(&self.shares, asked, shortcuts));
+        let diverse: Vec<Diversity> =
+            diverse.map(|one| if is_shared { one.shared() } else { one }).collect();
         let mut total = Total::default();
         for likelihood in &self.likelihoods {
             let size = Binomial { n: self.rows, p: *likelihood };
@@ -78,8 +79,14 @@ impl Trial {
         Ok((total, total.error(self.rows, [0.0; 2])))
     }
 
-    /// Deals the table so many times.
-    pub fn run(&self, runs: u32, random: &mut Random) -> Outcome {
+    /// Deals the table so many times. `is_fine` judges a bucket by the number of its rows with each
+    /// value.
+    pub fn run(
+        &self,
+        runs: u32,
+        random: &mut Random,
+        is_fine: impl Fn(&[(u32, u32)]) -> bool,
+    ) -> Outcome {
         let (buckets, values) = (ends(&self.likelihoods), ends(&self.shares));
         let mut counts = vec![0u32; self.likelihoods.len() * self.shares.len()];
         let (mut fine, mut sum, mut squares) = (0.0, 0.0, 0.0);
@@ -95,9 +102,7 @@ impl Trial {
                 held.clear();
                 held.extend((0..).zip(counts.iter().copied()).filter(|(_, count)| *count > 0));
                 let rows: u64 = held.iter().map(|(_, count)| u64::from(*count)).sum();
-                let is_fine = rows >= self.condition.least
-                    && self.condition.values.iter().all(|(_, asked)| asked.judge(&held).0);
-                lost += if is_fine { 0 } else { rows };
+                lost += if rows == 0 || is_fine(&held) { 0 } else { rows };
             }
             fine += if lost == 0 { 1.0 } else { 0.0 };
             sum += lost as f64;

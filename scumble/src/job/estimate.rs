@@ -1,14 +1,14 @@
 //! Decided from a summary: candidates without any data, and releases that are checked against it.
 
 use super::memory::Bound;
-use super::search::{Searched, levels_by_hand, most_general, with_refusal};
+use super::search::{Searched, levels_by_hand, most_general, refused, with_refusal};
 use super::{Decision, InstantParameters, Job, summarize};
 use crate::error::{Error, Result, Shortfall};
-use crate::estimate::multinomial::Total;
 use crate::policy::{Algorithm, ByAsked, Policy, Space, Way};
 use crate::recoding::{Columns, Mapping, Recoding};
 use crate::release::Believed;
 use crate::search::instant::{By, Candidate, Candidates, holds};
+use crate::search::lattice::incognito::{self, Strategy};
 use crate::search::lattice::s_instant::Nodes;
 use crate::search::regions::m_instant;
 use crate::search::{Found, Warrant, cuts};
@@ -53,6 +53,9 @@ pub fn by(policy: &Policy, options: &InstantParameters, suppressible: u64) -> Re
     }
 }
 
+/// Candidates that are checked at most. If so many fail, what they have in common is a wrong belief.
+const MOST_FAILED: usize = 5;
+
 fn columns(beliefs: &Beliefs) -> Columns<'_> {
     Columns { names: &beliefs.names, taxonomies: &beliefs.taxonomies, axes: &beliefs.axes }
 }
@@ -84,7 +87,9 @@ pub(super) fn search(job: &Job, bound: &Bound<'_>, watch: &Watch) -> Result<Sear
     let by = by(policy, instant, beliefs.suppressible)?;
     let estimator = Estimator::new(&beliefs, instant.shortcuts, watch)?;
     let _heeding = watch.heed();
-    let search = BelievedSearch { policy, bound, beliefs: &beliefs, estimator, by, watch };
+    let strategy = job.parameters.strategy;
+    let search =
+        BelievedSearch { policy, bound, beliefs: &beliefs, estimator, by, strategy, watch };
     match policy.search().algorithm {
         Algorithm::MInstant => search.regions(),
         _ => search.levels_or_cuts(job.summary.is_some()),
@@ -97,6 +102,7 @@ struct BelievedSearch<'a> {
     beliefs: &'a Beliefs,
     estimator: Estimator<'a>,
     by: By,
+    strategy: Strategy,
     watch: &'a Watch,
 }
 
@@ -109,53 +115,77 @@ impl BelievedSearch<'_> {
 
     fn believed(&self, candidates: u64, checks: u64, probability: f64, outliers: f64) -> Believed {
         let summary = self.beliefs.summary.kind().name().into();
-        Believed { summary, candidates, checks, probability, outliers }
+        Believed { summary, candidates, checks, fallback: None, probability, outliers }
     }
 
-    /// S-INSTANT: candidates one after the other until one holds, and the most general recoding if
-    /// none does. The candidates of another table's summary are `foreign`.
+    /// S-INSTANT: candidates one after the other until one holds. If the first few do not, the
+    /// summary is wrong about this table, and the rows decide. The candidates of another table's
+    /// summary are `foreign`.
     fn levels_or_cuts(self, foreign: bool) -> Result<Searched> {
-        let prepared = &self.bound.prepared;
-        let task = &prepared.task;
+        let task = &self.bound.prepared.task;
         let Candidates { list, visited, space } =
             candidates(self.policy, &self.estimator, self.by, self.watch)?;
-        let mapping = most_general(prepared);
-        let last = Candidate {
-            mapping,
-            probability: 0.0,
-            outliers: 0.0,
-            lm: 1.0,
-            lm_weighted: 1.0,
-            cost: 1.0,
-            total: Total::default(),
-        };
         let number = list.len() as u64;
-        let all = list.iter().map(|one| (one, !foreign)).chain([(&last, true)]);
-        for (checks, (candidate, own)) in (1..).zip(all) {
+        for (checks, candidate) in (1..).zip(list.iter().take(MOST_FAILED)) {
             self.watch.check()?;
             if self.watch.stopped() {
                 return Err(Error::Interrupted);
             }
-            let mapping =
-                if own { candidate.mapping.clone() } else { self.translated(&candidate.mapping)? };
+            let mapping = if foreign {
+                self.translated(&candidate.mapping)?
+            } else {
+                candidate.mapping.clone()
+            };
             self.watch.progress("check", checks, Some(number));
             if holds(task, &mapping, self.watch)? {
                 let (warrant, cost) = (Warrant::Likely, Some(candidate.cost));
                 let found = Found { mapping, warrant, cost, space, visited };
                 let Candidate { probability, outliers, .. } = *candidate;
-                let believed = Some(self.believed(number, checks, probability, outliers));
-                return Ok(Searched {
-                    algorithm: "s-instant",
-                    found,
-                    believed,
-                    alternatives: Vec::new(),
-                    proven: None,
-                });
+                return Ok(searched(found, self.believed(number, checks, probability, outliers)));
             }
         }
-        let (rows, suppressible) = (task.rows(), task.suppressible);
-        let shortfall = Shortfall::NoCandidate { candidates: number, rows, suppressible };
-        Err(with_refusal(shortfall.into(), prepared, &last.mapping, self.watch))
+        let checks = number.min(MOST_FAILED as u64);
+        self.by_rows(Candidates { list, visited, space }, checks)
+    }
+
+    /// The best full-domain recoding by the rows themselves, and what was believed of it.
+    fn by_rows(self, candidates: Candidates, checks: u64) -> Result<Searched> {
+        let prepared = &self.bound.prepared;
+        let Found { mapping, warrant, cost, space, visited } =
+            incognito::search(&prepared.task, self.strategy, self.watch)
+                .map_err(|error| refused(error, prepared, self.watch))?;
+        let levels = mapping.levels();
+        // Another table's summary may have the columns in another order, and lower trees.
+        let Beliefs { names, taxonomies, .. } = self.beliefs;
+        let known = |(name, tree): (&String, &Arc<Taxonomy>)| {
+            let at = prepared.names.iter().position(|known| known == name)?;
+            levels.get(at).copied().filter(|level| *level <= tree.height())
+        };
+        let known: Option<Vec<usize>> = names.iter().zip(taxonomies).map(known).collect();
+        let total = match known {
+            Some(levels) => Nodes::new(&self.estimator)?.total(&levels)?,
+            None => None,
+        };
+        let (probability, outliers) = total.map_or((0.0, self.beliefs.rows() as f64), |total| {
+            (total.probability(self.beliefs.rows()), total.outliers())
+        });
+        let candidates_number = candidates.list.len() as u64;
+        let believed = Believed {
+            fallback: Some("incognito".into()),
+            ..self.believed(candidates_number, checks, probability, outliers)
+        };
+        let found = match self.policy.search().space {
+            Space::FullDomain => Found { mapping, warrant, cost, space, visited },
+            // Levels are cuts, but of these the best was not looked for.
+            Space::Subtree => {
+                let trees = prepared.task.taxonomies.iter().zip(levels);
+                let cuts = trees.map(|(tree, level)| Cut::at_level(tree, *level)).collect();
+                let (mapping, space) = (Mapping::Cuts(cuts), candidates.space);
+                Found { mapping, warrant: Warrant::Likely, cost, space, visited }
+            }
+        };
+        let visited = found.visited + candidates.visited;
+        Ok(searched(Found { visited, ..found }, believed))
     }
 
     /// M-INSTANT.
@@ -180,14 +210,14 @@ impl BelievedSearch<'_> {
             .map_err(|error| with_refusal(error, prepared, &most_general(prepared), self.watch))?;
         found.visited += foreseen.visited;
         let believed = self.believed(candidates, 1, foreseen.probability, foreseen.outliers);
-        Ok(Searched {
-            algorithm: "m-instant",
-            found,
-            believed: Some(believed),
-            alternatives: Vec::new(),
-            proven: None,
-        })
+        Ok(Searched { algorithm: "m-instant", ..searched(found, believed) })
     }
+}
+
+/// What S-INSTANT found.
+fn searched(found: Found, believed: Believed) -> Searched {
+    let (believed, alternatives) = (Some(believed), Vec::new());
+    Searched { algorithm: "s-instant", found, believed, alternatives, proven: None }
 }
 
 /// What a summary tells of recodings, without any data.

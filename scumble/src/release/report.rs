@@ -420,6 +420,9 @@ pub struct Believed {
     pub candidates: u64,
     /// Recodings that were checked against the rows.
     pub checks: u64,
+    /// The search by rows that decided because no recoding that was checked holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<String>,
     /// The probability that the chosen one holds, before the rows were looked at.
     pub probability: f64,
     /// The rows that were expected to fail.

@@ -3,11 +3,12 @@
 
 use super::{Belief, Believe, Grouping, Histogram, Joint, NOWHERE, Summary};
 use crate::error::Result;
-use crate::estimate::binomial::Binomial;
+use crate::estimate::asked::Asked;
+use crate::estimate::binomial::{Binomial, Truncated};
 use crate::estimate::bucket::{Condition, of_rows, of_values};
 use crate::estimate::diverse::Diversity;
 use crate::estimate::grid::{Grid, Multiset};
-use crate::estimate::multinomial::{Bucket, Shortcuts, Size, Total};
+use crate::estimate::multinomial::{Bucket, Doubt, Shortcuts, Size, Total};
 use crate::estimate::sampled::Sampled;
 use crate::ids::{Code, Id, IdMap, LeafId};
 use crate::loss::{LossChoice, Weights};
@@ -198,22 +199,47 @@ impl<'a> Estimator<'a> {
         self.grid.as_ref()
     }
 
-    /// A bucket that holds this share of the rows, as far as is believed.
-    fn believed(&self, share: f64, diverse: &[Diversity]) -> Result<(Size, Bucket)> {
-        let rows = self.beliefs.rows();
-        match &self.beliefs.summary.belief {
+    /// A bucket that holds this share of the rows, as far as is believed. `shares` are the shares of
+    /// the values about which something is asked.
+    fn believed(&self, share: f64, shares: &[Vec<f64>]) -> Result<(Size, Bucket)> {
+        let (rows, condition) = (self.beliefs.rows(), &self.beliefs.condition);
+        if let Belief::Sample(drawn) = &self.beliefs.summary.belief
+            && share > 0.0
+        {
+            let sampled = drawn.rows().len() as u64;
+            if sampled >= rows {
+                return Ok(self.counted(share, shares));
+            }
             // What a sample has counted is no likelihood; where values decide it is taken for one.
-            Belief::Sample(drawn) if diverse.is_empty() && share > 0.0 => {
-                let sampled = drawn.rows().len() as u64;
+            if shares.is_empty() {
                 let seen = ((share * sampled as f64).round() as u64).max(1);
                 let size = Sampled { seen, sampled, rows };
-                Ok((size.into(), size.bucket(self.beliefs.condition.least)))
-            }
-            _ => {
-                let size = Binomial { n: rows, p: share.min(1.0) };
-                Ok((size.into(), self.bucket(size, diverse)?))
+                return Ok((size.into(), size.bucket(condition.least)));
             }
         }
+        let asked = condition.values.iter().zip(shares);
+        let diverse: Vec<Diversity> = asked
+            .map(|((_, asked), shares)| Diversity::new(shares, asked, self.shortcuts))
+            .collect();
+        let size = Binomial { n: rows, p: share.min(1.0) };
+        Ok((size.into(), self.bucket(size, &diverse)?))
+    }
+
+    /// A bucket all of whose rows are known, because the sample is the table.
+    fn counted(&self, share: f64, shares: &[Vec<f64>]) -> (Size, Bucket) {
+        let Beliefs { condition, .. } = self.beliefs;
+        let rows_of = |share: &f64| (share * self.beliefs.rows() as f64).round();
+        let rows = rows_of(&share);
+        let holds = |(asked, shares): (&Asked, &Vec<f64>)| {
+            let counts = (0..).zip(shares).map(|(value, share)| (value, rows_of(share) as u32));
+            let counts: Vec<(u32, u32)> = counts.filter(|(_, count)| *count > 0).collect();
+            asked.judge(&counts).0
+        };
+        let is_fine = rows as u64 >= condition.least
+            && condition.values.iter().map(|(_, asked)| asked).zip(shares).all(holds);
+        let certain = Truncated { ln_chance: 0.0, mean: rows, variance: 0.0 };
+        let (fine, outliers) = if is_fine { (certain, 0.0) } else { (Truncated::NEVER, rows) };
+        (Size { mean: rows, variance: 0.0 }, Bucket { fine, outliers, doubt: Doubt::default() })
     }
 
     fn bucket(&self, size: Binomial, diverse: &[Diversity]) -> Result<Bucket> {
@@ -267,11 +293,7 @@ impl<'a> Estimator<'a> {
                 }
                 shares.push(of_bucket);
             }
-            let values = beliefs.condition.values.iter().zip(&shares);
-            let diverse: Vec<Diversity> = values
-                .map(|((_, asked), shares)| Diversity::new(shares, asked, self.shortcuts))
-                .collect();
-            let (size, bucket) = self.believed(*likelihood, &diverse)?;
+            let (size, bucket) = self.believed(*likelihood, &shares)?;
             total.add(size, &bucket, 1.0);
             if !promising(&total) {
                 return Ok(None);
@@ -314,15 +336,15 @@ impl<'a> Estimator<'a> {
             .collect();
         let Some(joint) = beliefs.joint(&keys, None, &self.watch)? else { return Ok(None) };
         let share: f64 = joint.tuples.iter().map(|(_, share)| share).sum();
-        let mut diverse = Vec::new();
-        for (position, asked) in &beliefs.condition.values {
+        let mut values = Vec::new();
+        for (position, _) in &beliefs.condition.values {
             let mut shares = vec![0.0; beliefs.sensitive[*position].values];
             let joint = beliefs.joint(&keys, Some(*position), &self.watch)?;
             let Some(joint) = joint else { return Ok(None) };
             joint.tuples.iter().for_each(|(value, share)| shares[*value as usize] = *share);
-            diverse.push(Diversity::new(&shares, asked, self.shortcuts));
+            values.push(shares);
         }
-        Ok(Some(self.believed(share, &diverse)?))
+        Ok(Some(self.believed(share, &values)?))
     }
 
     /// The believed shares of rows in a box with each leaf of one column: leaf and share, those

@@ -15,12 +15,6 @@ use crate::watch::Watch;
 /// The seed of all buckets; it is part of no secret.
 const SEED: u64 = 0x5EED_0F0B_0CCE_7500;
 
-/// Up to this many rows each size is dealt by itself; beyond, sizes in steps of a twelfth or so.
-const DENSE: u64 = 48;
-
-/// The step of the sizes beyond.
-const STEP: f64 = 1.12;
-
 /// Fewer buckets of a kind are too few to tell how likely it is.
 const FEW: u32 = 6;
 
@@ -42,13 +36,19 @@ pub(super) struct Effort {
     first: u32,
     /// Buckets that are dealt if the first leave it open.
     most: u32,
+    /// Up to this many rows each size is dealt by itself.
+    dense: u64,
+    /// The step of the sizes beyond, as a factor; chances between are interpolated.
+    step: f64,
 }
 
 impl Effort {
     /// For shares of which many buckets ask.
-    pub(super) const SHARED: Effort = Effort { ways: 20_000.0, first: 512, most: 8192 };
+    pub(super) const SHARED: Effort =
+        Effort { ways: 20_000.0, first: 512, most: 8192, dense: 48, step: 1.12 };
     /// For those of one bucket.
-    pub(super) const OWN: Effort = Effort { ways: 600.0, first: 64, most: 512 };
+    pub(super) const OWN: Effort =
+        Effort { ways: 200.0, first: 32, most: 256, dense: 12, step: 1.4 };
 }
 
 /// Values that are dealt, with their shares.
@@ -78,12 +78,13 @@ impl Dealt {
     }
 
     /// The sizes between which a size lies, and how far on the way it is.
-    pub(super) fn knots(rows: u64) -> (u64, u64, f64) {
-        if rows <= DENSE {
+    pub(super) fn knots(rows: u64, effort: Effort) -> (u64, u64, f64) {
+        let Effort { dense, step, .. } = effort;
+        if rows <= dense {
             return (rows, rows, 0.0);
         }
-        let at = (rows as f64 / DENSE as f64).ln() / STEP.ln();
-        let knot = |number: f64| (DENSE as f64 * STEP.powf(number)).round() as u64;
+        let at = (rows as f64 / dense as f64).ln() / step.ln();
+        let knot = |number: f64| (dense as f64 * step.powf(number)).round() as u64;
         let (below, above) = (knot(at.floor()).min(rows), knot(at.floor() + 1.0).max(rows));
         if below == above {
             return (below, above, 0.0);
@@ -104,8 +105,7 @@ impl Dealt {
 
     /// Every way to deal the rows, with its probability.
     fn listed(&self, rows: u64, watch: &Watch) -> Result<Guess> {
-        let mut listing =
-            Listing { dealt: self, counts: Vec::new(), fine: 0.0, whole: 0.0, watch };
+        let mut listing = Listing { dealt: self, counts: Vec::new(), fine: 0.0, whole: 0.0, watch };
         // As Poisson numbers with the mean that each value has; what is common to all ways falls
         // out at the end.
         listing.go(0, rows, 1.0, rows as f64)?;

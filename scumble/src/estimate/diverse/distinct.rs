@@ -66,8 +66,7 @@ fn at(shares: &[f64], least: usize, x: f64, angle: f64) -> f64 {
             symmetric[values] = (without.0 * absent + with.0, without.1 * absent + with.1);
         }
     }
-    let (re, im) =
-        symmetric.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    let (re, im) = symmetric.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     let (turned_sine, turned_cosine) = (x * angle).sin_cos();
     re * turned_cosine + im * turned_sine
 }

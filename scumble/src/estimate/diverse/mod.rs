@@ -37,6 +37,9 @@ const SETTLED: f64 = 1e-5;
 /// By how much a sum of many terms may be off.
 const EXACTLY: f64 = 1e-9;
 
+/// Of what is dealt, small sizes differ from their neighbours for so long.
+const LUMPS: u64 = 12;
+
 /// Sizes of buckets that are convolved: of which many buckets ask, and others.
 const CONVOLVED: (u64, u64) = (256, 64);
 
@@ -104,7 +107,7 @@ impl Diversity {
             }
             _ => {
                 let caps = asked.caps.iter().flatten();
-                let period = caps.map(|cap| cap.period()).max().unwrap_or(1);
+                let period = caps.map(|cap| cap.period()).max().unwrap_or(1).max(LUMPS);
                 let dealt = Dealt::new(values, asked.clone());
                 let rises = dealt.rises();
                 (Way::Dealt(dealt), period, rises)
@@ -127,7 +130,7 @@ impl Diversity {
     /// The chance that `rows` rows are diverse.
     pub fn chance(&self, rows: u64, watch: &Watch) -> Result<Guess> {
         let Way::Dealt(_) = self.way else { return self.remembered(rows, watch) };
-        let (below, above, way) = Dealt::knots(rows);
+        let (below, above, way) = Dealt::knots(rows, self.effort());
         let first = self.remembered(below, watch)?;
         if way == 0.0 {
             return Ok(first);
@@ -157,11 +160,12 @@ impl Diversity {
                 capped.chance(rows, exact, watch)
             }
             Way::Distinct(shares, least) => distinct::chance(shares, *least, rows, watch),
-            Way::Dealt(dealt) => {
-                let effort = if self.is_shared { Effort::SHARED } else { Effort::OWN };
-                dealt.chance(rows, effort, watch)
-            }
+            Way::Dealt(dealt) => dealt.chance(rows, self.effort(), watch),
         }
+    }
+
+    fn effort(&self) -> Effort {
+        if self.is_shared { Effort::SHARED } else { Effort::OWN }
     }
 
     /// The chances of growing buckets, one size after the other.
@@ -186,10 +190,12 @@ impl Growing<'_> {
         }
         let guess = self.diversity.chance(rows, watch)?;
         let end = if self.diversity.rises { 1.0 } else { 0.0 };
+        // What is dealt may be impossible for the smallest sizes, likely for others, and fall then.
+        let may_end = self.diversity.rises || !matches!(self.diversity.way, Way::Dealt(_));
         let is_beyond = (guess.chance - end).abs() + guess.doubt <= SETTLED;
         self.beyond = if is_beyond { self.beyond + 1 } else { 0 };
         // The paper goes on with the threshold itself; the limit is nearer to what follows.
-        if self.diversity.shortcuts.limit && self.beyond > self.diversity.period {
+        if self.diversity.shortcuts.limit && may_end && self.beyond > self.diversity.period {
             self.settled = Some(end);
         }
         Ok(guess)

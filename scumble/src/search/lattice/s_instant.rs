@@ -209,5 +209,13 @@ pub(in crate::search) fn believed(
     let with_lost = |lm: f64| lm + lost * (1.0 - lm);
     let (lm, lm_weighted) = (with_lost(lm.plain), with_lost(lm.weighted));
     let cost = beliefs.loss.believed(lm_weighted, total.squares, lost, rows);
-    Candidate { mapping, probability: total.probability(rows), outliers, lm, lm_weighted, cost, total: *total }
+    Candidate {
+        mapping,
+        probability: total.probability(rows),
+        outliers,
+        lm,
+        lm_weighted,
+        cost,
+        total: *total,
+    }
 }
