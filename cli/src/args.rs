@@ -316,10 +316,10 @@ pub enum Command {
     /// Estimate from a summary which recodings hold
     ///
     /// Estimate from a summary which recodings are likely to meet the requirements, and list them by
-    /// loss. No row is read. Estimates cover k, l-diversity and thresholds; the report lists other
-    /// requirements under `not-estimated`.
+    /// loss. No row is read. Estimates cover all requirements but a presence; what they leave out is
+    /// listed under `not-estimated`.
     Estimate {
-        /// Summary written by `scumble summarize`
+        /// Summary written by `scumble summarize`, or CSV of counts
         #[arg(long, value_name = "FILE")]
         summary: PathBuf,
         #[command(flatten)]

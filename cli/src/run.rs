@@ -220,7 +220,8 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
                 job = job.levels(levels);
             }
             if let Some(file) = &instant.summary {
-                job = job.summary(read_summary(file)?).reads(file);
+                let summary = read_summary(file, job.policy())?;
+                job = job.summary(summary).reads(file);
             }
             let page = Page::new(output.html)?;
             let (ends, beside) = ((common, spill.as_path()), (save_recoding.as_deref(), &page));
@@ -262,7 +263,7 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
             if let Some(levels) = levels {
                 job = job.levels(levels);
             }
-            let estimation = job.estimate(&read_summary(&summary)?, watch)?;
+            let estimation = job.estimate(&read_summary(&summary, job.policy())?, watch)?;
             Ok(Output::new(
                 estimation.to_json(),
                 instant::estimation(&estimation, &summary, is_given),
@@ -390,7 +391,11 @@ fn dispatch(command: Command, common: &Common, watch: &Watch) -> Result<Output> 
     }
 }
 
-fn read_summary(file: &Path) -> Result<Summary> {
+/// A summary: counts as CSV, or JSON.
+fn read_summary(file: &Path, policy: &Policy) -> Result<Summary> {
+    if file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv")) {
+        return Ok(policy.summary_of_counts(file)?);
+    }
     Ok(Summary::from_json(&std::fs::read(file).map_err(Error::io(file, "read"))?, file)?)
 }
 

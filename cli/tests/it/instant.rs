@@ -342,3 +342,232 @@ fn a_network_that_does_not_fit_is_refused() {
     build("sample").ok();
     build("histogram").ok();
 }
+
+/// t-closeness alone used to be believed of the raw table, with probability 1.
+#[test]
+fn every_requirement_is_estimated() {
+    let bed = census("3000");
+    let policy = bed.read("policy.toml");
+    let privacy = policy.find("[privacy]").unwrap();
+    let end = policy[privacy + 1..].find("\n[").map_or(policy.len(), |at| privacy + 1 + at);
+    let asked = |text: &str| {
+        bed.file(
+            "policy.toml",
+            format!("{}[privacy]\n{text}\n{}", &policy[..privacy], &policy[end..]),
+        );
+    };
+    summarize(&bed, "histogram", &[]);
+    for text in [
+        "t-closeness = 0.2",
+        "l-diversity = { kind = \"distinct\", l = 4 }",
+        "l-diversity = { kind = \"entropy\", l = 3 }",
+        "l-diversity = { kind = \"recursive\", c = 2, l = 3 }",
+    ] {
+        asked(text);
+        let all = estimate(&bed, "histogram.json", &[]);
+        assert_eq!(all["not-estimated"], serde_json::json!([]), "{text}");
+        let best = &all["candidates"][0];
+        assert!(best["probability"].as_f64() >= Some(0.8), "{text}: {all}");
+        assert!(best["error"]["probability"].as_f64() < Some(0.5), "{text}: {best}");
+        // No raw table of 3,000 people has classes that large.
+        let levels = best["levels"].as_object().unwrap();
+        let raw: Vec<String> = levels.keys().map(|name| format!("{name}=0")).collect();
+        let raw = estimate(&bed, "histogram.json", &["--levels", &raw.join(",")]);
+        assert!(raw["candidates"][0]["probability"].as_f64() < Some(0.01), "{text}: {raw}");
+        let search = bed.anonymize(&["--algorithm", "s-instant", "--json"]).ok().json();
+        assert!(search["search"]["checks"].as_u64() <= Some(5), "{text}: {search}");
+    }
+}
+
+/// Columns that go together but for one row in each pair: independent ones would have no rare
+/// class.
+#[test]
+fn a_wrong_belief_ends_in_a_search_by_rows() {
+    let bed = Bed::new();
+    let mut table = String::from("a,b,c,d,ill\n");
+    for row in 0..1000u32 {
+        let one = row % 2;
+        let other = |column: u32| if row == column { 1 - one } else { one };
+        table += &format!("{},{},{},{},{}\n", other(0), other(1), other(2), other(3), row % 7);
+    }
+    bed.file("table.csv", &table);
+    let keys: String = ["a", "b", "c", "d"]
+        .map(|name| format!("{name} = {{ role = \"quasi-identifier\" }}\n"))
+        .concat();
+    bed.file(
+        "policy.toml",
+        format!("[privacy]\nk = 5\n[attributes]\n{keys}ill = {{ role = \"sensitive\" }}\n"),
+    );
+    for space in ["full-domain", "subtree"] {
+        let search = format!("\n[search]\nalgorithm = \"s-instant\"\nspace = \"{space}\"\n");
+        let policy = bed.read("policy.toml");
+        bed.file("policy.toml", format!("{}{search}", policy.split("\n[search]").next().unwrap()));
+        let outcome = bed.anonymize(&["--json"]).ok();
+        let report = outcome.json();
+        let search = &report["search"];
+        assert_eq!((&search["checks"], &search["fallback"]), (&5.into(), &"incognito".into()));
+        assert!(search["probability"].as_f64() > Some(0.8), "{search}");
+        assert_eq!(search["optimal"], space == "full-domain", "{search}");
+        let text = bed.anonymize(&[]).ok();
+        assert!(text.stdout.contains("incognito decided by the rows"), "{text:?}");
+        let best = bed.anonymize(&["--algorithm", "incognito", "--json"]);
+        if space == "full-domain" {
+            assert_eq!(report["loss"]["lm"], best.ok().json()["loss"]["lm"]);
+        }
+    }
+}
+
+#[test]
+fn a_presence_is_named_as_not_estimated() {
+    let bed = Bed::people();
+    summarize(&bed, "histogram", &[]);
+    let policy = bed.read("policy.toml");
+    let presence = "[privacy]\npresence = { min = 0, max = 0.9, population = \"table.csv\" }\n";
+    bed.file("policy.toml", policy.replace("[privacy]\n", presence));
+    let json = estimate(&bed, "histogram.json", &[]);
+    assert_eq!(json["not-estimated"], serde_json::json!(["delta-presence"]));
+    let text =
+        bed.run(&["estimate", "--summary", "histogram.json", "--policy", "policy.toml"]).ok();
+    let named = "not estimated, and left out of the figures: delta-presence";
+    assert!(text.stdout.contains(named), "{text:?}");
+    assert!(!text.stdout.contains("likely to hold"), "{text:?}");
+}
+
+/// A saved summary as a CSV of counts, and as pairs where it is a network.
+fn as_counts(saved: &Value) -> String {
+    let attributes = saved["attributes"].as_array().unwrap();
+    let named = |name: &Value| attributes.iter().find(|one| one["name"] == *name).unwrap();
+    let value = |attribute: &Value, at: &Value| {
+        attribute["values"][at.as_u64().unwrap() as usize].as_str().unwrap().to_string()
+    };
+    let mut text = String::from("attribute,value,count\n");
+    let single = |attribute: &Value| -> String {
+        let values = attribute["values"].as_array().unwrap();
+        let line = |(value, count): (&Value, &Value)| {
+            format!("{},{},{count}\n", attribute["name"].as_str().unwrap(), value.as_str().unwrap())
+        };
+        values.iter().zip(attribute["counts"].as_array().unwrap()).map(line).collect()
+    };
+    let Some(network) = saved["network"].as_array() else {
+        return text + &attributes.iter().map(single).collect::<String>();
+    };
+    for one in network {
+        let own = named(&one["attribute"]);
+        let [given] = &one["given"].as_array().unwrap()[..] else {
+            text += &single(own);
+            continue;
+        };
+        for tuple in one["counts"].as_array().unwrap() {
+            text += &format!(
+                "{},{},{},{},{}\n",
+                own["name"].as_str().unwrap(),
+                value(own, &tuple[1]),
+                given.as_str().unwrap(),
+                value(named(given), &tuple[0]),
+                tuple[2]
+            );
+        }
+    }
+    text
+}
+
+/// What others can count says the same as the summary of the table.
+#[test]
+fn summaries_can_be_made_by_hand() {
+    let bed = census("3000");
+    for kind in ["histogram", "bayes"] {
+        summarize(&bed, kind, &[]);
+        let saved: Value = serde_json::from_str(&bed.read(&format!("{kind}.json"))).unwrap();
+        bed.file("counts.csv", as_counts(&saved));
+        let ours = estimate(&bed, &format!("{kind}.json"), &["-k", "10"]);
+        let theirs = estimate(&bed, "counts.csv", &["-k", "10"]);
+        assert_eq!((&theirs["rows"], &theirs["summary"]), (&3000.into(), &kind.into()));
+        let [ours, theirs] =
+            [ours, theirs].map(|json| json["candidates"].as_array().unwrap().clone());
+        assert!(!ours.is_empty() && ours.len() == theirs.len(), "{} {}", ours.len(), theirs.len());
+        for (one, other) in ours.iter().zip(&theirs) {
+            assert_eq!(one["levels"], other["levels"]);
+            let off = one["probability"].as_f64().unwrap() - other["probability"].as_f64().unwrap();
+            assert!(off.abs() < 1e-6, "{one} {other}");
+        }
+        // Without the checksum of a hierarchy, and as the summary of a search.
+        let text = serde_json::to_string(&saved).unwrap();
+        let cut: String =
+            text.split("\"hierarchy\":\"").enumerate().fold(String::new(), |all, (at, part)| {
+                all + if at == 0 { part } else { part.split_once("\",").unwrap().1 }
+            });
+        bed.file("open.json", cut);
+        assert_eq!(estimate(&bed, "open.json", &["-k", "10"])["candidates"][0], ours[0]);
+        let search = ["--algorithm", "s-instant", "-k", "10", "--summary", "counts.csv", "--json"];
+        let report = bed.anonymize(&search).ok().json();
+        assert_eq!(report["search"]["summary"], kind);
+    }
+}
+
+#[test]
+fn shares_are_counts_of_the_rows() {
+    let bed = Bed::people();
+    let shares =
+        "age,30,0.5\nage,55,1/2\ncity,Bern,0.333\ncity,Thun,0.333\ncity,Biel,0.333\nill,flu,1.0\n";
+    bed.file("counts.csv", format!(",,600\n{shares}"));
+    let json = estimate(&bed, "counts.csv", &["-k", "2"]);
+    assert_eq!((&json["rows"], &json["summary"]), (&600.into(), &"histogram".into()));
+    let probability = json["candidates"][0]["probability"].as_f64();
+    assert!(probability > Some(0.999), "six classes of a hundred rows: {json}");
+}
+
+#[test]
+fn counts_that_cannot_be_are_refused_with_their_line() {
+    let bed = Bed::people();
+    let good = "age,30,3\nage,55,3\ncity,Bern,2\ncity,Thun,4\nill,flu,6\n";
+    bed.file("good.csv", good);
+    estimate(&bed, "good.csv", &[]);
+    let refused = |text: &str, part: &str| {
+        bed.file("bad.csv", text);
+        bed.run(&["estimate", "--summary", "bad.csv", "--policy", "policy.toml"])
+            .fails_with(2, part);
+        bed.anonymize(&["--algorithm", "s-instant", "--summary", "bad.csv"]).fails_with(2, part);
+    };
+    let more = |line: &str| format!("{good}{line}\n");
+    refused("", "bad.csv");
+    refused(&more("age,30"), "bad.csv:6");
+    refused(&more("age,31,many"), "bad.csv:6");
+    refused(&more("age,31,-1"), "bad.csv:6");
+    refused(&more("age,31,1.5"), "a whole number, or a share");
+    refused(&more("age,30,1"), "bad.csv:6");
+    refused(&more("age,31,1"), "bad.csv:3: the counts of `city` add up to 6, not 7");
+    refused(&more("name,Ann,6"), "bad.csv:6: `name` is neither a quasi-identifier nor sensitive");
+    refused(&more("zip,1,6"), "bad.csv:6: `zip` is neither");
+    refused(&good.replace("Bern", "Rome"), "bad.csv:3");
+    refused(&good.replace("age,55", "age,old"), "bad.csv:2");
+    refused("age,30,6\ncity,Bern,6\n", "the summary has no column `ill`");
+    refused("ill,flu,6\n", "no quasi-identifier is counted");
+    refused(
+        &good.replace("ill,flu,6", "ill,flu,0.9"),
+        "bad.csv:5: the shares of `ill` add up to 0.9000",
+    );
+    refused(
+        &good.replace("ill,flu,6", "ill,flu,0.5\nill,gout,3"),
+        "`ill` has both counts and shares",
+    );
+    refused("age,30,1/2\nage,55,0.5\ncity,Bern,1/1\nill,flu,1/1\n", "bad.csv");
+    refused(&more(",,7"), "not 7");
+    refused(&more(",,6\n,,6"), "bad.csv:7: the number of rows is given twice");
+    let huge = u64::MAX.to_string();
+    refused(
+        &format!("age,30,{huge}\nage,55,{huge}\ncity,Bern,{huge}\nill,flu,{huge}\n"),
+        "bad.csv",
+    );
+    // Pairs.
+    let pairs = more("age,30,city,Bern,2\nage,30,city,Thun,1\nage,55,city,Thun,3");
+    bed.file("good.csv", &pairs);
+    assert_eq!(estimate(&bed, "good.csv", &[])["summary"], "bayes");
+    refused(
+        &pairs.replace("Bern,2\nage,30,city,Thun,1", "Bern,1\nage,30,city,Thun,2"),
+        "bad.csv:6",
+    );
+    refused(&(pairs.clone() + "city,Thun,age,55,3\n"), "bad.csv:9");
+    refused(&(pairs.clone() + "age,30,age,55,6\n"), "bad.csv:9: a pair of `age` with itself");
+    let circle = "city,Bern,ill,flu,2\ncity,Thun,ill,flu,4\nage,30,ill,flu,3\nage,55,ill,flu,3\n";
+    refused(&(pairs + circle), "closes a circle");
+}

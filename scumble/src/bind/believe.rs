@@ -7,7 +7,7 @@ use crate::error::{Error, Result, quoted};
 use crate::estimate::bucket::Condition;
 use crate::loss::{Loss, LossChoice};
 use crate::policy::Policy;
-use crate::summary::{Attribute, Beliefs, Sensitive, Summary, fingerprint};
+use crate::summary::{ANY_TREE, Attribute, Beliefs, Sensitive, Summary, fingerprint};
 use crate::table::{Dictionary, Role};
 use std::path::Path;
 
@@ -120,8 +120,10 @@ impl Policy {
     fn bind_summarized(&self, attribute: &Attribute, file: &Path) -> Result<BoundKey> {
         let declared = self.declared(&attribute.name);
         let declared = Declared { kind: declared.kind.or(Some(attribute.kind)), ..declared };
+        let is_any = attribute.tree == ANY_TREE;
         match declared.bind_key(&attribute.name, &dictionary(attribute), file) {
-            Ok(bound) if fingerprint(&bound.taxonomy) == attribute.tree => Ok(bound),
+            Ok(bound) if is_any || fingerprint(&bound.taxonomy) == attribute.tree => Ok(bound),
+            Err(error) if is_any => Err(error),
             _ => {
                 let name = quoted(&attribute.name);
                 let problem = format!(
@@ -141,7 +143,8 @@ impl Policy {
         file: &Path,
     ) -> Result<Attribute> {
         let binding = self.declared(name).bind(name, dictionary, file)?;
-        let tree = if role == Role::QuasiIdentifier { fingerprint(&binding.taxonomy) } else { 0 };
+        let is_key = role == Role::QuasiIdentifier;
+        let tree = if is_key { fingerprint(&binding.taxonomy) } else { ANY_TREE };
         Ok(Attribute {
             name: name.to_string(),
             role,

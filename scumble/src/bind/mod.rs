@@ -11,6 +11,7 @@
 mod believe;
 mod caps;
 mod keys;
+mod listed;
 mod notations;
 mod on_cuts;
 mod prepare;

@@ -5,7 +5,7 @@
 //! never.
 
 use super::bayes::{Dependence, Network};
-use super::{Attribute, Belief, DrawnRows, Summary, SummaryKind};
+use super::{ANY_TREE, Attribute, Belief, DrawnRows, MOST_ROWS, Summary, SummaryKind};
 use crate::error::{Error, Result, quoted};
 use crate::table::{Role, Type};
 use crate::watch::Watch;
@@ -35,7 +35,9 @@ struct SavedAttribute {
     role: String,
     #[serde(rename = "type")]
     kind: String,
-    /// The fingerprint of the hierarchy over these values.
+    /// The fingerprint of the hierarchy over these values; of a summary that was made by others,
+    /// nothing.
+    #[serde(default)]
     hierarchy: String,
     values: Vec<String>,
     counts: Vec<u64>,
@@ -139,6 +141,9 @@ impl Summary {
 impl Saved {
     fn checked(self) -> Result<Summary, String> {
         let rows = self.rows;
+        if rows > MOST_ROWS {
+            return Err(format!("{rows} rows are more than {MOST_ROWS}"));
+        }
         let attributes: Vec<Attribute> =
             self.attributes.into_iter().map(|one| one.checked(rows)).collect::<Result<_, _>>()?;
         let keys = attributes
@@ -182,7 +187,10 @@ impl SavedAttribute {
         let role = Role::NAMES.iter().find(|(name, _)| *name == self.role).map(|(_, role)| *role);
         let kind = Type::NAMES.iter().find(|(name, _)| *name == self.kind).map(|(_, kind)| *kind);
         let (Some(role), Some(kind)) = (role, kind) else { return Err(wrong("role or type")) };
-        let tree = u64::from_str_radix(&self.hierarchy, 16).map_err(|_| wrong("hierarchy"))?;
+        let tree = match self.hierarchy.as_str() {
+            "" => ANY_TREE,
+            known => u64::from_str_radix(known, 16).map_err(|_| wrong("hierarchy"))?,
+        };
         let sum = self.counts.iter().try_fold(0u64, |sum, count| sum.checked_add(*count));
         let ascending = self.values.windows(2).all(|pair| pair[0] < pair[1]);
         if self.values.len() != self.counts.len()

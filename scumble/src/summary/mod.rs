@@ -36,6 +36,12 @@ use std::path::{Path, PathBuf};
 /// beyond belief.
 const MOST_TUPLES: usize = 1 << 21;
 
+/// Rows of a summarized table, at most: more than anybody has, and few enough to be multiplied.
+pub const MOST_ROWS: u64 = 1 << 40;
+
+/// The fingerprint of no tree in particular.
+pub const ANY_TREE: u64 = 0;
+
 /// A value that a question leaves out.
 pub const NOWHERE: u32 = u32::MAX;
 
@@ -52,7 +58,7 @@ pub struct Attribute {
     pub values: Vec<String>,
     /// The rows with each.
     pub counts: Vec<u64>,
-    /// What its tree looked like: see [`fingerprint`].
+    /// What its tree looked like: see [`fingerprint`]; [`ANY_TREE`] if nobody knows.
     pub tree: u64,
 }
 
