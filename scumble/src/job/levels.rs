@@ -749,11 +749,11 @@ fn by_belief(
         Some(counted) => counted,
         None => count(walk, scanned, bound, folder)?,
     };
-    let passes = bound.grouping(&counted, memory / 8, watch);
+    let passes = bound.again(&counted, folder, memory / 8, watch);
     let found = incognito::search_tuples(&bound.task, passes, job.parameters.strategy, watch)?;
     let (found, believed) = belief.fallen_back(&listed, found)?;
     let mapping = found.mapping.clone();
-    let grouping = bound.grouping(&counted, memory / 3, watch);
+    let grouping = bound.again(&counted, folder, memory / 3, watch);
     let failing = judged(&grouping, bound, &mapping)?.ok_or(Error::Defect)?;
     Ok(Decided { algorithm: "s-instant", mapping, found: Some((found, Some(believed))), failing })
 }
