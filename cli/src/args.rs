@@ -319,7 +319,7 @@ pub enum Command {
     /// loss. No row is read. Estimates cover all requirements but a presence; what they leave out is
     /// listed under `not-estimated`.
     Estimate {
-        /// Summary written by `scumble summarize`, or CSV of counts
+        /// From `scumble summarize`, or a CSV of counts
         #[arg(long, value_name = "FILE")]
         summary: PathBuf,
         #[command(flatten)]
