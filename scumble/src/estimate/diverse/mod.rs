@@ -2,8 +2,8 @@
 //!
 //! [Nergiz, Tamersoy and Saygin 2011], section 5.1: value j occurs U_j times, the U_j are
 //! multinomial with x rows and the shares l'_j. The paper asks that none passes its cap x/l. Here
-//! anything may be asked that can be counted, in three ways: [caps](capped) and [distinct] values by
-//! formulas, the rest by [dealing](dealt) buckets.
+//! anything may be asked that can be counted, in three ways: caps (`capped`) and distinct values
+//! (`distinct`) by formulas, the rest by dealing buckets (`dealt`).
 //!
 //! | here | paper |
 //! |---|---|
