@@ -81,7 +81,7 @@ impl Asked {
     }
 }
 
-/// A table of so many rows; with its hierarchies, if it has any.
+/// A table with this number of rows, and its hierarchies if it has any.
 pub fn table(scratch: &Scratch, of: Data, rows: u64, seed: u64, ending: &str) -> Result<PathBuf> {
     let (name, kind) = match of {
         Data::Agrawal => ("agrawal", Synthetic::Agrawal),

@@ -203,16 +203,8 @@ fn decide(walk: &mut Walk<'_>, bound: &Bound<'_>, is_saved: bool) -> Result<Deci
     let Searched { algorithm, found, believed, alternatives, proven } =
         search(walk.job, bound, is_saved, walk.watch)?;
     let seconds = walk.clock.phase("search");
+    let search = Some(SearchReport::of(&found, believed, seconds));
     let mapping = if is_saved { found.mapping.of_boxes() } else { found.mapping };
-    let report = SearchReport {
-        space: found.space,
-        visited: found.visited,
-        cost: found.cost,
-        believed,
-        seconds,
-        ..SearchReport::default()
-    };
-    let search = Some(report.warranted(found.warrant));
     Ok(Decided { algorithm, mapping, search, alternatives, proven })
 }
 

@@ -7,7 +7,7 @@ use super::{OfTarget, Verified};
 use crate::error::{Figure, Judged};
 use crate::ratio::Ratio;
 use crate::recoding::Style;
-use crate::search::Warrant;
+use crate::search::{Found, Warrant};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -395,6 +395,13 @@ impl SearchReport {
             optimal: self.optimal.take(),
             lower_bound: self.lower_bound.take(),
         }
+    }
+
+    /// What a search found, by what it believed.
+    pub(crate) fn of(found: &Found, believed: Option<Believed>, seconds: f64) -> SearchReport {
+        let Found { space, visited, cost, warrant, .. } = *found;
+        let report = SearchReport { space, visited, cost, believed, seconds, ..Default::default() };
+        report.warranted(warrant)
     }
 
     /// The same with what the search proved.

@@ -423,9 +423,9 @@ impl FailingGroups {
 pub enum Judged {
     /// It may be released without these groups.
     Holds(FailingGroups),
-    /// So many rows or more are in groups that fail, which are too many.
+    /// At least this number of rows are in groups that fail, which is too many.
     Fails(u64),
-    /// So many groups hold, but not against what would be released.
+    /// This number of groups hold by themselves, but not against what would be released.
     FarFromRelease(u64),
     /// The groups do not fit into memory, and tuples may not be read again.
     TooMany,

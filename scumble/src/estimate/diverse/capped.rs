@@ -24,7 +24,7 @@ const TIGHT: f64 = 1e-4;
 /// Values beyond their caps with smaller probabilities are left to the bounds.
 const NEVER: f64 = 1e-13;
 
-/// From so many rows on a tail may be taken for that of a normal number.
+/// From this number of rows on, a tail may be taken for that of a normal distribution.
 const MANY: u64 = 2000;
 
 /// By how much equation 6 may be off for buckets that are too large to be convolved.

@@ -13,7 +13,7 @@ use crate::watch::Watch;
 /// A value that is expected so often occurs, but for a chance of 1e-17.
 const CERTAIN: f64 = 40.0;
 
-/// The chance of fewer than `least` distinct values is this at most if so many values are certain.
+/// A bound on the chance of fewer than `least` distinct values, if this number of values is certain.
 const MISSED: f64 = 1e-14;
 
 /// The chance that `rows` rows have at least `least` of the values with these shares, the largest

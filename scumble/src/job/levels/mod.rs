@@ -68,17 +68,7 @@ pub(super) fn produce(
     let Decided { algorithm, mapping, found, failing } =
         decided.map_err(|error| bound.refused(error, &scanned, walk.watch))?;
     let seconds = walk.clock.phase("search");
-    let search = found.map(|(found, believed)| {
-        let report = SearchReport {
-            space: found.space,
-            visited: found.visited,
-            cost: found.cost,
-            believed,
-            seconds,
-            ..SearchReport::default()
-        };
-        report.warranted(found.warrant)
-    });
+    let search = found.map(|(found, believed)| SearchReport::of(&found, believed, seconds));
     let values = mapped_values(&bound.task, &mapping)?;
     let writing = Writing { walk, bound: &bound, values: &values, failing: &failing };
     let written = writing.write(&mut scanned, sink, &folder, &bound.maps(&mapping)?)?;
