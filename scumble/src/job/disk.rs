@@ -4,7 +4,7 @@
 use super::believed::{Belief, check_criterion};
 use super::memory::check_saving;
 use super::parts::PartPace;
-use super::{Beside, DiskParameters, Job, Produced, ToldCaps, Walk, summarize, tight_note};
+use super::{Beside, DiskParameters, Job, LEAST, Produced, ToldCaps, Walk, summarize, tight_note};
 use crate::bind::{Required, Surveyed, numbers};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
@@ -68,7 +68,7 @@ const VALUE: u64 = 24;
 
 /// Bytes that the distinct values of all columns may take.
 pub(super) fn most_values(memory: u64) -> u64 {
-    (memory / 3).max(1 << 20)
+    (memory / 3).max(LEAST)
 }
 
 /// Bytes that are gathered for a partition, where memory allows.
@@ -383,7 +383,7 @@ pub(super) fn produce(
     let mut limits = chosen.limits(memory, known.layout.width());
     // The values of every leaf are counted while rows are written to it.
     let counted = known.coder.counted.iter().map(|(_, values, _)| values.len() as u64);
-    let leaves = (memory / 8).max(1 << 20) / (VALUE * counted.sum::<u64>().max(1));
+    let leaves = (memory / 8).max(LEAST) / (VALUE * counted.sum::<u64>().max(1));
     limits.fan_out = limits.fan_out.min(leaves.max(2) as usize);
     let foreseen = match algorithm {
         Algorithm::MInstant => Some(foreseen(walk, &known, limits.fan_out)?),

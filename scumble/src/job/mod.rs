@@ -60,6 +60,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Bytes that each part of a job may take however small the limit is: with less, what can be found or
+/// read would depend on it.
+const LEAST: u64 = 1 << 20;
+
 /// A policy, and how it may use the machine.
 ///
 /// ```

@@ -1,6 +1,6 @@
 //! A summary from one scan of a table, or from a table that is in memory already.
 
-use super::{InstantParameters, Job};
+use super::{InstantParameters, Job, LEAST};
 use crate::error::{Error, Result};
 use crate::ids::TableCellId;
 use crate::source::{Batch, Codes, Source, ahead};
@@ -14,9 +14,6 @@ use rayon::iter::{
 
 /// Rows of a sample by default.
 const SAMPLED: usize = 20_000;
-
-/// Bytes of counts that fit into any memory.
-const LEAST: u64 = 1 << 20;
 
 /// Rows of a table in memory that are counted at a time.
 const ROWS: usize = 1 << 16;

@@ -42,14 +42,14 @@ pub struct Grouping<'a> {
 
 /// A part of all hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct HashPart {
+struct HashPart {
     part: u64,
     of: u64,
 }
 
 impl HashPart {
     /// All of them.
-    pub(super) const WHOLE: HashPart = HashPart { part: 0, of: 1 };
+    const WHOLE: HashPart = HashPart { part: 0, of: 1 };
 
     fn holds(self, hash: u64) -> bool {
         ((hash >> 32) * self.of) >> 32 == self.part
@@ -247,10 +247,9 @@ impl<'a> Grouping<'a> {
     pub(super) fn pass<K: GroupKey>(
         &self,
         maps: &[&'a [u32]],
-        part: HashPart,
         unless: Option<TooSmall>,
     ) -> Result<Pass<K>> {
-        let mut state = PassState::<K>::new(self, maps, part, unless);
+        let mut state = PassState::<K>::new(self, maps, HashPart::WHOLE, unless);
         self.tuples.scan(&mut |tuples, counts| Ok(state.take(tuples, counts)))?;
         Ok(state.finish())
     }
@@ -279,7 +278,7 @@ impl<'a> Grouping<'a> {
         unless: Option<TooSmall>,
         each: &mut dyn FnMut(PartGroups<K>) -> Result<bool>,
     ) -> Result<bool> {
-        match self.pass(maps, HashPart::WHOLE, unless)? {
+        match self.pass(maps, unless)? {
             Pass::Groups(groups) => each(groups).map(|_| true),
             Pass::TooSmall => Ok(false),
             Pass::TooMany => self.each_of_many(maps, unless, each),
@@ -497,7 +496,7 @@ impl<'a> Grouping<'a> {
     fn all_by<K: GroupKey>(&self, maps: &[&'a [u32]], most: u64) -> Result<Option<AllGroups>> {
         // As if groups of one row were too small.
         let unless = TooSmall { least: self.rows.saturating_add(1), limit: most };
-        let pass = self.pass::<K>(maps, HashPart::WHOLE, Some(unless))?;
+        let pass = self.pass::<K>(maps, Some(unless))?;
         let Pass::Groups(PartGroups { groups, tallies }) = pass else { return Ok(None) };
         let fields = &self.packing.fields()[..self.keys()];
         let nodes = groups.iter().flat_map(|(key, _)| fields.iter().map(|one| key.node(*one)));
@@ -526,8 +525,13 @@ impl<'a> Grouping<'a> {
             Pass::TooSmall => Ok(Judged::Fails(asked.suppressible.saturating_add(1))),
             Pass::TooMany if self.folder.is_none() => Ok(Judged::TooMany),
             Pass::TooMany => {
+                // Without others that share the memory, another pass would end in the same way.
+                let each_part = match all {
+                    [_] => Grouping::each_of_many::<K>,
+                    _ => Grouping::each_part::<K>,
+                };
                 let mut sums = self.no_sums();
-                let is_complete = self.each_part::<K>(maps, asked.unless(), &mut |part| {
+                let is_complete = each_part(self, maps, asked.unless(), &mut |part| {
                     self.add(&mut sums, &part, asked)?;
                     Ok(!asked.is_decided(sums.failing.rows))
                 })?;
@@ -535,7 +539,7 @@ impl<'a> Grouping<'a> {
                     return Ok(Judged::Fails(asked.suppressible.saturating_add(1)));
                 }
                 self.conclude(sums, asked, &mut |each| {
-                    self.each_part::<K>(maps, None, &mut |part| each(&part)).map(|_| ())
+                    each_part(self, maps, None, &mut |part| each(&part)).map(|_| ())
                 })
             }
         });

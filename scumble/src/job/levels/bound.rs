@@ -4,7 +4,7 @@ use super::scan::{BatchColumns, Column, Scanned, check_known, scan};
 use crate::bind::{AskedOfCuts, Required, Surveyed};
 use crate::error::{Error, Refusal, Result};
 use crate::ids::{Code, Id, IdMap, LeafId};
-use crate::job::Walk;
+use crate::job::{LEAST, Walk};
 use crate::loss::Loss;
 use crate::policy::{Algorithm, Policy};
 use crate::ratio::Ratio;
@@ -19,9 +19,6 @@ use crate::taxonomy::{Axis, Taxonomy};
 use crate::watch::Watch;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes that groups may take in any memory, where their number decides what is found or read.
-pub(super) const LEAST: u64 = 1 << 20;
 
 /// What happens to classes that fail. If cuts are what `auto` was asked for, they are left out as a
 /// whole.

@@ -1,13 +1,13 @@
 //! Which recoding is released: found by a search on counted tuples, or given.
 
-use super::bound::{BoundTable, LEAST, RowTuples, count};
+use super::bound::{BoundTable, RowTuples, count};
 use super::scan::Scanned;
 use crate::bind::AskedOfCuts;
 use crate::error::{Error, Result, Shortfall};
 use crate::ids::CellId;
 use crate::job::believed::Belief;
 use crate::job::search::levels_by_hand;
-use crate::job::{Decision, Walk, cuts};
+use crate::job::{Decision, LEAST, Walk, cuts};
 use crate::policy::Algorithm;
 use crate::recoding::Mapping;
 use crate::release::Believed;

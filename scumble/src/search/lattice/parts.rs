@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::loss::{Loss, ReleaseFigures};
 use crate::privacy::{Group, Requirement, all_hold};
 use crate::search::Task;
-use crate::search::grouping::{Grouping, HashPart, PartGroups, Pass};
+use crate::search::grouping::{Grouping, PartGroups, Pass};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ impl<'a, K: GroupKey> Engine<'a, K> {
     pub(super) fn reach_from_tuples(&self, node: Node) -> Result<Reached<K>> {
         let Some(tuples) = &self.tuples else { return Ok(Reached::TooMany) };
         let unless = self.unless();
-        Ok(match tuples.pass(&self.maps(node), HashPart::WHOLE, unless)? {
+        Ok(match tuples.pass(&self.maps(node), unless)? {
             Pass::Groups(part) => {
                 let is_small = |small: TooSmall| small.are(part.groups.iter().map(|(_, n)| *n));
                 if unless.is_some_and(is_small) {
